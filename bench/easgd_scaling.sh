@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two EASGD workers that exchange after every step (tau = 1) beside one worker that exchanges with nobody: lenet, one thread each,
+# Two EASGD workers that exchange after every step (tau = 1) beside one worker that never exchanges: lenet, one thread each,
 # images/s of training as summary.json has them. What limits it: the exchange reads and writes two vectors of 431,080 floats
 # while its worker waits, and two workers share the machine's caches and memory. Rounds alternate; the median ratio counts.
 #

@@ -4,7 +4,7 @@
 #
 # The whole script runs in a process and a mount namespace of its own, with a /run of its own. So nothing is left, however it ends
 # (SIGKILL included): the kernel ends its processes, and with the last of them go the namespaces, the link and the files in $scratch.
-# Processes of the two hosts share the file system and the machine's memory. So whoever measures a link asserts its byte counters.
+# Processes of the two hosts share the file system and the machine's memory. So a benchmark that measures a link must check its byte counters.
 
 skip() {
   echo "${0##*/}: left out: $*" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Vectors that take longer than any deadline: two hosts (network namespaces) joined by a link so slow that a copy of the model is on its way for
-# more than a minute. The coordinator is on host 1 and asks worker 0, on host 2, for the model; the other worker is on host 1. Nobody may be lost.
+# more than a minute. The coordinator is on host 1 and asks worker 0, on host 2, for the model; the other worker is on host 1. No worker may be lost.
 #   bsp, 20.0 million parameters, 10 Mbit/s      64 s a vector
 #   bsp, 5.8 million parameters, 3 Mbit/s        62 s
 #   gossip, 5.8 million parameters, 3 Mbit/s     62 s

@@ -20,9 +20,9 @@ troupe, data, out, jobs, seeds = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.
 
 WORKERS = (8, 32, 128, 512)
 DIVERGED = 70
-# Rates as multiples of the shipped one, which suits batch 32 (16 where steps are pushed) and two workers. Who is averaged with others trains at a worker's own
-# rate: a quarter goes with a quarter of the batch. A mean gradient bears a larger one the more there are in it. Who pushes full steps to a centre
-# moves it together with N - 1 others, so that rates fall as 1 / N.
+# Rates as multiples of the shipped one, which suits batch 32 (16 where steps are pushed) and two workers. Strategies that average parameters keep the rate
+# of a single worker: for a quarter of the batch a quarter of the rate. A mean of more gradients allows a larger rate. Where workers push full steps to a
+# centre, N of them move it together, so rates fall as 1 / N.
 AVERAGED = {8: (1, 1 / 2, 1 / 4), 32: (1, 1 / 2, 1 / 4), 128: (1, 1 / 2), 512: (1, 1 / 2)}
 SUMMED = {8: (1, 1 / 4), 32: (1, 4), 128: (1, 4), 512: (1, 4)}
 PUSHED = {8: (1, 1 / 4), 32: (1, 1 / 4), 128: (1, 1 / 4, 1 / 16, 1 / 64), 512: (1, 1 / 4, 1 / 16, 1 / 64, 1 / 256)}

@@ -34,7 +34,7 @@ struct Wrong {
 };
 class UsageTest : public testing::TestWithParam<Wrong> {};
 
-TEST_P(UsageTest, IsExitTwoWithOneLineAndAHint) {
+TEST_P(UsageTest, WrongUsageIsExit2WithOneLineAndAHint) {
   const auto outcome = troupe(GetParam().arguments);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(is_one_line(outcome)) << outcome.out << outcome.err;
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"bench", "step", "--model", "lenett"}, "--model"},
         Wrong{{"strategies", "esgd"}, "no strategy is called \"esgd\" (nearest: easgd)"}));
 
-TEST(CommandLineTest, AnArgumentMayBeNamedLikeACommand) {
+TEST(CommandLineTest, ArgumentMayHaveTheNameOfACommand) {
   const auto outcome = troupe({"check", "models"});
   EXPECT_EQ(outcome.code, 78);
   EXPECT_NE(outcome.err.find("cannot read config models"), std::string::npos) << outcome.err;

@@ -28,7 +28,7 @@ TEST(InterruptTest, EndsWithoutASignal) {
   EXPECT_FALSE(interrupt.token().stop_requested());
 }
 
-TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
+TEST(InterruptDeathTest, SecondSignalExitsAtOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

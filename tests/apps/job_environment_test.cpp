@@ -14,7 +14,7 @@ std::optional<JobEnvironment> under(const std::map<std::string, std::string>& va
   });
 }
 
-TEST(JobEnvironment, ALauncherSaysWhoThisIs) {
+TEST(JobEnvironment, RankAndSizeComeFromTheLauncher) {
   const auto mpirun = under({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_PROCID", "0"}});
   ASSERT_TRUE(mpirun);
   EXPECT_EQ(mpirun->launcher, "mpirun");
@@ -25,7 +25,7 @@ TEST(JobEnvironment, ALauncherSaysWhoThisIs) {
   EXPECT_EQ(under({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}})->rank, 1U);
 }
 
-TEST(JobEnvironment, OneProcessIsNone) {
+TEST(JobEnvironment, OneProcessIsNoJob) {
   EXPECT_FALSE(under({}));
   EXPECT_FALSE(under({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}));  // a batch script
   EXPECT_FALSE(under({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}));

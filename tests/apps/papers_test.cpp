@@ -20,7 +20,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-TEST(Papers, AreForecastWithinTheirMarks) {
+TEST(Papers, ForecastsAgreeWithPublishedTimes) {
   if (output_of("python3 -c 'print(1)' 2>/dev/null") != "1\n") GTEST_SKIP() << "there is no python3";
   const auto text = output_of("TROUPE='" TROUPE_BINARY "' '" TROUPE_SOURCE_DIR "/bench/papers/run.sh' 2>&1");
   std::smatch shares;

@@ -117,7 +117,7 @@ TEST_F(RunTest, ShapesAndClassesThatDoNotFitAreExit78) {
   }
 }
 
-TEST_F(RunTest, MemoryThatRunsOutIsExit71AndSaysHowMuchWasWanted) {
+TEST_F(RunTest, OutOfMemoryIsExit71AndNamesTheSize) {
   // 784 x 16,000,000 weights are 50 GB; the process may have 4 GB.
   const auto within = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"sh", "-c", "ulimit -v 4000000 && exec \"$0\" \"$@\"", TROUPE_BINARY});
@@ -146,7 +146,7 @@ TEST_F(RunTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
   EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0);
 }
 
-TEST_F(RunTest, AFullDiskKeepsTheOldCheckpointAndTheRunGoesOnOnceThereIsRoom) {
+TEST_F(RunTest, FullDiskKeepsTheOldCheckpointAndTheRunResumesLater) {
   const auto disk = folder_.file("disk");
   std::filesystem::create_directories(disk);
   // One checkpoint takes about 155 KB with its velocity: two fit, a third one does not.

@@ -93,7 +93,7 @@ TEST_F(WritersTest, ASecondResumeIsRefusedAndDoesNotDisturbTheFirst) {
   EXPECT_EQ(after.err.find("going back one generation"), std::string::npos) << after.err;
 }
 
-TEST_F(WritersTest, AResumeRemovesWhatAKilledWriterLeftHalfWritten) {
+TEST_F(WritersTest, ResumeRemovesTemporariesOfAKilledWriter) {
   ASSERT_EQ(troupe(train()).code, 0);
   const std::vector<std::string> left{run() + "/config.toml.host-1-00000000-2.tmp", run() + "/plan.json.tmp",
                                       run() + "/checkpoints/step-000000000999.safetensors.host-1-00000000-3.tmp"};

@@ -50,17 +50,17 @@ const Promises kOfExchanges{Promise::started_first, Promise::steps_as_asked,    
                             Promise::slice_is_back, Promise::slices_apart,        Promise::dropped_unused,
                             Promise::deadline_once, Promise::unusable_refused};
 
-TEST_P(Contract, ExchangesOnDemand) {
+TEST_P(Contract, ExchangesOnDemandKeepEveryPromise) {
   expect_kept({{.probe = "probe_exchanges"}, kOfExchanges});
   expect_kept({{.probe = "probe_exchanges", .workers = 1, .servers = 1}, {}});
   expect_kept({{.probe = "probe_exchanges", .workers = 4, .servers = 3, .seed = 500}, kOfExchanges});
 }
 
-TEST_P(Contract, ExchangesInStepWithStepsPassedOver) {
+TEST_P(Contract, ExchangesInStepKeepEveryPromise) {
   expect_kept({{.probe = "probe_exchanges", .options = {"strategy.in_step=true"}, .servers = 3}, kOfExchanges});
 }
 
-TEST_P(Contract, ExchangesWhileMembersAreLostAndComeBack) {
+TEST_P(Contract, ExchangesKeepEveryPromiseWhileMembersAreLost) {
   if (!GetParam().loses) GTEST_SKIP() << "nobody is lost here";
   const Promises promises{Promise::members_ascend, Promise::newcomer_announced, Promise::lost_not_heard};
   expect_kept({{.probe = "probe_exchanges", .workers = 4, .seed = 900, .losses = true}, promises});
@@ -73,13 +73,13 @@ TEST_P(Contract, ExchangesWhileMembersAreLostAndComeBack) {
                promises});
 }
 
-TEST_P(Contract, Collectives) {
+TEST_P(Contract, CollectivesIncludeEveryMemberOfTheGroup) {
   const Promises all{Promise::collective_of_the_group, Promise::collective_root, Promise::collective_equal};
   for (const std::uint32_t workers : {1U, 2U, 5U})
     expect_kept({{.probe = "probe_sums", .workers = workers, .servers = 1 + workers % 2}, all});
 }
 
-TEST_P(Contract, PeerMessageCounts) {
+TEST_P(Contract, PeerMessagesArriveInOrderAndOnlyOneIsUnread) {
   expect_kept({{.probe = "probe_peer_messages"},
                {Promise::peer_message_as_sent, Promise::peer_messages_in_order, Promise::peer_message_one_unread,
                 Promise::peer_message_slot_kept, Promise::skip_told_in_time}});

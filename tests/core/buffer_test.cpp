@@ -59,7 +59,7 @@ TEST(HostAllocator, GivesZeroedAlignedMemoryOfEverySize) {
   }
 }
 
-TEST(HostAllocator, RefusesWhatNoMachineHas) {
+TEST(HostAllocator, RefusesMoreThanAnyMachineHas) {
   HostAllocator allocator;
   const auto memory = allocator.allocate(std::numeric_limits<std::size_t>::max() - 7);
   ASSERT_FALSE(memory);
@@ -86,7 +86,7 @@ TEST(Buffer, PassesTheAllocatorsErrorOn) {
   EXPECT_EQ(buffer.error().message, "refused");
 }
 
-TEST(Buffer, SaysWhatTheMemoryWasFor) {
+TEST(Buffer, OutOfMemoryNamesThePurpose) {
   CountingAllocator allocator;
   allocator.refuse = true;
   EXPECT_EQ(Buffer::allocate(allocator, 1, "the gradients of lenet").error().message,
@@ -137,7 +137,7 @@ TEST(Buffer, SurvivesAssignmentToItself) {
   EXPECT_EQ(allocator.out, 16u);
 }
 
-TEST(SliceOf, GoldenCuts) {
+TEST(SliceOf, CutsMatchValuesByHand) {
   // 100 floats are 7 units of 16, the last one partial: 3 + 2 + 2 units.
   EXPECT_EQ(slice_of(100, 0, 3), (Slice{0, 48}));
   EXPECT_EQ(slice_of(100, 1, 3), (Slice{48, 32}));

@@ -234,7 +234,7 @@ TEST(Scopes, CheckKeysOfOtherStrategiesToo) {
 
 // --- Sources of values ---
 
-TEST(Config, SaysWhereAValueWasSet) {
+TEST(Config, ReportsWhereAValueWasSet) {
   const auto config = parse(with("[train]\nlr = 1\n"), {"run.seed=2"});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->where("train.lr"), "a.toml:4");
@@ -271,14 +271,14 @@ TEST_F(ConfigFile, MayBeEmpty) {
   EXPECT_TRUE(Config::load(example::schema(), path_, {"model.name=x"}));
 }
 
-TEST_F(ConfigFile, ThatIsMissingIsNamed) {
+TEST_F(ConfigFile, MissingFileIsNamed) {
   const auto config = Config::load(example::schema(), path_, {});
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().code, Errc::config);
   EXPECT_EQ(config.error().message, "cannot read config " + path_ + ": No such file or directory");
 }
 
-TEST_F(ConfigFile, ThatIsADirectoryIsNamed) {
+TEST_F(ConfigFile, DirectoryIsNamed) {
   std::filesystem::create_directory(path_);
   const auto config = Config::load(example::schema(), path_, {});
   ASSERT_FALSE(config);

@@ -11,7 +11,7 @@ using Texts = std::vector<std::string>;
 
 bool allows(const Rule& rule, const Value& value) { return rule.allows(value); }
 
-TEST(Rules, AnythingHasNoTest) {
+TEST(Rules, AnythingAcceptsEveryValue) {
   EXPECT_FALSE(anything().allows);
   EXPECT_EQ(anything().text, "");
 }
@@ -69,7 +69,7 @@ TEST(Rules, NotEmptyTakesTextListsAndStructures) {
   EXPECT_TRUE(allows(rule, Structure{"[1]"}));
 }
 
-TEST(Rules, BothNeedBoth) {
+TEST(Rules, BothRequiresBothRules) {
   const Rule rule = both(at_least(1), not_empty());
   EXPECT_EQ(rule.text, "≥ 1 and non-empty");
   EXPECT_TRUE(allows(rule, Integers{1}));

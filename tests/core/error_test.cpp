@@ -34,20 +34,20 @@ TEST(Error, EveryKindHasTheDocumentedExitCodeAndName) {
   }
 }
 
-TEST(Error, AFailedSystemCallSaysWhatWhereAndWhy) {
+TEST(Error, FailedSystemCallNamesCallPathAndReason) {
   const Error error = from_errno(ENOENT, "open", "data/mnist/labels");
   EXPECT_EQ(error.code, Errc::io);
   EXPECT_EQ(error.message, "cannot open data/mnist/labels: No such file or directory");
 }
 
-TEST(Error, AFullDiskOrQuotaIsNoSpaceAndSaysWhatToDo) {
+TEST(Error, FullDiskOrQuotaIsNoSpaceWithAdvice) {
   EXPECT_EQ(from_errno(EDQUOT, "write", "x").code, Errc::no_space);
   const Error error = from_errno(ENOSPC, "write", "runs/a/journal");
   EXPECT_EQ(error.code, Errc::no_space);
   EXPECT_EQ(error.message, "cannot write runs/a/journal: No space left on device (free some space and try again)");
 }
 
-TEST(Error, MemoryThatRanOutIsNoFullDisk) {
+TEST(Error, OutOfMemoryIsNotAFullDisk) {
   const Error error = from_errno(ENOMEM, "map", "/dev/shm/x");
   EXPECT_EQ(error.code, Errc::out_of_memory);
   EXPECT_EQ(error.message, "cannot map /dev/shm/x: Cannot allocate memory (free some memory and try again)");

@@ -29,7 +29,7 @@ double meaning(std::uint16_t half, HalfKind kind) {
   return sign * std::ldexp(hidden + fraction, std::max(exponent, 1) - bias - fraction_bits);
 }
 
-TEST(Half, EveryValueMeansWhatItsFormatSays) {
+TEST(Half, EveryValueMatchesItsFormat) {
   for (const HalfKind kind : kKinds)
     for (std::uint32_t bits = 0; bits < kHalves; ++bits) {
       const auto half = static_cast<std::uint16_t>(bits);
@@ -62,7 +62,7 @@ TEST(Half, RoundsToTheNearestAndTiesToEven) {
     }
 }
 
-TEST(Half, WhatIsTooLargeIsInfinite) {
+TEST(Half, TooLargeNumbersBecomeInfinite) {
   EXPECT_EQ(to_half(1e6f, HalfKind::fp16), 0x7c00);
   EXPECT_EQ(to_half(-INFINITY, HalfKind::fp16), 0xfc00);
   EXPECT_EQ(to_half(std::numeric_limits<float>::max(), HalfKind::bf16), 0x7f80);

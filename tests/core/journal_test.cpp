@@ -117,7 +117,7 @@ TEST_F(Journal, AnyFlippedBitIsCorruptAndLocated) {
   }
 }
 
-TEST_F(Journal, CorruptionMessagesSayWhatAndWhere) {
+TEST_F(Journal, CorruptionMessagesNameDamageAndOffset) {
   std::string file = sample();
   write("text", "epoch,loss\n1,0.5\n");
   EXPECT_EQ(read_journal(path("text")).error().message,
@@ -187,7 +187,7 @@ TEST_F(Journal, IsNeverOverwritten) {
   EXPECT_EQ(read("there"), "precious");
 }
 
-TEST_F(Journal, NamesWhatCannotBeOpenedOrRead) {
+TEST_F(Journal, NamesFilesThatCannotBeOpenedOrRead) {
   EXPECT_EQ(read_journal(path("none")).error().message, "cannot open " + path("none") + ": No such file or directory");
   EXPECT_EQ(read_journal(path("")).error().code, Errc::io);  // a directory
   EXPECT_EQ(JournalWriter::create(path("no/such")).error().message,
@@ -213,7 +213,7 @@ class FileSizeLimit {
   void (*handler_)(int) = nullptr;
 };
 
-TEST_F(Journal, AFailedWriteIsReportedEverAfterAndLeavesAReadableFile) {
+TEST_F(Journal, FailedWriteIsReportedFromThenOnAndLeavesAReadableFile) {
   auto writer = JournalWriter::create(path("full")).value();
   ASSERT_TRUE(writer.append(1, bytes_of("abc")));
   ASSERT_TRUE(writer.flush());

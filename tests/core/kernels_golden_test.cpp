@@ -21,7 +21,7 @@ class KernelsGolden : public ::testing::TestWithParam<HostVariant> {
 INSTANTIATE_TEST_SUITE_P(Host, KernelsGolden, ::testing::ValuesIn(host_variants()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(KernelsGolden, FillCopyScale) {
+TEST_P(KernelsGolden, FillCopyAndScaleMatchValuesByHand) {
   Floats y(3);
   k.fill(y, 2.5f);
   EXPECT_EQ(y, (Floats{2.5f, 2.5f, 2.5f}));
@@ -58,7 +58,7 @@ TEST_P(KernelsGolden, DifferenceMayOverwriteEitherOperand) {
 }
 
 // d = x − c = (4, −2): x ← x − 0.5 d = (8 − 2, 0 + 1); c ← c + 0.25 d = (4 + 1, 2 − 0.5).
-TEST_P(KernelsGolden, ElasticPairMovesBothFromTheirOldPlaces) {
+TEST_P(KernelsGolden, ElasticPairMovesBothFromTheirOldValues) {
   Floats x = {8, 0};
   Floats center = {4, 2};
   k.elastic_pair(x, center, 0.5f, 0.25f);
@@ -111,7 +111,7 @@ TEST_P(KernelsGolden, BroadcastCopiesTheRoot) {
 }
 
 // g' = 3 + 0.5 · 2 = 4; x ← 2 − 0.25 · 4 = 1.
-TEST_P(KernelsGolden, SgdStep) {
+TEST_P(KernelsGolden, SgdStepMatchesValuesByHand) {
   const OptimizerStep step{OptimizerKind::sgd, 0.25f, 0, 0.5f};
   Floats x = {2};
   k.optimize(x, Floats{3}, {}, step);
@@ -123,7 +123,7 @@ TEST_P(KernelsGolden, SgdStep) {
 
 // g' = 4; v ← 0.5 · 6 − 0.25 · 4 = 2; x ← 2 + 2 = 4. A second step with the same g: g' = 3 + 0.5 · 4 = 5;
 // v ← 0.5 · 2 − 0.25 · 5 = −0.25; x ← 3.75.
-TEST_P(KernelsGolden, MomentumSteps) {
+TEST_P(KernelsGolden, MomentumStepsMatchValuesByHand) {
   const OptimizerStep step{OptimizerKind::momentum, 0.25f, 0.5f, 0.5f};
   Floats x = {2}, v = {6}, g = {3};
   k.optimize(x, g, Span(v), step);
@@ -139,7 +139,7 @@ TEST_P(KernelsGolden, MomentumSteps) {
 }
 
 // g' = 4; v ← 2; x ← 2 + 0.5 · 2 − 0.25 · 4 = 2. (From v = 10: v ← 4, x ← 2 + 2 − 1 = 3.)
-TEST_P(KernelsGolden, NesterovSteps) {
+TEST_P(KernelsGolden, NesterovStepsMatchValuesByHand) {
   const OptimizerStep step{OptimizerKind::nesterov, 0.25f, 0.5f, 0.5f};
   Floats x = {2, 2}, v = {6, 10}, g = {3, 3};
   k.optimize(x, g, Span(v), step);

@@ -8,7 +8,7 @@ namespace {
 
 using namespace nn;
 
-TEST(CpuBackend, SaysWhatItCanDo) {
+TEST(CpuBackend, ReportsItsCapabilities) {
   const auto backend = make_backend();
   EXPECT_EQ(backend->name(), "cpu");
   EXPECT_EQ(backend->capabilities().precisions, std::vector{Precision::fp32});

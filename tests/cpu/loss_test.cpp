@@ -10,7 +10,7 @@
 namespace troupe::cpu::testing {
 namespace {
 
-TEST(Loss, SoftmaxCrossEntropyByHand) {
+TEST(Loss, SoftmaxCrossEntropyMatchesValuesByHand) {
   // z = (0, ln 3): softmax (1/4, 3/4). Label 0: loss ln 4, gradient (-3/4, 3/4) / 2 samples; label 1: ln 4/3, (1/4, -1/4) / 2.
   const std::vector<float> z{0, std::log(3.0f), 0, std::log(3.0f)};
   std::vector<float> g(4);
@@ -23,7 +23,7 @@ TEST(Loss, SoftmaxCrossEntropyByHand) {
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(g[static_cast<std::size_t>(i)], want[i], 1e-6);
 }
 
-TEST(Loss, SquaredErrorByHand) {
+TEST(Loss, SquaredErrorMatchesValuesByHand) {
   // ½ (0.5² + 0.25² + 1²) with z = (0.5, 0.75, 1), label 1.
   const std::vector<float> z{0.5f, 0.75f, 1.0f};
   std::vector<float> g(3);
@@ -33,7 +33,7 @@ TEST(Loss, SquaredErrorByHand) {
   EXPECT_EQ(g, (std::vector<float>{0.5f, -0.25f, 1.0f}));
 }
 
-TEST(Loss, ManySamplesAndClasses) {
+TEST(Loss, MatchesReferenceForManySamplesAndClasses) {
   constexpr std::int64_t kSamples = 150;
   constexpr std::int64_t kClasses = 11;
   const auto z = random_floats(kSamples * kClasses, 3.0, 1);

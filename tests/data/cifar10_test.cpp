@@ -72,7 +72,7 @@ TEST_F(Cifar10Test, ReadsTheBatchesInTheirOrder) {
   EXPECT_EQ((*test)->read(2, pixels), 2);
 }
 
-TEST_F(Cifar10Test, TheArchivesFolderIsFoundToo) {
+TEST_F(Cifar10Test, FolderOfTheArchiveIsFound) {
   const TemporaryDirectory above;
   write_batches(above.path() / "cifar-10-batches-bin");
   const auto train = Cifar10Dataset::open({above.path(), 0}, Split::train);
@@ -119,7 +119,7 @@ TEST_F(Cifar10Test, OutsideTheDataIsABug) {
   EXPECT_THROW((void)(*train)->read(0, few), std::out_of_range);
 }
 
-TEST_F(Cifar10Test, TrainingIsCroppedPaddedAndMirroredAndEvaluationTakesTheCentre) {
+TEST_F(Cifar10Test, TrainingAugmentsAndEvaluationTakesTheCentre) {
   DataConfig config;
   config.name = "cifar10";
   config.path = path();
@@ -166,7 +166,7 @@ TEST_F(Cifar10Test, TrainingIsCroppedPaddedAndMirroredAndEvaluationTakesTheCentr
   EXPECT_LT(mirrored, 35);
 }
 
-TEST_F(Cifar10Test, FactsAreWhatOpeningFinds) {
+TEST_F(Cifar10Test, FactsAgreeWithTheOpenedDataSet) {
   DataConfig config;
   config.name = "cifar10";
   config.path = path();

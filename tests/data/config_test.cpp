@@ -120,7 +120,7 @@ TEST(OpenDatasetTest, PublishedNamesKeepTheirForm) {
   }
 }
 
-TEST(ImageFactsTest, AreWhatOpeningFinds) {
+TEST(ImageFactsTest, AgreeWithTheOpenedDataSet) {
   DataConfig config = glyphs(10, 10);
   for (const std::int64_t crop : {0, 24}) {
     config.crop = crop;

@@ -84,7 +84,7 @@ TEST_F(IdxTest, OutsideTheDataIsABug) {
   EXPECT_THROW((void)(*train)->read(0, few), std::out_of_range);
 }
 
-TEST_F(IdxTest, MissingFilesNameWhatWasLookedForAndWhere) {
+TEST_F(IdxTest, MissingFilesNameTheExpectedNamesAndTheFolder) {
   expect_error(
       Errc::data,
       {"'mnist' is missing",
@@ -101,7 +101,7 @@ TEST_F(IdxTest, MissingDirectoryIsSaid) {
   EXPECT_THAT(opened.error().message, HasSubstr("there is no such directory"));
 }
 
-TEST_F(IdxTest, WrongMagicNumber) {
+TEST_F(IdxTest, WrongMagicNumberIsRefused) {
   write_data_set(path());
   write_file(path() / "train-images-idx3-ubyte", labels_file(40));
   expect_error(Errc::data,
@@ -200,7 +200,8 @@ TEST_F(IdxTest, ADirectoryOfThatNameIsNotAFile) {
 
 TEST(IdxRealTest, ReadsMnistAsPublished) {
   const auto directory = std::filesystem::path(TROUPE_SOURCE_DIR) / "../shared/data/mnist";
-  if (!std::filesystem::exists(directory)) GTEST_SKIP() << "no MNIST files in " << directory;
+  if (!std::filesystem::exists(directory) || std::filesystem::is_empty(directory))
+    GTEST_SKIP() << "no MNIST files in " << directory;
   const auto train = IdxDataset::open({directory, "mnist", 10, 0}, Split::train);
   ASSERT_TRUE(train.has_value()) << train.error().message;
   EXPECT_EQ((*train)->size(), 60'000);

@@ -50,7 +50,7 @@ Outcome outcome_of(core::Duration link, core::Duration step, int steps, std::siz
   return outcome;
 }
 
-TEST(LeaseLookahead, AWorkerDoesNotStandStillForALink) {
+TEST(LeaseLookahead, WorkerDoesNotWaitForALink) {
   for (const int link_ms : {0, 1, 10, 70, 150}) {
     for (const int step_ms : {5, 20, 400}) {
       const auto outcome = outcome_of(milliseconds(link_ms), milliseconds(step_ms), 1000);

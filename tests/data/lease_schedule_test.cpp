@@ -190,7 +190,7 @@ TEST(LeaseScheduleTest, SharesAreTheSameInEveryOrder) {
   }
 }
 
-TEST(LeaseScheduleTest, PauseComesToRestAndARestoredBookGoesOnTheSame) {
+TEST(LeaseScheduleTest, RestoredSchedulerContinuesAsThePausedOne) {
   for (int schedule = 0; schedule < kSchedules; ++schedule) {
     SCOPED_TRACE(schedule);
     core::Random random(4, core::Purpose::test, static_cast<std::uint64_t>(schedule));

@@ -54,7 +54,7 @@ TEST(LeaseSharesTest, IndexesAndPositionsOfARound) {
   EXPECT_EQ(leases.grant(0), (Lease{6, 1, 0, 2, 1.0}));
 }
 
-TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
+TEST(LeaseSharesTest, RoundThatHasBegunCompletesDuringAPause) {
   auto leases = scheduler_of(equal_of(12, {2, 2}));
   const auto ahead = leases.grant(0);
   leases.pause();
@@ -70,7 +70,7 @@ TEST(LeaseSharesTest, PauseLetsABegunRoundComplete) {
   EXPECT_TRUE(leases.quiet());
 }
 
-TEST(LeaseSharesTest, SurvivorsShareWhatFollowsTheRoundsThatHadBegun) {
+TEST(LeaseSharesTest, SurvivorsShareTheRoundsAfterTheBegunOnes) {
   auto leases = scheduler_of(equal_of(24, {2, 2, 2}));
   (void)leases.grant(0), (void)leases.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)
   (void)leases.grant(1);
@@ -119,7 +119,7 @@ std::string state_at_rest(LeaseScheduler leases) {
 }
 
 // Whatever else was granted and reported done, the scheduler is then the same as one that ended at that round.
-TEST(LeaseSharesTest, GoesBackToTheEndOfAnyRoundOfTheEpoch) {
+TEST(LeaseSharesTest, RewindRestoresTheEndOfAnyRoundOfTheEpoch) {
   constexpr std::uint32_t kWorkers = 3;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     core::Random random(seed, core::Purpose::test, 0);

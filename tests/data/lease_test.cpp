@@ -12,7 +12,7 @@ namespace {
 using core::Errc;
 using testing::HasSubstr;
 
-TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
+TEST(LeaseSchedulerTest, RefusesOptionsThatCannotWork) {
   const std::vector<std::pair<LeaseOptions, std::string>> cases = {
       {on_demand_of(0, {4}), "the data set is empty"},
       {on_demand_of(10, {}), "no workers"},
@@ -32,7 +32,7 @@ TEST(LeaseBookTest, RefusesOptionsThatCannotWork) {
   EXPECT_TRUE(LeaseScheduler::create(on_demand_of(3, {4})).has_value());  // wraps around within one batch
 }
 
-TEST(LeaseBookTest, OnDemandGrantsTheNextBatchToTheRequester) {
+TEST(LeaseSchedulerTest, OnDemandGrantsTheNextBatchToTheRequester) {
   auto leases = scheduler_of(on_demand_of(10, {4, 2}));
   EXPECT_EQ(leases.grant(0), (Lease{0, 0, 0, 4, 0.0}));
   EXPECT_EQ(leases.grant(1), (Lease{1, 0, 4, 2, 0.4}));
@@ -42,7 +42,7 @@ TEST(LeaseBookTest, OnDemandGrantsTheNextBatchToTheRequester) {
   EXPECT_EQ(leases.grant(1), std::nullopt);
 }
 
-TEST(LeaseBookTest, AnEpochIsDoneWhenItsLeasesAre) {
+TEST(LeaseSchedulerTest, AnEpochIsDoneWhenItsLeasesAre) {
   auto leases = scheduler_of(on_demand_of(8, {4}, 2));
   const auto first = leases.grant(0), second = leases.grant(0);
   EXPECT_FALSE(leases.epoch_done());
@@ -68,7 +68,7 @@ TEST(LeaseBookTest, AnEpochIsDoneWhenItsLeasesAre) {
   EXPECT_DOUBLE_EQ(leases.epoch_position(), 2.0);
 }
 
-TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
+TEST(LeaseSchedulerTest, TheTailWrapsAroundOrIsDropped) {
   auto wrapped = scheduler_of(on_demand_of(10, {4}));
   (void)wrapped.grant(0), (void)wrapped.grant(0);
   EXPECT_EQ(positions(*wrapped.grant(0), 10), (std::vector<std::int64_t>{8, 9, 0, 1}));
@@ -82,7 +82,7 @@ TEST(LeaseBookTest, TheTailWrapsAroundOrIsDropped) {
   EXPECT_DOUBLE_EQ(dropped.epoch_position(), 1.0);
 }
 
-TEST(LeaseBookTest, WithUnequalBatchesTheFirstWorkerThatCannotFillTheTailDropsIt) {
+TEST(LeaseSchedulerTest, WithUnequalBatchesTheFirstWorkerThatCannotFillTheTailDropsIt) {
   auto leases = scheduler_of(on_demand_of(10, {6, 2}, 1, true));
   (void)leases.grant(0);
   EXPECT_EQ(leases.grant(1)->first, 6);  // 8 and 9 are left: enough for worker 1 only
@@ -90,7 +90,7 @@ TEST(LeaseBookTest, WithUnequalBatchesTheFirstWorkerThatCannotFillTheTailDropsIt
   EXPECT_EQ(leases.grant(1), std::nullopt);
 }
 
-TEST(LeaseBookTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
+TEST(LeaseSchedulerTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
   auto leases = scheduler_of(on_demand_of(10, {6, 2}, 1, true));
   const auto lease = leases.grant(0);  // [6, 10) is left: two batches of worker 1, none of worker 0
   leases.lost(1);
@@ -99,7 +99,7 @@ TEST(LeaseBookTest, ATailThatOnlyALostWorkerCouldFillIsDropped) {
   EXPECT_TRUE(leases.epoch_done());
 }
 
-TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
+TEST(LeaseSchedulerTest, LeasesOfALostWorkerReturnOldestFirst) {
   auto leases = scheduler_of(on_demand_of(20, {4, 4}));
   const auto lost_first = leases.grant(0), kept = leases.grant(1), lost_second = leases.grant(0);
   EXPECT_EQ(leases.lost(0), (std::vector<LeftLease>{{0, 0, 0, 4}, {2, 0, 8, 4}}));
@@ -119,7 +119,7 @@ TEST(LeaseBookTest, LeasesOfALostWorkerReturnOldestFirst) {
   EXPECT_EQ(leases.grant(0)->first, 16);
 }
 
-TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
+TEST(LeaseSchedulerTest, OnlyTheHolderFinishesALease) {
   auto leases = scheduler_of(on_demand_of(8, {4, 4}));
   const auto lease = leases.grant(0);
   leases.done(1, lease->index);
@@ -129,7 +129,7 @@ TEST(LeaseBookTest, OnlyTheHolderFinishesALease) {
   EXPECT_EQ(leases.done_count(), 1u);
 }
 
-TEST(LeaseBookTest, ReturnedLeasesAreCutToTheTakersBatch) {
+TEST(LeaseSchedulerTest, ReturnedLeasesAreCutToTheTakersBatch) {
   auto leases = scheduler_of(on_demand_of(16, {8, 4}));
   (void)leases.grant(0);
   leases.lost(0);
@@ -144,7 +144,7 @@ TEST(LeaseBookTest, ReturnedLeasesAreCutToTheTakersBatch) {
   EXPECT_EQ(other.grant(0)->first, 12);
 }
 
-TEST(LeaseBookTest, PauseStopsGrantsUntilResume) {
+TEST(LeaseSchedulerTest, PauseStopsGrantsUntilResume) {
   auto leases = scheduler_of(on_demand_of(12, {4}));
   const auto lease = leases.grant(0);
   leases.pause();
@@ -159,7 +159,7 @@ TEST(LeaseBookTest, PauseStopsGrantsUntilResume) {
   EXPECT_EQ(leases.grant(0)->first, 4);
 }
 
-TEST(LeaseBookTest, CountsLeasesPerEpoch) {
+TEST(LeaseSchedulerTest, CountsLeasesPerEpoch) {
   EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4})).leases_per_epoch(2), 3u);
   EXPECT_EQ(scheduler_of(on_demand_of(10, {4, 4}, 1, true)).leases_per_epoch(1), 2u);
   EXPECT_EQ(scheduler_of(equal_of(10, {2, 2})).leases_per_epoch(2), 6u);  // three rounds of two
@@ -168,7 +168,7 @@ TEST(LeaseBookTest, CountsLeasesPerEpoch) {
   EXPECT_EQ(scheduler_of(on_demand_of(60, {4, 2})).leases_per_epoch(2), 20u);  // 3 samples per lease on average
 }
 
-TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
+TEST(LeaseSchedulerTest, StateOfAnotherRunIsRefused) {
   auto leases = scheduler_of(on_demand_of(12, {4}));
   leases.pause();
   const std::string state = leases.state();
@@ -190,7 +190,7 @@ TEST(LeaseBookTest, StateOfAnotherRunIsRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("data.batch = 4 and this run has 3"));
 }
 
-TEST(LeaseBookTest, DamagedStateIsCorruptAndChangesNothing) {
+TEST(LeaseSchedulerTest, DamagedStateIsCorruptAndChangesNothing) {
   auto leases = scheduler_of(on_demand_of(12, {4}));
   auto reference = nlohmann::json::parse([] {
     auto paused = scheduler_of(on_demand_of(12, {4}));
@@ -209,7 +209,7 @@ TEST(LeaseBookTest, DamagedStateIsCorruptAndChangesNothing) {
   EXPECT_EQ(leases.grant(0), (Lease{0, 0, 0, 4, 0.0}));
 }
 
-TEST(LeaseBookTest, UnknownWorkersAreABug) {
+TEST(LeaseSchedulerTest, UnknownWorkersAreABug) {
   EXPECT_THROW((void)scheduler_of(on_demand_of(8, {4})).grant(1), std::out_of_range);
 }
 

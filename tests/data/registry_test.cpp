@@ -18,7 +18,7 @@ TEST(DatasetRegistry, NamesAreUniqueAndFound) {
   EXPECT_EQ(find_dataset("no such data set"), nullptr);
 }
 
-TEST(DatasetRegistry, PublishedFormIsWhatTheReaderFinds) {
+TEST(DatasetRegistry, PublishedFormAgreesWithTheReader) {
   const auto* const row = find_dataset("glyphs");
   ASSERT_TRUE(row && row->published);
   DataConfig config;

@@ -59,7 +59,7 @@ TEST(SamplerTest, GivesTheEpochsPermutation) {
   EXPECT_EQ(*sampler.permutation(0), epoch_permutation(7, 0, 100));
 }
 
-TEST(SamplerTest, KeepsWhatACallerHolds) {
+TEST(SamplerTest, PermutationOfACallerStaysUnchanged) {
   const Sampler sampler(7, 100, Order::shuffled);
   const auto first = sampler.permutation(0);
   EXPECT_EQ(sampler.permutation(0), first);  // the same memory
@@ -73,7 +73,7 @@ TEST(SamplerTest, SequentialIsTheDataSetsOrder) {
   EXPECT_EQ(*sampler.permutation(9), identity(100));
 }
 
-TEST(SamplerTest, ManyThreadsGetTheSame) {
+TEST(SamplerTest, ManyThreadsGetTheSamePermutation) {
   const Sampler sampler(3, 5000, Order::shuffled);
   std::vector<int> right(4);
   {

@@ -70,7 +70,7 @@ TEST(GuardedStep, ABadBucketBecomesZerosBeforeItIsUsed) {
   }
 }
 
-TEST(GuardedStep, LeavesTheOthersAlone) {
+TEST(GuardedStep, LeavesGoodBucketsUnchanged) {
   Fake replica;
   replica.bad_at = 3;
   replica.bad = core::kLargestUsable;  // just usable
@@ -84,7 +84,7 @@ TEST(GuardedStep, LeavesTheOthersAlone) {
   EXPECT_EQ(failed.error().message, "sample 7");
 }
 
-TEST(BadUpdates, TooManyInARowAreTooMany) {
+TEST(BadUpdates, LimitOfConsecutiveBadUpdatesIsReached) {
   BadUpdates bad(3);
   for (int round = 0; round < 2; ++round) {
     bad.bad();

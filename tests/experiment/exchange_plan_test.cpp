@@ -22,7 +22,7 @@ RunPlan apart() {
                        .reductions = {{4096, Algorithm::asa16}, {{}, Algorithm::ring}}}};
 }
 
-TEST(ExchangePlan, ComesBackEqualBesideTheBackends) {
+TEST(ExchangePlan, RoundTripsBesideTheBackendsPlan) {
   const auto plan = apart();
   const auto text = to_json(plan);
   const auto back = parse_plan(text, "plan.json").value();
@@ -32,7 +32,7 @@ TEST(ExchangePlan, ComesBackEqualBesideTheBackends) {
   EXPECT_EQ(parse_exchange(to_json(plan.exchange), "here").value(), plan.exchange);
 }
 
-TEST(ExchangePlan, InPlaceNothingIsSaidOfExchanges) {
+TEST(ExchangePlan, PlanInPlaceHasNoExchangeEntry) {
   const RunPlan plan{.backend = {kBackend}};
   EXPECT_TRUE(plan.exchange.in_place());
   auto json = nlohmann::json::parse(to_json(plan));
@@ -49,7 +49,7 @@ TEST(ExchangePlan, InPlaceNothingIsSaidOfExchanges) {
 }
 
 /// Version 0.1 recorded no version of its arithmetic and rounded every vector; its recordings are replayed so. A newer version is unknown.
-TEST(ExchangePlan, SaysWhatItsNumbersAreComputedBy) {
+TEST(ExchangePlan, PlanRecordsTheVersionOfItsArithmetic) {
   EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.rounds_masters);
   auto whole = nlohmann::json::parse(to_json(apart()));
   whole.erase("arithmetic");
@@ -64,7 +64,7 @@ TEST(ExchangePlan, SaysWhatItsNumbersAreComputedBy) {
   EXPECT_NE(newer.error().message.find("runs/a/plan.json"), std::string::npos) << newer.error().message;
 }
 
-TEST(ExchangePlan, RoundsWhatMayBeRounded) {
+TEST(ExchangePlan, RoundsOnlyRoundableVectors) {
   using enum core::Rounding;
   const auto plan = apart().exchange;
   const auto both_ways = [](const ExchangePlan& p, core::Rounding r) {
@@ -95,7 +95,7 @@ TEST(ExchangePlan, WithoutAWireAsa16RoundsToFp16) {
   EXPECT_EQ(apart().exchange.half(), core::HalfKind::bf16);
 }
 
-TEST(ExchangePlan, AGradientMustHaveANumberOnItsWay) {
+TEST(ExchangePlan, LargestUsableGradientDependsOnTheWire) {
   auto plan = apart().exchange;
   EXPECT_EQ(plan.largest_usable(), core::kLargestUsable) << "bf16 has the range of float32";
   plan.wire = core::HalfKind::fp16;

@@ -18,7 +18,7 @@ WorkerProgress report(std::uint32_t worker, std::uint64_t samples, double loss, 
 
 // ---- newcomers
 
-TEST(ProgressAggregator, SumsOfAPredecessorAddUpWithItsTimes) {
+TEST(ProgressAggregator, NewcomersSumsContinueThoseOfTheLostWorker) {
   WorkerProgress earlier{.worker = 1, .steps = 90, .samples = 900, .compute_s = 9, .exchange_s = 0.5};
   earlier.wait_s = 2;
   earlier.load_s = 0.25;

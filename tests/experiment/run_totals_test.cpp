@@ -65,7 +65,7 @@ void expect_equal(const WorkerProgress& a, const WorkerProgress& b) {
   EXPECT_EQ(a.waits, b.waits);
 }
 
-TEST(RunTotals, ComeBackFromTheirText) {
+TEST(RunTotals, RoundTripAsText) {
   RunTotals totals{.worker_steps = {30, 31}, .steps = 61, .samples = 1220, .train_s = 1.25, .wall_s = 2.5};
   totals.center_version = 17;
   totals.epoch = {.loss = 12.5, .top1 = 7, .samples = 20, .began_s = 0.75, .closed = true, .last_loss = 0.1};
@@ -106,7 +106,7 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   EXPECT_EQ(back->session.workers, std::vector{kept});
 }
 
-TEST(RunTotals, WhatIsNotKnownIsNotANumber) {
+TEST(RunTotals, UnknownValuesAreNotANumber) {
   const auto back = parse_totals(to_text(RunTotals{}));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_TRUE(std::isnan(back->test.loss));
@@ -118,7 +118,7 @@ TEST(RunTotals, WhatIsNotKnownIsNotANumber) {
 const char* const kVersion01 =
     R"({"worker_steps":[30,30],"steps":60,"samples":1200,"train_s":1.5,"wall_s":2.0,"center_version":3})";
 
-TEST(RunTotals, OfVersion01HadReportedItsEpochs) {
+TEST(RunTotals, TotalsOfVersion01HaveReportedTheirEpochs) {
   const auto totals = parse_totals(kVersion01);
   ASSERT_TRUE(totals) << totals.error().message;
   EXPECT_TRUE(totals->epoch.closed);
@@ -127,7 +127,7 @@ TEST(RunTotals, OfVersion01HadReportedItsEpochs) {
   EXPECT_TRUE(totals->session.workers.empty());
 }
 
-TEST(RunTotals, OfVersion01AreCompletedFromItsSummary) {
+TEST(RunTotals, TotalsOfVersion01AreCompletedFromTheSummary) {
   Summary summary;
   summary.train_loss = 0.7;
   summary.images_per_s = 800;

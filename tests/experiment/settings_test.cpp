@@ -76,7 +76,7 @@ std::vector<std::string> setting(const core::Option& option, const std::string& 
   return overrides;
 }
 
-TEST(SettingsTest, EveryIntegerHasABoundThatWhatItIsTurnedIntoHolds) {
+TEST(SettingsTest, EveryIntegersBoundFitsTheTypeItIsStoredIn) {
   int integers = 0;
   for (const auto& option : schema().options()) {
     const bool list = std::holds_alternative<std::vector<std::int64_t>>(option.default_value);
@@ -112,7 +112,7 @@ TEST(SettingsTest, EveryNumberHasABoundThatAFloatHolds) {
   }
 }
 
-TEST(SettingsTest, AsManyCheckpointsAreKeptAsWereAskedFor) {
+TEST(SettingsTest, KeepCheckpointsIsTheNumberKept) {
   EXPECT_EQ(settings(kSmallest, {"run.keep_checkpoints=1000000000"})->run.keep_checkpoints, 1'000'000'000);
   EXPECT_NE(refusal("run.keep_checkpoints=2147483648").find("must be between 2 and 1000000000"), std::string::npos);
   EXPECT_NE(refusal("run.keep_checkpoints=4294967298").find("must be between 2 and 1000000000"), std::string::npos);
@@ -167,7 +167,7 @@ TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
     EXPECT_NE(refusal(wrong), "") << wrong;
 }
 
-TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
+TEST(SettingsTest, FeaturesMissingInThisBuildNameWhatItHas) {
   EXPECT_EQ(refusal("cluster.device=cuda"),
             "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
   EXPECT_NE(refusal("cluster.precision=bf16").find("use \"fp32\""), std::string::npos);
@@ -200,7 +200,7 @@ TEST(SettingsTest, WhatThisBuildCannotDoNamesWhatItCan) {
             "nothing: use \"fp32\", or exchange.algorithm = \"asa16\"");
 }
 
-TEST(SettingsTest, HowItExchangesSaysWhatAConfigurationIsFor) {
+TEST(SettingsTest, ExchangeOptionsDecideBetweenOneProcessAndSeveral) {
   const auto use = [](std::vector<std::string> overrides) {
     return intended_use(core::Config::parse(schema(), kSmallest, "a.toml", overrides).value());
   };
@@ -219,7 +219,7 @@ TEST(SettingsTest, ErrorsInAFileNameTheLine) {
   EXPECT_TRUE(s.error().message.starts_with("a.toml:7: cluster.device")) << s.error().message;
 }
 
-TEST(SettingsTest, CheckpointPeriods) {
+TEST(SettingsTest, CheckpointPeriodsAreParsed) {
   EXPECT_EQ(parse_checkpoint_period("never"), CheckpointPeriod{});
   EXPECT_EQ(parse_checkpoint_period("1 epoch"), (CheckpointPeriod{.epochs = 1}));
   EXPECT_EQ(parse_checkpoint_period("3 epochs"), (CheckpointPeriod{.epochs = 3}));

@@ -96,7 +96,7 @@ TEST(SummaryTest, WorkersInRankOrderWithTheirSums) {
   EXPECT_EQ(Json::parse(to_json(Summary{}))["per_worker"], Json::array());
 }
 
-TEST(SummaryTest, NotANumberAndMissingTopFiveAreNull) {
+TEST(SummaryTest, NonFiniteNumbersAndMissingTopFiveAreNull) {
   auto s = summary();
   s.train_loss = kNan;
   s.test_loss = std::numeric_limits<double>::infinity();
@@ -114,7 +114,7 @@ TEST(SummaryTest, BytesThatAreNoTextDoNotThrow) {
   EXPECT_EQ(Json::parse(to_json(s))["run"], "runs/\xef\xbf\xbd\"\n");
 }
 
-TEST(MetricsTest, EveryLineSaysWhatItIsAndWhen) {
+TEST(MetricsTest, EveryLineHasItsKindAndTime) {
   for (const auto& [kind, line] :
        std::vector<std::pair<std::string, std::string>>{{"started", to_json(RunStarted{}, 1.5)},
                                                         {"worker", to_json(worker(0), 1.5)},
@@ -129,7 +129,7 @@ TEST(MetricsTest, EveryLineSaysWhatItIsAndWhen) {
   }
 }
 
-TEST(MetricsTest, WorkerHasSumsAndWhatIsRecent) {
+TEST(MetricsTest, WorkerLineHasSumsAndRecentValues) {
   auto json = Json::parse(to_json(worker(1), 0));
   EXPECT_EQ(json["samples"], 6400);
   EXPECT_EQ(json["recent"]["samples"], 4);
@@ -141,7 +141,7 @@ TEST(MetricsTest, WorkerHasSumsAndWhatIsRecent) {
   EXPECT_TRUE(json["recent"]["accuracy"].is_null());
 }
 
-TEST(MetricsTest, EpochNoteAndEnd) {
+TEST(MetricsTest, EpochNoteAndEndLinesHaveTheirKeys) {
   const auto epoch = Json::parse(
       to_json(EpochReport{.epoch = 2, .epochs = 5, .train_loss = 0.25, .test_accuracy = 0.5, .lr = 0.01}, 0));
   EXPECT_EQ(epoch["epoch"], 2);

@@ -31,7 +31,7 @@ Segment whole() {
   return segment;
 }
 
-TEST(Accounts, AnEpochThatEverySampleWasTrainedOnceOf) {
+TEST(Accounts, EpochWithEverySampleOnceIsCorrect) {
   const auto accounts = account(kOnDemand, {whole()});
   EXPECT_THAT(accounts.wrong, IsEmpty());
   EXPECT_EQ(accounts.steps, 3U);
@@ -40,7 +40,7 @@ TEST(Accounts, AnEpochThatEverySampleWasTrainedOnceOf) {
   EXPECT_EQ(accounts.epochs, 1U);
 }
 
-TEST(Accounts, ALeaseWithoutAStep) {
+TEST(Accounts, LeaseWithoutStepIsReported) {
   auto segment = whole();
   segment.entries.pop_back();
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, ElementsAre(HasSubstr("worker 1 has no step 1")));
@@ -54,7 +54,7 @@ TEST(Accounts, ALeaseWithoutAStep) {
   EXPECT_EQ(passed.steps, 2U);
 }
 
-TEST(Accounts, SamplesThatTwoHave) {
+TEST(Accounts, SampleGrantedTwiceIsReported) {
   auto segment = whole();
   segment.entries.insert(segment.entries.begin() + 1, granted(0, 7, 0, 2));
   all_train(segment, 0, 1, 1);
@@ -62,7 +62,7 @@ TEST(Accounts, SamplesThatTwoHave) {
               testing::Contains(HasSubstr("lease 7 of epoch 0 begins at sample 2, which is somebody's already")));
 }
 
-TEST(Accounts, AnEpochThatSamplesAreLeftOf) {
+TEST(Accounts, SampleNeverGrantedIsReported) {
   auto segment = whole();
   segment.entries.erase(segment.entries.begin() + 1);
   segment.entries.erase(segment.entries.end() - 1);
@@ -71,7 +71,7 @@ TEST(Accounts, AnEpochThatSamplesAreLeftOf) {
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, ElementsAre(HasSubstr("4 samples of epoch 0 were never granted")));
 }
 
-TEST(Accounts, WhatALostWorkerHadReturns) {
+TEST(Accounts, LostWorkersLeasesMayBeGrantedAgain) {
   Segment segment{.closed = true};
   segment.entries = {granted(0, 0, 0, 0), granted(1, 1, 0, 4), Begun{0, 0}, Begun{1, 0}};
   all_train(segment, 1, 0, 1);
@@ -88,7 +88,7 @@ TEST(Accounts, WhatALostWorkerHadReturns) {
   EXPECT_THAT(account(kOnDemand, {segment}).wrong, testing::Contains(HasSubstr("which is somebody's already")));
 }
 
-TEST(Accounts, WhatALostWorkerHadIsPassedOver) {
+TEST(Accounts, LostWorkersLeasesMayBePassedOver) {
   Segment segment{.closed = true};
   segment.entries = {granted(0, 0, 0, 0, 2), granted(1, 1, 0, 2, 2), granted(0, 2, 0, 4, 2), Begun{0, 0}};
   all_train(segment, 0, 0, 3);
@@ -101,7 +101,7 @@ TEST(Accounts, WhatALostWorkerHadIsPassedOver) {
 }
 
 // Two lives of one worker: late records of the first do not count for the second.
-TEST(Accounts, ANewMemberBeginsAnew) {
+TEST(Accounts, LateRecordsOfALostWorkerAreNotItsReplacements) {
   Segment segment{.closed = true};
   segment.entries = {
       granted(1, 0, 0, 0), Begun{1, 0}, Trained{1, 0},       granted(1, 1, 0, 4), Lost{1, true, {{1, 0, 4, 4}}},
@@ -112,7 +112,7 @@ TEST(Accounts, ANewMemberBeginsAnew) {
   EXPECT_EQ(accounts.steps, 3U);
 }
 
-TEST(Accounts, AResumeUndoesWhatFollowsItsCheckpoint) {
+TEST(Accounts, ResumeUndoesRecordsAfterItsCheckpoint) {
   auto first = whole();
   first.closed = false;
   Segment second{.number = 2,
@@ -151,7 +151,7 @@ TEST(Accounts, AResumeUndoesWholeSegmentsBehindItsCheckpoint) {
   EXPECT_EQ(bounded.steps, 3U);
 }
 
-TEST(Accounts, AJournalWhoseOldSegmentsAreGone) {
+TEST(Accounts, JournalWithoutItsOldSegmentsIsAccountedFor) {
   Segment middle{.number = 4,
                  .start = Start{.epoch = 3, .next_lease = 20, .free = {{4, 6}}, .steps = 20, .samples = 80}};
   middle.closed = true;
@@ -173,7 +173,7 @@ Reported session(double from, std::vector<std::uint32_t> epochs) {
   return reported;
 }
 
-TEST(Reports, EveryEpochOnceOnTheRunsCourse) {
+TEST(Reports, EpochMissingOrReportedTwiceIsFound) {
   EXPECT_THAT(check_reports({session(0, {1, 2})}, 2), IsEmpty());
   EXPECT_THAT(check_reports({session(0, {1, 2}), session(1.5, {2, 3})}, 3), IsEmpty());  // the resume undid epoch 2
   EXPECT_THAT(check_reports({session(0, {1, 2}), session(2, {2, 3})}, 3),
@@ -183,7 +183,7 @@ TEST(Reports, EveryEpochOnceOnTheRunsCourse) {
   EXPECT_THAT(check_reports({session(0, {1, 2})}, 1), ElementsAre(HasSubstr("epoch 2 is reported, and 1 are done")));
 }
 
-TEST(Reports, ALossOfNothingIsNone) {
+TEST(Reports, MissingOrZeroTrainingLossIsReported) {
   for (const auto loss : {std::optional<double>{}, std::optional(0.0), std::optional(-1.0)}) {
     auto zero = session(0, {1});
     zero.epochs[0].train_loss = loss;

@@ -52,7 +52,7 @@ TEST(HistoryText, NamesTheWordThatItCannotRead) {
   EXPECT_FALSE(parse("workers=2 nodes=2 late=2 |"));
 }
 
-TEST(Generator, DrawsTheSameFromTheSameSeedAndEveryKindOfEverything) {
+TEST(Generator, SameSeedDrawsTheSameAndAllKindsAreDrawn) {
   std::set<std::string> strategies, inner;
   std::set<Doing> doings;
   std::set<std::uint32_t> workers, nodes;
@@ -83,7 +83,7 @@ TEST(Generator, DrawsTheSameFromTheSameSeedAndEveryKindOfEverything) {
   EXPECT_EQ(doings.size(), 10U);
 }
 
-TEST(Generator, TheSeedsOfEveryTestRunHaveEveryStrategyAndEverythingThatHappens) {
+TEST(Generator, SeedsOfATestRunCoverEveryStrategyAndEvent) {
   std::set<std::string> strategies;
   std::set<Doing> doings;
   for (const auto seed : telling_seeds(12)) {
@@ -106,7 +106,7 @@ core::Result<strategies::Needs> needs_of(const History& history, std::uint32_t w
   return experiment::build_run_spec(*settings, false).map([](const auto& spec) { return spec.needs; });
 }
 
-TEST(Conducts, AreWhatTheStrategiesSay) {
+TEST(Conducts, ConductsAgreeWithTheStrategiesNeeds) {
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const auto history = generate(seed);
     const auto needs = needs_of(history, history.workers);
@@ -124,7 +124,7 @@ TEST(Conducts, AreWhatTheStrategiesSay) {
   }
 }
 
-TEST(Conducts, SayWithWhatASessionMayEnd) {
+TEST(Conducts, ExitCodesFollowFromConductAndEvents) {
   const Conduct on{}, ends{.goes_on = false};
   const Session calm{.nodes = 2};
   EXPECT_EQ(exit_codes(on, calm), (std::set<int>{}));

@@ -94,7 +94,7 @@ TEST(HostileCalls, OnlyTheCoordinatorTakesSnapshots) {
   }
 }
 
-TEST(HostileCalls, ThereIsNoStartStateToFetchWhereNobodyResumes) {
+TEST(HostileCalls, StartStateOfANewRunCannotBeFetched) {
   Center center({.settings = kDownpour});
   std::vector<float> space(100);
   EXPECT_FALSE(center.call(2, center.header(CallKind::start, std::uint64_t{0}), space, Lend::write));

@@ -81,7 +81,7 @@ TEST(HostileTcp, InvalidHellosAreRefused) {
   }
 }
 
-TEST(HostileTcp, FramesOfAPeerThatHasMet) {
+TEST(HostileTcp, ArbitraryFramesOfAConnectedPeerHarmNoOther) {
   Dice dice("HostileTcp, frames");
   const auto count = messages(16);
   std::uint64_t said = 0, before = 0;

@@ -37,7 +37,7 @@ Environment* const environment = [] {
 
 class SameNumbers : public testing::TestWithParam<Cell> {};
 
-TEST_P(SameNumbers, WhereverItRuns) {
+TEST_P(SameNumbers, AreReachedInEveryWorld) {
   auto [configuration, members] = GetParam();
   members.buckets = configuration->buckets;
   auto& worlds = environment->worlds();
@@ -61,7 +61,7 @@ TEST_P(SameNumbers, WhereverItRuns) {
 INSTANTIATE_TEST_SUITE_P(, SameNumbers, testing::ValuesIn(cells(all())),
                          [](const auto& info) { return name_of(info.param); });
 
-TEST(Matrix, HasEveryStrategy) {
+TEST(Matrix, ContainsEveryStrategy) {
   std::set<std::string> standard;
   for (const auto& configuration : configurations())
     if (configuration.standard) standard.insert(configuration.strategy);

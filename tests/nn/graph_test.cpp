@@ -88,7 +88,7 @@ TEST(Graph, GroupsDivideWeightsAndFans) {
   EXPECT_EQ(graph->training_flops(), 2 * (2 * 324 * 9) + 3 * (2 * 216));
 }
 
-TEST(Graph, StridePaddingAndFloor) {
+TEST(Graph, OutputSizesFollowStrideAndPaddingRoundedDown) {
   const auto graph =
       build({Conv2dLayer{4, 3, 2, 1, {}}, PoolLayer{PoolKind::average, 3, 2, 1}, FlattenLayer{}}, {3, 28, 11});
   ASSERT_TRUE(graph) << graph.error().message;
@@ -98,7 +98,7 @@ TEST(Graph, StridePaddingAndFloor) {
   EXPECT_EQ(graph->output(), (Shape{84, 1, 1}));
 }
 
-TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
+TEST(Graph, ErrorsNameLayerInputAndMismatch) {
   EXPECT_EQ(error_of({}), "model \"m\": it has no layers");
   EXPECT_EQ(error_of({LinearLayer{10, {}}}, {0, 28, 28}),
             "model \"m\": its input 0x28x28 is not a shape of positive, bounded extents");
@@ -121,7 +121,7 @@ TEST(Graph, ErrorsNameLayerInputAndWhatDoesNotFit) {
             "flatten layer");
 }
 
-TEST(Graph, ErrorsOfGroupsAndNormalisation) {
+TEST(Graph, GroupAndNormalisationErrorsNameTheLayer) {
   const auto error = [](const Layer& layer) { return error_of({layer, LinearLayer{2, {}}}, {6, 5, 5}); };
   EXPECT_EQ(
       error(Conv2dLayer{12, 3, 1, 0, {}, 4}),

@@ -8,7 +8,7 @@ namespace troupe::nn {
 namespace {
 
 // Published test values for empty input (XXH3 with the default secret, seed 0).
-TEST(Hash, EmptyInput) {
+TEST(Hash, EmptyInputHasThePublishedHashes) {
   EXPECT_EQ(hash64({}), 0x2d06800538d394c2u);
   EXPECT_EQ(hash128_hex({}), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(center_hash({}), "xxh3:2d06800538d394c2");

@@ -44,7 +44,7 @@ constexpr std::size_t kConv = 1500;
 constexpr std::size_t kLinearAt = 1530;
 constexpr std::size_t kLinear = 19200;
 
-TEST(Initialise, Normal) {
+TEST(Initialise, NormalHasItsDeviation) {
   const auto values = start(graph_of(InitialiserKind::normal), 1);
   EXPECT_NEAR(deviation(values, kLinearAt, kLinear), 0.25, 0.25 * 0.026);
 }
@@ -67,7 +67,7 @@ TEST(Initialise, XavierAndHeUseTheFans) {
   EXPECT_NEAR(deviation(he, kLinearAt, kLinear), std::sqrt(2.0 / 480), 0.026 * std::sqrt(2.0 / 480));
 }
 
-TEST(Initialise, ConstantAndBiases) {
+TEST(Initialise, ConstantFillsWeightsAndBiasesAreZero) {
   const auto values = start(graph_of(InitialiserKind::constant), 1);
   EXPECT_EQ(std::count(values.begin(), values.end(), 0.25f), static_cast<std::ptrdiff_t>(kConv + kLinear));
   EXPECT_EQ(std::count(values.begin(), values.end(), 0.0f), 30 + 40);

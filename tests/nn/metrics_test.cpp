@@ -31,7 +31,7 @@ TEST(RunningMetrics, MergingEqualsAdding) {
   EXPECT_DOUBLE_EQ(left.top5().value(), 0.8);
 }
 
-TEST(RunningMetrics, EmptyAndReset) {
+TEST(RunningMetrics, AreZeroWhenEmptyAndAfterReset) {
   RunningMetrics metrics(10);
   EXPECT_EQ(metrics.loss(), 0);
   EXPECT_EQ(metrics.top1(), 0);

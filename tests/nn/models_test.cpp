@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const Graph& graph) {
   return names;
 }
 
-TEST(Models, MlpByDefault) {
+TEST(Models, MlpHasTwoSigmoidLayersByDefault) {
   const Graph graph = build("name = \"mlp\"");
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "sigmoid1", "fc2", "sigmoid2", "fc3"}));
   EXPECT_EQ(graph.parameter_count(), 784 * 100 + 100 + 100 * 100 + 100 + 100 * 10 + 10);
@@ -49,7 +49,7 @@ TEST(Models, BlueGeneMlpHasSigmoidOutputs) {
   EXPECT_EQ(graph.loss(), Loss::squared_error);
 }
 
-TEST(Models, MlpOptions) {
+TEST(Models, MlpTakesWidthsActivationAndInitialiser) {
   const Graph graph = build(
       "name = \"mlp\"\nwidths = 7\nactivation = \"relu\"\ninitialiser = \"normal\"\ninit_scale = 0.05", {3, 1, 1}, 4);
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"fc1", "relu1", "fc2"}));
@@ -58,7 +58,7 @@ TEST(Models, MlpOptions) {
   EXPECT_EQ(names_of(build("name = \"mlp\"\nwidths = []")), std::vector<std::string>{"fc1"});  // logistic regression
 }
 
-TEST(Models, Lenet) {
+TEST(Models, LenetHasItsLayersAndParameters) {
   const Graph graph = build("name = \"lenet\"");
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "pool1", "conv2", "pool2", "fc1", "relu1", "fc2"}));
   EXPECT_EQ(graph.parameter_count(), 431080);
@@ -66,7 +66,7 @@ TEST(Models, Lenet) {
             (std::vector<std::int64_t>{500, 1250}));  // 50 · 5 · 5
 }
 
-TEST(Models, Cifar) {
+TEST(Models, CifarHasItsLayersAndParameters) {
   constexpr Shape kCrop{3, 28, 28};
   const Graph graph = build("name = \"cifar\"", kCrop);
   EXPECT_EQ(names_of(graph), (std::vector<std::string>{"conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "conv3",
@@ -87,7 +87,7 @@ TEST(Models, OutputsFollowTheDataUnlessSet) {
             "model \"layers\" has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
 }
 
-TEST(Models, LayersInAConfig) {
+TEST(Models, LayerListBuildsItsGraph) {
   const Graph graph = build(R"(
 name = "mine"
 initialiser = "he"
@@ -118,7 +118,7 @@ layers = [
   EXPECT_EQ(graph.parameters()[2].initialiser, (Initialiser{InitialiserKind::uniform, 0.5}));
 }
 
-TEST(Models, LayersWithGroupsAndNormalisation) {
+TEST(Models, LayerListTakesGroupsAndNormalisation) {
   const Graph graph = build(R"(name = "mine"
 layers = [
   {type = "conv2d", outputs = 8, kernel = 3, bias = false},

@@ -29,7 +29,7 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-15) << i;
 }
 
-TEST(Optimizer, ConstantRate) {
+TEST(Optimizer, ConstantRateStaysConstant) {
   expect_near(rates("lr = 0.5", {0, 3.7, 9.99}), {0.5, 0.5, 0.5});
   expect_near(rates("lr = 0.5\nscale_lr = true", {0, 5}, 4), {2, 2});
   expect_near(rates("lr = 0.5", {0, 5}, 4), {0.5, 0.5});
@@ -57,7 +57,7 @@ TEST(Optimizer, WarmUpGrowsFromOneNth) {
   expect_near(rates("lr = 1\nlr_policy = \"polynomial\"\nwarmup_epochs = 2", {1}, 2), {0.675});
 }
 
-TEST(Optimizer, StepNumbers) {
+TEST(Optimizer, StepTakesRateMomentumAndDecayFromTheConfig) {
   const auto step = [](const std::string& toml) {
     return optimizer_step(config_of("lr = 0.5\nmomentum = 0.75\nweight_decay = 0.25\n" + toml), 5, 10, 1);
   };
@@ -90,7 +90,7 @@ TEST(Optimizer, AnUnknownNameIsNoOptimizer) {
 }
 
 /// The help names the optimizers that read an option, from the table.
-TEST(Optimizer, HelpSaysWhichOptimizersReadAnOption) {
+TEST(Optimizer, HelpNamesTheOptimizersThatReadAnOption) {
   core::Schema schema;
   schema.add(train_table());
   const auto help = [&](const char* key) { return schema.find(key, "")->help; };

@@ -56,34 +56,36 @@ void check_gradients(Graph graph, const ReferenceModel::Masks& masks = {}) {
   expect_gradient(images, result.input_gradient, loss, "input");
 }
 
-TEST(ReferenceModel, LinearGradients) {
+TEST(ReferenceModel, LinearGradientsMatchDifferences) {
   check_gradients(graph_of({LinearLayer{4, {}}, LinearLayer{3, {}}}, {5, 1, 1}));
 }
 
-TEST(ReferenceModel, LinearOverAnImageGradients) { check_gradients(graph_of({LinearLayer{3, {}}}, {2, 3, 2})); }
+TEST(ReferenceModel, LinearOverAnImageGradientsMatchDifferences) {
+  check_gradients(graph_of({LinearLayer{3, {}}}, {2, 3, 2}));
+}
 
-TEST(ReferenceModel, ConvolutionGradients) {
+TEST(ReferenceModel, ConvolutionGradientsMatchDifferences) {
   check_gradients(graph_of({Conv2dLayer{3, 2, 1, 0, {}}, LinearLayer{3, {}}}, {2, 4, 3}));
 }
 
-TEST(ReferenceModel, StridedPaddedConvolutionGradients) {
+TEST(ReferenceModel, StridedPaddedConvolutionGradientsMatchDifferences) {
   check_gradients(graph_of({Conv2dLayer{2, 3, 2, 1, {}}, Conv2dLayer{3, 2, 1, 1, {}}, LinearLayer{3, {}}}, {2, 6, 5}));
 }
 
-TEST(ReferenceModel, GroupedConvolutionGradients) {
+TEST(ReferenceModel, GroupedConvolutionGradientsMatchDifferences) {
   Conv2dLayer grouped{6, 3, 2, 1, {}, 2};
   check_gradients(graph_of({grouped, LinearLayer{3, {}}}, {4, 5, 4}));
   Conv2dLayer depthwise{4, 2, 1, 0, {}, 4, false};
   check_gradients(graph_of({depthwise, LinearLayer{3, {}}}, {4, 3, 4}));
 }
 
-TEST(ReferenceModel, LrnGradients) {
+TEST(ReferenceModel, LrnGradientsMatchDifferences) {
   // alpha of 1 instead of 1e-4, so that the neighbours matter.
   check_gradients(graph_of({Conv2dLayer{7, 1, 1, 0, {}}, LrnLayer{5, 1.0, 0.75, 1}, LinearLayer{3, {}}}, {2, 2, 3}));
   check_gradients(graph_of({LinearLayer{4, {}}, LrnLayer{3, 2.0, 0.5, 2}, LinearLayer{3, {}}}, {5, 1, 1}));
 }
 
-TEST(ReferenceModel, BatchNormGradients) {
+TEST(ReferenceModel, BatchNormGradientsMatchDifferences) {
   check_gradients(graph_of(
       {Conv2dLayer{3, 2, 1, 0, {}, 1, false}, BatchNormLayer{}, ActivationLayer{Activation::tanh}, LinearLayer{3, {}}},
       {2, 4, 3}));
@@ -91,33 +93,33 @@ TEST(ReferenceModel, BatchNormGradients) {
   check_gradients(graph_of({BatchNormLayer{}, LinearLayer{3, {}}}, {2, 3, 2}));
 }
 
-TEST(ReferenceModel, MaxPoolGradients) {
+TEST(ReferenceModel, MaxPoolGradientsMatchDifferences) {
   check_gradients(
       graph_of({Conv2dLayer{2, 1, 1, 0, {}}, PoolLayer{PoolKind::max, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
   check_gradients(graph_of({PoolLayer{PoolKind::max, 3, 2, 1}, LinearLayer{3, {}}}, {2, 5, 6}));
 }
 
-TEST(ReferenceModel, AveragePoolGradients) {
+TEST(ReferenceModel, AveragePoolGradientsMatchDifferences) {
   check_gradients(graph_of({PoolLayer{PoolKind::average, 2, 2, 0}, LinearLayer{3, {}}}, {2, 5, 4}));
   check_gradients(graph_of({PoolLayer{PoolKind::average, 3, 2, 1}, LinearLayer{3, {}}}, {2, 5, 6}));
 }
 
-TEST(ReferenceModel, ActivationGradients) {
+TEST(ReferenceModel, ActivationGradientsMatchDifferences) {
   for (const auto kind : {Activation::relu, Activation::sigmoid, Activation::tanh})
     check_gradients(graph_of({LinearLayer{6, {}}, ActivationLayer{kind}, LinearLayer{3, {}}}, {4, 1, 1}));
 }
 
-TEST(ReferenceModel, FlattenGradients) {
+TEST(ReferenceModel, FlattenGradientsMatchDifferences) {
   check_gradients(graph_of({Conv2dLayer{2, 2, 1, 0, {}}, FlattenLayer{}}, {1, 3, 3}));
 }
 
-TEST(ReferenceModel, SquaredErrorGradients) {
+TEST(ReferenceModel, SquaredErrorGradientsMatchDifferences) {
   check_gradients(graph_of({LinearLayer{4, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{3, {}},
                             ActivationLayer{Activation::sigmoid}},
                            {5, 1, 1}, Loss::squared_error));
 }
 
-TEST(ReferenceModel, DropoutGradientsUnderAGivenMask) {
+TEST(ReferenceModel, DropoutGradientsMatchDifferencesUnderAGivenMask) {
   Graph graph = graph_of({LinearLayer{8, {}}, DropoutLayer{0.5}, LinearLayer{3, {}}}, {4, 1, 1});
   const auto masks = ReferenceModel(graph).dropout_masks(3, 11, kBatch);
   ASSERT_EQ(masks.size(), 1u);
@@ -133,7 +135,7 @@ TEST(ReferenceModel, DropoutKeepsAndScalesByItsMask) {
   EXPECT_EQ(result.activations[0], (std::vector<double>{4, 0, 12}));
 }
 
-TEST(ReferenceModel, ConvolutionByHand) {
+TEST(ReferenceModel, ConvolutionMatchesValuesByHand) {
   // One 2x2 filter [[1, 2], [3, 4]] and bias 10, stride 2, padding 1, over [[1, 2, 3], [4, 5, 6], [7, 8, 9]]; windows start
   // at rows and columns −1 and 1: 4·1; 3·2 + 4·3; 2·4 + 4·7; 5 + 2·6 + 3·8 + 4·9.
   ReferenceModel model(graph_of({Conv2dLayer{1, 2, 2, 1, {}}, FlattenLayer{}}, {1, 3, 3}));
@@ -143,7 +145,7 @@ TEST(ReferenceModel, ConvolutionByHand) {
   EXPECT_EQ(result.outputs, (std::vector<double>{14, 28, 46, 87}));
 }
 
-TEST(ReferenceModel, GroupedConvolutionByHand) {
+TEST(ReferenceModel, GroupedConvolutionMatchesValuesByHand) {
   // Two groups of two channels in and one out, 1x1: y_0 = 1·x_0 + 2·x_1 + 10, y_1 = 3·x_2 + 4·x_3 + 20.
   ReferenceModel model(graph_of({Conv2dLayer{2, 1, 1, 0, {}, 2}, FlattenLayer{}}, {4, 1, 1}));
   EXPECT_EQ(model.graph().parameters()[0].shape, (std::vector<std::int64_t>{2, 2, 1, 1}));
@@ -153,7 +155,7 @@ TEST(ReferenceModel, GroupedConvolutionByHand) {
             (std::vector<double>{15, 45}));
 }
 
-TEST(ReferenceModel, LrnByHand) {
+TEST(ReferenceModel, LrnMatchesValuesByHand) {
   // size 3, alpha 3, beta 0.5, k 1: x / sqrt(1 + Σ x²) over the channel and its neighbours.
   ReferenceModel model(graph_of({LrnLayer{3, 3, 0.5, 1}, LinearLayer{2, {}}}, {4, 1, 1}));
   const std::vector<double> image{1, 2, -2, 4};
@@ -162,7 +164,7 @@ TEST(ReferenceModel, LrnByHand) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(y[i], want[i]);
 }
 
-TEST(ReferenceModel, BatchNormByHand) {
+TEST(ReferenceModel, BatchNormMatchesValuesByHand) {
   // One channel, two samples of two pixels: 1, 3, 5, 7; mean 4, Σ (x − 4)² = 20, variance 5. With epsilon 4 the divisor is 3.
   // Weight 6, bias 1: y = 2 · (x − 4) + 1. Running, momentum ½: mean 0 → 2; variance 1 → 1 + ½ (20 / 3 − 1) = 23 / 6.
   ReferenceModel model(graph_of({BatchNormLayer{4, 0.5}, FlattenLayer{}}, {1, 1, 2}));
@@ -180,7 +182,7 @@ TEST(ReferenceModel, BatchNormByHand) {
   EXPECT_EQ(evaluated.statistics, (std::vector<double>{2, 12}));
 }
 
-TEST(ReferenceModel, PoolingByHand) {
+TEST(ReferenceModel, PoolingMatchesValuesByHand) {
   const std::vector<double> image{1, 2, 3, 4, 5, 6, 7, 8, 9};  // 3x3
   const std::vector<std::int32_t> label{0};
   const auto pooled = [&](PoolKind kind) {
@@ -199,7 +201,7 @@ TEST(ReferenceModel, MaxPoolIgnoresPaddingBelowNegativeValues) {
             std::vector<double>{-3});
 }
 
-TEST(ReferenceModel, LossesByHand) {
+TEST(ReferenceModel, LossesMatchValuesByHand) {
   // One linear layer with zero weights and biases (1, 2, 3), two samples with labels 0 and 2.
   const auto run = [](Loss loss) {
     ReferenceModel model(graph_of({LinearLayer{3, {}}}, {1, 1, 1}, loss));

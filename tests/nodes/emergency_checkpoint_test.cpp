@@ -22,7 +22,7 @@ struct Loss {
   std::string checkpoint_every = "1 epoch";
 };
 
-class Rescue : public NodesFixture, public testing::WithParamInterface<Loss> {
+class EmergencyCheckpoint : public NodesFixture, public testing::WithParamInterface<Loss> {
  protected:
   /// Steps in the run's first session whose gradients were done, of the worker with most of them.
   [[nodiscard]] std::uint64_t most_steps() const {
@@ -39,7 +39,7 @@ class Rescue : public NodesFixture, public testing::WithParamInterface<Loss> {
   }
 };
 
-TEST_P(Rescue, LosesAStepAtMost) {
+TEST_P(EmergencyCheckpoint, LosesAtMostOneStep) {
   const auto settings =
       with({"strategy.name=bsp", "train.momentum=0.9", "run.epochs=5", "cluster.synthetic_step_ms=10",
             "exchange.algorithm=asa", "run.checkpoint_every=" + GetParam().checkpoint_every, "model.widths=[1000]"});
@@ -66,7 +66,7 @@ TEST_P(Rescue, LosesAStepAtMost) {
   EXPECT_EQ(summary(again)["center_hash"], summary(whole)["center_hash"]) << again.err();
 }
 
-INSTANTIATE_TEST_SUITE_P(, Rescue,
+INSTANTIATE_TEST_SUITE_P(, EmergencyCheckpoint,
                          testing::Values(Loss{"a", 0, 1}, Loss{"b", 133, 1}, Loss{"OfTheFirst", 60, 0},
                                          Loss{"OfTheFirstAtACheckpoint", 41, 0, "3 steps"},
                                          Loss{"OfTheFirstAtAnotherCheckpoint", 111, 0, "3 steps"}),

@@ -15,9 +15,9 @@ constexpr std::uint64_t kEpochs = 6;
 const std::vector<std::string> kLong{"run.epochs=6", "cluster.synthetic_step_ms=20"};
 const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
 
-class GoesOn : public NodesFixture, public testing::WithParamInterface<const char*> {};
+class SurvivedLoss : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
-TEST_P(GoesOn, WithoutANodeThatIsKilled) {
+TEST_P(SurvivedLoss, RunContinuesWithoutAKilledNode) {
   start_nodes(2);
   Process run(train(with(kLong, with({std::string("strategy.name=") + GetParam()}))));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -32,7 +32,7 @@ TEST_P(GoesOn, WithoutANodeThatIsKilled) {
   expect_free();
 }
 
-INSTANTIATE_TEST_SUITE_P(, GoesOn, testing::Values("easgd", "downpour", "ssp", "local_sgd", "diloco", "gossip"),
+INSTANTIATE_TEST_SUITE_P(, SurvivedLoss, testing::Values("easgd", "downpour", "ssp", "local_sgd", "diloco", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 
 struct Together {
@@ -40,9 +40,9 @@ struct Together {
   std::vector<std::string> settings;
 };
 
-class StandsStill : public NodesFixture, public testing::WithParamInterface<Together> {};
+class FatalLoss : public NodesFixture, public testing::WithParamInterface<Together> {};
 
-TEST_P(StandsStill, WhenANodeIsKilledAndResumes) {
+TEST_P(FatalLoss, KilledNodeEndsTheRunAndResumeContinuesIt) {
   start_nodes(2);
   Process run(train(with(kLong, with(GetParam().settings))));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
@@ -57,7 +57,7 @@ TEST_P(StandsStill, WhenANodeIsKilledAndResumes) {
   EXPECT_EQ(summary(again)["samples"], kEpochs * 1200) << again.err();
 }
 
-INSTANTIATE_TEST_SUITE_P(, StandsStill,
+INSTANTIATE_TEST_SUITE_P(, FatalLoss,
                          testing::Values(Together{"bsp", {"strategy.name=bsp"}},
                                          Together{"bsp_shm", {"strategy.name=bsp", "exchange.algorithm=shm"}},
                                          Together{"pairs", {"strategy.name=pairs"}},
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(, StandsStill,
                          [](const auto& info) { return info.param.name; });
 
 // While it opens its data, compiles or measures: the run does not wait for the killed node.
-TEST_F(Faults, ANodeThatIsKilledWhileTheRunBegins) {
+TEST_F(Faults, NodeKilledWhileTheRunBeginsEndsIt) {
   start_nodes(2);
   for (const std::string endpoint : {"tcp", "shm"}) {
     for (const int moment : {50, 100, 150, 200, 250, 300}) {
@@ -120,7 +120,7 @@ TEST_F(Faults, NodesOutliveTheCoordinator) {
   EXPECT_TRUE(node(1).process().says(": ends", 4)) << node(1).log();
 }
 
-TEST_F(Faults, ThreeSecondsOfSilenceEvictNobody) {
+TEST_F(Faults, ThreeSecondsOfSilenceLoseNoNode) {
   start_nodes(2);
   for (const char* strategy : {"easgd", "bsp"}) {
     Process run(train(with(kEndless, with({std::string("strategy.name=") + strategy}))));
@@ -136,7 +136,7 @@ TEST_F(Faults, ThreeSecondsOfSilenceEvictNobody) {
   }
 }
 
-TEST_F(Faults, ALongSilentNodeIsEvictedAndFreeWhenItWakes) {
+TEST_F(Faults, LongSilentNodeIsLostAndFreeWhenItContinues) {
   start_nodes(2);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -166,7 +166,7 @@ TEST_F(Faults, ACoordinatorThatIsSilentForLongHasLostItsWorkers) {
   EXPECT_EQ(again.wait(), 0) << again.err();
 }
 
-TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
+TEST_F(Faults, SenderHoldsNoMoreThanItsCreditForASilentReader) {
   start_nodes(2);
   // 6 MB of parameters: unread peer messages to the stopped worker would soon take hundreds of megabytes.
   Process run(train(with({"strategy.name=gossip", "model.widths=[1500]", "run.epochs=100000", "exchange.endpoint=tcp",
@@ -185,9 +185,9 @@ TEST_F(Faults, ASenderHoldsNoMoreThanItsCreditWhenNobodyReads) {
   EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
-class ResetsCost : public NodesFixture, public testing::WithParamInterface<const char*> {};
+class ConnectionResets : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
-TEST_P(ResetsCost, Nothing) {
+TEST_P(ConnectionResets, CostNothing) {
   start_nodes(2);
   const auto settings = with(
       kLong, with({std::string("strategy.name=") + GetParam(), "exchange.endpoint=tcp", "exchange.algorithm=asa"}));
@@ -212,7 +212,7 @@ TEST_P(ResetsCost, Nothing) {
   EXPECT_EQ(summary(run)["test"]["accuracy"], summary(unharmed)["test"]["accuracy"]);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ResetsCost, testing::Values("bsp", "easgd", "gossip"),
+INSTANTIATE_TEST_SUITE_P(, ConnectionResets, testing::Values("bsp", "easgd", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

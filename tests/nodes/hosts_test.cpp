@@ -110,25 +110,25 @@ TEST_F(Hosts, EveryStrategyTrainsOverTls) {
   }
 }
 
-TEST_F(Hosts, SharedMemoryIsForOneHost) {
+TEST_F(Hosts, ShmEndpointAcrossHostsIsRefused) {
   Process run(at(0, train(with({"exchange.endpoint=shm"}))));
   EXPECT_EQ(run.wait(), 78) << run.err();
   EXPECT_NE(run.err().find("exchange.endpoint"), std::string::npos) << run.err();
 }
 
-TEST_F(Hosts, ALinkThatIsDown) {
+TEST_F(Hosts, RunContinuesWithoutANodeBehindADeadLink) {
   const auto link = "-n " + space(0) + " link set dev " + port_of(2);
   expect_survives(link + " down", link + " up");
 }
 
-TEST_F(Hosts, ALinkThatCarriesOneWayOnly) {
+TEST_F(Hosts, RunContinuesWithoutANodeBehindAOneWayLink) {
   // The node's packets go to a hardware address that does not exist.
   const auto neighbour = "-n " + space(2) + " neighbour ";
   expect_survives(neighbour + "replace " + address(0) + " lladdr 02:00:00:00:00:99 dev wire nud permanent",
                   neighbour + "delete " + address(0) + " dev wire");
 }
 
-TEST_F(Hosts, WithBspACutLinkEndsTheRunAndItResumes) {
+TEST_F(Hosts, CutLinkEndsABspRunThatResumes) {
   const auto link = "-n " + space(0) + " link set dev " + port_of(2);
   Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=6", "cluster.synthetic_step_ms=20"}))));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
@@ -175,7 +175,7 @@ TEST_F(Hosts, ASlowLinkIsNoLoss) {
 
 /// The workers' hosts have a direct link that is slower than their links to the coordinator: peer messages are still under way long
 /// after the workers have reported that they are ready.
-TEST_F(Hosts, PeerMessagesOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
+TEST_F(Hosts, PeerMessagesOnASlowLinkArriveBeforeASegmentBegins) {
   ASSERT_TRUE(ip("-n " + space(1) + " link add name direct type veth peer name direct netns " + space(2)));
   for (const int host : {1, 2}) {
     ASSERT_TRUE(ip("-n " + space(host) + " link set dev direct up"));
@@ -195,7 +195,7 @@ TEST_F(Hosts, PeerMessagesOnASlowWayArriveBeforeASegmentOfTheJournalBegins) {
 
 // A vector takes 7 s to arrive, and a wait ends after 3 s without a byte: like 5.8 million parameters over 3 Mbit/s and a minute. The
 // coordinator's first snapshot, the step's reduction and the last snapshot take more than twice their deadlines.
-TEST_F(Hosts, AVectorMayTakeLongerThanAnyDeadline) {
+TEST_F(Hosts, VectorMayTakeLongerThanAnyDeadline) {
   const std::vector<std::string> limit{"root", "tbf", "rate", "1mbit", "burst", "16kb", "latency", "200ms"};
   for (int host = 1; host < 3; ++host) {
     for (const auto& [place, device] : {std::pair(host, std::string("wire")), std::pair(0, port_of(host))}) {

@@ -58,7 +58,7 @@ class SilentListener {
   std::string name_;
 };
 
-TEST_F(Interrupts, WhileItConnects) {
+TEST_F(Interrupts, InterruptWhileConnectingEndsAtOnce) {
   start_nodes(1);
   SilentListener silent;
   Process run(program({"train", config_, "--nodes", node(0).name() + "," + silent.name(), "--set",
@@ -97,7 +97,7 @@ class EndlessData {
   int writer_ = -1;
 };
 
-TEST_F(Interrupts, WhileANodeOpensItsData) {
+TEST_F(Interrupts, InterruptWhileANodeOpensItsDataEndsAtOnce) {
   const data::TemporaryDirectory here, there;
   std::filesystem::create_directory(here.path() / "data");
   std::filesystem::create_directory(there.path() / "data");
@@ -115,7 +115,7 @@ TEST_F(Interrupts, WhileANodeOpensItsData) {
 }
 
 // A thread in a blocking read does not react: the process exits without it, soon after the first signal, at once after the second.
-TEST_F(Interrupts, WhileItOpensItsOwnData) {
+TEST_F(Interrupts, InterruptWhileOpeningItsOwnDataEndsAtOnce) {
   for (const int times : {1, 2}) {
     const data::TemporaryDirectory here;
     std::filesystem::create_directory(here.path() / "data");
@@ -133,7 +133,7 @@ TEST_F(Interrupts, WhileItOpensItsOwnData) {
 }
 
 // At moments while the process draws its data, connects, opens sites, compiles, measures.
-class Moments : public Interrupts, public testing::WithParamInterface<int> {
+class InterruptAtAnyMoment : public Interrupts, public testing::WithParamInterface<int> {
  protected:
   /// Blocks until the process has blocked SIGINT in order to wait for it; before that SIGINT would kill it. False: it never does.
   static bool hears_signals(pid_t process) {
@@ -149,7 +149,7 @@ class Moments : public Interrupts, public testing::WithParamInterface<int> {
   }
 };
 
-TEST_P(Moments, WithANodeThatDoesNotAnswerAnyMore) {
+TEST_P(InterruptAtAnyMoment, EndsARunWithAStoppedNode) {
   start_nodes(3);
   Process run(train(
       with({"strategy.name=bsp", "exchange.endpoint=tcp", "model.widths=[2000, 2000]", "data.train_samples=6000"})));
@@ -169,7 +169,7 @@ TEST_P(Moments, WithANodeThatDoesNotAnswerAnyMore) {
   expect_free();
 }
 
-INSTANTIATE_TEST_SUITE_P(, Moments, testing::Values(0, 50, 100, 200, 300, 400));
+INSTANTIATE_TEST_SUITE_P(, InterruptAtAnyMoment, testing::Values(0, 50, 100, 200, 300, 400));
 
 }  // namespace
 }  // namespace troupe::nodes

@@ -43,9 +43,9 @@ struct Case {
   std::vector<std::string> settings;
 };
 
-class OneReturns : public Journals, public testing::WithParamInterface<Case> {};
+class TwoLostNodes : public Journals, public testing::WithParamInterface<Case> {};
 
-TEST_P(OneReturns, OfTwoThatWereLost) {
+TEST_P(TwoLostNodes, OneReturnsAndTheRunReplays) {
   start_nodes(3);
   auto settings = GetParam().settings;
   settings.insert(settings.end(), {"run.epochs=100000", "cluster.synthetic_step_ms=20"});
@@ -66,7 +66,7 @@ TEST_P(OneReturns, OfTwoThatWereLost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    , OneReturns,
+    , TwoLostNodes,
     testing::Values(Case{"easgd", {"strategy.name=easgd"}}, Case{"downpour", {"strategy.name=downpour"}},
                     Case{"ssp", {"strategy.name=ssp"}}, Case{"sync_easgd", {"strategy.name=sync_easgd"}},
                     Case{"bsp_backup", {"strategy.name=bsp", "strategy.backup=1"}},
@@ -77,9 +77,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"easgd_fp16", {"strategy.name=easgd", "exchange.wire=fp16"}}),
     [](const auto& info) { return info.param.name; });
 
-class Bounded : public Journals, public testing::WithParamInterface<const char*> {};
+class BoundedJournal : public Journals, public testing::WithParamInterface<const char*> {};
 
-TEST_P(Bounded, ByRunJournalAlsoAfterALoss) {
+TEST_P(BoundedJournal, KeepsItsBoundAfterALoss) {
   start_nodes(2);
   constexpr std::uintmax_t kBound = 60'000;
   Process run(train(with({std::string("strategy.name=") + GetParam(), "run.journal=60 KB", "model.widths=[4]",
@@ -99,7 +99,7 @@ TEST_P(Bounded, ByRunJournalAlsoAfterALoss) {
   expect_replays_whole(run);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Bounded, testing::Values("easgd", "downpour", "ssp", "local_sgd", "gossip"),
+INSTANTIATE_TEST_SUITE_P(, BoundedJournal, testing::Values("easgd", "downpour", "ssp", "local_sgd", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

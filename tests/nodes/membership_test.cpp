@@ -28,7 +28,7 @@ class Membership : public NodesFixture {
 
 class Newcomers : public Membership, public testing::WithParamInterface<const char*> {};
 
-TEST_P(Newcomers, ANodeThatIsBackIsAMemberAgain) {
+TEST_P(Newcomers, ReturningNodeIsAMemberAgain) {
   start_nodes(2);
   Process run(train(with(kEndless, with({std::string("strategy.name=") + GetParam()}))));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
@@ -38,7 +38,7 @@ TEST_P(Newcomers, ANodeThatIsBackIsAMemberAgain) {
   expect_goes_on(run);
 }
 
-TEST_P(Newcomers, ANodeThatComesLateIsAMember) {
+TEST_P(Newcomers, LateNodeJoins) {
   start_nodes(2);
   const auto both = names();
   node(1).process().kill();
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(, Newcomers, testing::Values("easgd", "downpour", "ssp"
                          [](const auto& info) { return std::string(info.param); });
 
 // A newcomer has exchanged with the centre only: a later loss of another member does not affect it.
-TEST_F(Membership, ANewcomerOutlivesOthers) {
+TEST_F(Membership, NewcomerTrainsOnAfterOthersAreLost) {
   start_nodes(3);
   Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();

@@ -37,7 +37,7 @@ class Refusals : public NodesFixture {
   }
 };
 
-TEST_F(Refusals, NodesThatCannotBeReached) {
+TEST_F(Refusals, UnreachableNodesAreNamed) {
   start_nodes(1);
   const auto up = node(0).name();
   expect_refused(train_on(up + ",no-such-host.invalid:4242"), 78, {"no-such-host.invalid"});
@@ -66,12 +66,12 @@ TEST_F(Refusals, FewerNodesThanRequiredAreRefused) {
   EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
 }
 
-TEST_F(Refusals, MoreNodesThanWorkers) {
+TEST_F(Refusals, MoreNodesThanWorkersAreRefused) {
   start_nodes(2);
   expect_refused(train_on(names(), with({"cluster.workers=1"})), 78, {"cluster.workers", "2 nodes"});
 }
 
-TEST_F(Refusals, NothingOffLoopbackWithoutCertificates) {
+TEST_F(Refusals, OffLoopbackNeedsCertificates) {
   expect_refused(program({"node", "--listen", "0.0.0.0:0"}), 78, {"0.0.0.0", "TLS"});
   expect_refused(train_on("192.0.2.1:4242"), 78, {"192.0.2.1", "TLS"});
   expect_refused(program({"nodes", "192.0.2.1:4242"}), 78, {"TLS"});
@@ -108,7 +108,7 @@ void write_digits(const std::string& directory, std::uint8_t shade) {
   }
 }
 
-TEST_F(Refusals, DataThatIsNotTheSameEverywhere) {
+TEST_F(Refusals, NodeWithOtherDataIsRefused) {
   const auto here = folder_.file("here"), empty = folder_.file("empty"), other = folder_.file("other");
   std::filesystem::create_directories(empty);
   write_digits(here + "/digits", 100);
@@ -134,7 +134,7 @@ TEST_F(Refusals, DataThatIsNotTheSameEverywhere) {
   EXPECT_EQ(run.wait(), 0) << run.err();
 }
 
-TEST_F(Refusals, ANodeThatIsBackWithoutTheDataIsNamedOnce) {
+TEST_F(Refusals, ReturningNodeWithoutTheDataIsReportedOnce) {
   const auto here = folder_.file("here"), empty = folder_.file("empty");
   std::filesystem::create_directories(empty);
   write_digits(here + "/digits", 100);
@@ -214,7 +214,7 @@ TEST_F(Refusals, UnknownPeersAreRefusedDuringTraining) {
   expect_free();
 }
 
-TEST_F(Refusals, GarbageAtAPlainPortHarmsNobody) {
+TEST_F(Refusals, GarbageAtAPlainPortDisturbsNoRun) {
   start_nodes(2);
   Process run(train(with({"run.epochs=100000", "cluster.synthetic_step_ms=20"})));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();

@@ -64,7 +64,7 @@ TEST_F(Training, OneWorkersExchangesHaveTheBitsOfOneProcess) {
   }
 }
 
-TEST_F(Training, WhatReducesFastestIsMeasured) {
+TEST_F(Training, AutoMeasuresTheFastestReduction) {
   start_nodes(2);
   Process run(train(with({"strategy.name=bsp"})));
   ASSERT_EQ(run.wait(), 0) << run.err();
@@ -116,7 +116,7 @@ TEST_F(Training, WhereTheCentreIsKeptDoesNotMatter) {
   }
 }
 
-TEST_F(Training, AnEndpointThatCannotIsExit78) {
+TEST_F(Training, UnsuitableEndpointIsExit78) {
   start_nodes(2);
   for (const std::vector<std::string>& cannot : {std::vector<std::string>{"exchange.endpoint=inproc"},
                                                  {"exchange.algorithm=shm", "exchange.endpoint=tcp"},
@@ -173,7 +173,7 @@ TEST_F(Training, RunsWithARoundedWireReplay) {
   }
 }
 
-TEST_F(Training, WithCertificatesOnLoopback) {
+TEST_F(Training, NodesTrainWithCertificatesOnLoopback) {
   start_nodes(2, transport::testing::good_certificate());
   for (const char* endpoint : {"auto", "tcp"}) {
     Process run(train(with({std::string("exchange.endpoint=") + endpoint})));
@@ -183,7 +183,7 @@ TEST_F(Training, WithCertificatesOnLoopback) {
   for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(count(node(k).log(), "turned"), 0) << node(k).log();
 }
 
-TEST_F(Training, ResumesWithTheBitsOfARunThatWasNotInterrupted) {
+TEST_F(Training, ResumedRunHasTheBitsOfTheUninterruptedOne) {
   start_nodes(2);
   // Another run may measure another winner, and its sums then have other bits.
   const std::vector<std::string> settings{"strategy.name=bsp", "exchange.algorithm=asa"};
@@ -243,7 +243,7 @@ TEST_F(Training, NodesReportTheirState) {
   EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
-TEST_F(Training, ANodeThatIsDownIsSaidAndTheOthersAreShown) {
+TEST_F(Training, UnreachableNodeIsNamedAndTheOthersAreShown) {
   start_nodes(2);
   const auto both = names();
   node(0).process().kill();

@@ -13,7 +13,7 @@ NodeActor::behavior_type node_of(NodeActor::pointer, const std::string& version)
   };
 }
 
-TEST(Versions, ARunNeedsOneEverywhere) {
+TEST(Versions, NodeOfAnotherVersionIsRefused) {
   const NetworkOptions options;
   NetworkConfig there_config(options);
   caf::actor_system there(there_config);

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 std::string with(const std::string& faults) { return std::string(kUnevenCluster) + faults; }
 
 // Hosts fail again and again and return where the strategy allows it. The rates are such that every run loses some workers.
-TEST(Failures, EveryStrategyComesToItsEnd) {
+TEST(Failures, EveryStrategyCompletesItsRun) {
   std::uint64_t lost = 0, returned = 0, without_anyone = 0;
   for (const auto& variant : strategies::variants()) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -58,7 +58,7 @@ TEST(Failures, ALostWorkersLeaseGoesToAnother) {
 
 // The same, but the host is back after 20 ms, at 45. Then training pauses: worker 0 computes the two leases that it has, until 60 ms. Worker 1
 // joins, and each computes one of the two that are left.
-TEST(Failures, AWorkerComesBackAsANewMember) {
+TEST(Failures, WorkerReturnsAsANewMember) {
   const auto result = result_of({.settings = {"strategy.name=easgd", "strategy.tau=1"},
                                  .cluster = "[hosts.a]\ncount = 2\nstep_ms = 10\n[failures]\ndetection_s = 0.005\n"
                                             "rejoin_s = 0.02\n[loss.one]\nworker = 1\nat_s = 0.025\n",
@@ -131,7 +131,7 @@ TEST(Failures, RequestsOfAWorkerNotYetReportedLostAreDropped) {
 }
 
 // With a delay the leases of an epoch end while a round is still open: a newcomer may join only after the round is closed.
-TEST(Failures, ANewcomerInStepComesWhenNothingIsOnItsWay) {
+TEST(Failures, NewcomerInStepJoinsWhenNoMessageIsInFlight) {
   for (const std::string fragments : {"1", "2"}) {
     auto scenario = Scenario{.settings = {"strategy.name=local_sgd", "strategy.tau=4", "strategy.delay=1",
                                           "strategy.fragments=" + fragments},
@@ -167,7 +167,7 @@ TEST(Failures, WorkersInStepThatComeBackTogetherTakeTheSameSteps) {
   }
 }
 
-TEST(Failures, AMomentWithoutAnyWorkerEndsTheRun) {
+TEST(Failures, LossOfAllWorkersAtOnceEndsTheRun) {
   const auto result = simulate(run_of({.settings = {"strategy.name=easgd"}, .batches = 100}),
                                "[hosts.a]\ndevices = 2\nstep_ms = 5\n[failures]\ndetection_s = 0.01\n"
                                "rejoin_s = 0.02\n[loss.x]\nworker = 1\nat_s = 0.018\n");
@@ -206,7 +206,7 @@ TEST(Failures, ARunWithoutWorkersLeftIsAnError) {
   EXPECT_EQ(result.error().message.substr(0, 48), "all workers are lost after 2.025 virtual seconds");
 }
 
-TEST(Failures, NamesAWorkerThatIsNotThere) {
+TEST(Failures, LossOfAnUnknownWorkerIsNamed) {
   const auto result = simulate(run_of({.settings = {"strategy.name=easgd"}}),
                                "[hosts.a]\ncount = 2\nstep_ms = 10\n[loss.one]\nworker = 2\n");
   ASSERT_FALSE(result);

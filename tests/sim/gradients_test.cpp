@@ -146,7 +146,7 @@ TEST(GradientsInVirtualTime, PeerMessagesBelongToTheModel) {
 }
 
 // A worker that returns starts from the centre's parameters; the survivors of a group continue from the parameters of one of them.
-TEST(GradientsInVirtualTime, NumbersOutliveLosses) {
+TEST(GradientsInVirtualTime, EveryStrategyLearnsDespiteLosses) {
   for (const std::string strategy : {"easgd", "downpour", "ssp", "bsp", "pairs", "gossip", "mixed", "local_sgd"}) {
     for (const std::string seed : {"1", "2", "3"}) {
       SCOPED_TRACE(strategy + ", seed " + seed);

@@ -6,7 +6,7 @@
 namespace troupe::sim {
 namespace {
 
-TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
+TEST(EveryStrategy, CompletesItsRunAndComputesEveryLease) {
   for (const auto& variant : strategies::variants()) {
     for (const std::uint32_t workers : {1U, 2U, 7U}) {
       SCOPED_TRACE(variant.text() + ", workers " + std::to_string(workers));
@@ -30,7 +30,7 @@ TEST(EveryStrategy, ComesToItsEndAndComputesEveryLease) {
   }
 }
 
-TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
+TEST(EveryStrategy, SameSeedGivesTheSameForecast) {
   for (const auto& variant : strategies::variants()) {
     SCOPED_TRACE(variant.text());
     const auto run = run_for(variant, 7, 3);
@@ -46,7 +46,7 @@ TEST(EveryStrategy, IsTheSameFromOneTimeToTheNext) {
   }
 }
 
-TEST(EveryStrategy, DependsOnTheSeed) {
+TEST(EveryStrategy, AnotherSeedGivesAnotherForecast) {
   auto run = run_for({"easgd", "tau = 1"}, 7, 3);
   const auto once = simulate(run, kUnevenCluster).value();
   run.seed = 2;

@@ -145,7 +145,7 @@ TEST(BadPushes, ChangeNothingAndDelayNoWorker) {
 }
 
 /// The numbers equal exactly those of a run in which that worker adds nothing.
-TEST(BadPushes, AddNothing) {
+TEST(BadPushes, GiveTheNumbersOfARunWithoutThem) {
   for (const auto& c : cases()) {
     SCOPED_TRACE(c.options);
     const auto strategy = strategy_of(c);
@@ -187,7 +187,7 @@ TEST(BadPushes, AnElasticWorkerGoesOnFromTheCentre) {
   EXPECT_EQ(Floats(center.begin(), center.end()), before);
 }
 
-TEST(BadPushes, AWorkerCountsThemAsDroppedAndIsNotTold) {
+TEST(BadPushes, AreCountedAsDroppedWithoutTellingTheRule) {
   NotingPorts ports;
   EventNames events;
   WorkerHost host(std::make_unique<ScriptedWorker>([](const auto& event, const auto&, auto& then) {

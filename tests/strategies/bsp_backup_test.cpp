@@ -198,7 +198,7 @@ TEST(BspBackup, WorkersClipAndServersDoNot) {
   EXPECT_GT(largest, 0.05) << "the quadratic problem is steep at the start";
 }
 
-TEST(BspBackup, TheRunGoesOnWithoutTheLost) {
+TEST(BspBackup, RunContinuesWithoutLostMembers) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     for (const std::uint32_t backup : {1U, 2U, 3U}) {
       SCOPED_TRACE(std::to_string(backup) + ", seed " + std::to_string(seed));
@@ -216,7 +216,7 @@ TEST(BspBackup, TheRunGoesOnWithoutTheLost) {
 }
 
 /// The last gradient of a step reached one shard and was lost on its way to the other. Without this rule a worker would block there.
-TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
+TEST(BspBackup, StepThatNoGradientCanReachIsClosedWithoutOne) {
   const Membership both{0, {0, 1}};
   BackupServer server(1, {.lr = 0.1F});
   ServerActions then;
@@ -231,7 +231,7 @@ TEST(BspBackup, AStepThatNoGradientCanReachAnyMoreIsClosedWithoutOne) {
 }
 
 /// No worker can have computed a step before the previous one was complete: such a gradient takes part in no step.
-TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
+TEST(BspBackup, GradientOfAStepThatNoWorkerHasReachedIsDropped) {
   constexpr Step kFar = Step{1} << 35;
   BackupServer server(1, {.lr = 0.1F});
   const ServerContext three{0, {0, {0, 1, 2}}, 0};
@@ -250,7 +250,7 @@ TEST(BspBackup, AGradientOfAStepThatNobodyHasComeToIsDropped) {
 }
 
 /// Another strategy has begun this run: its workers continue their step count, but a server has no count to continue.
-TEST(BspBackup, AServerThatKnowsNoStepTakesUpTheWorkersWhenAllOfThemAsk) {
+TEST(BspBackup, NewServerTakesTheWorkersStepWhenAllOfThemAsk) {
   BackupServer server(1, {.lr = 0.1F});
   const ServerContext two{0, {0, {0, 1}}, 0};
   const auto told = [&](const Request& request) {

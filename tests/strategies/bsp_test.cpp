@@ -162,7 +162,7 @@ TEST(Bsp, OnlyGradientsAreReducedDuringTheStep) {
 }
 
 /// With a velocity of its own each worker has its own optimizer state, and a checkpoint must keep all of them.
-TEST(Bsp, SaysWhatACheckpointMustKeep) {
+TEST(Bsp, DeclaresWhatACheckpointMustKeep) {
   const auto keeps = [](const Case& c) { return strategy_of(c)->needs().worker_state; };
   EXPECT_EQ(keeps({"gradients", false, 2, kMomentum}), WorkerState::replicated);
   EXPECT_EQ(keeps({"updates", false, 2, kMomentum}), WorkerState::per_worker);

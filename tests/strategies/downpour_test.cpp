@@ -189,7 +189,7 @@ TEST(Downpour, AStalePushCountsLessWhenAsked) {
   EXPECT_EQ(port.kernels[1].a, 1.0F);
 }
 
-TEST(Downpour, TheServersStepIsTheWorkersRateOverStalenessAndCountsItsUpdates) {
+TEST(Downpour, ServerStepsWithTheWorkersRateOverStaleness) {
   NotingServerPort port;
   ServerHost host(std::make_unique<DownpourServer>(core::OptimizerStep{.kind = core::OptimizerKind::adam}, true), port,
                   {0, {0, {0}}, 6});
@@ -210,7 +210,7 @@ TEST(Downpour, RawGradientsAreClippedByTheWorker) {
   EXPECT_EQ(ports.kernels[0].optimizer.clip_norm, 1.0F);
 }
 
-TEST(Downpour, APushSaysWhichCentreItsGradientWasComputedOn) {
+TEST(Downpour, PushCarriesTheVersionThatItsGradientSaw) {
   NotingPorts ports;
   WorkerHost host(std::make_unique<DownpourWorker>(DownpourRule{.overlap = true}), {ports, &ports},
                   {.membership = {0, {0}}});

@@ -13,7 +13,7 @@ using Vector = std::vector<double>;
 
 constexpr core::OptimizerStep kNesterov{.kind = core::OptimizerKind::nesterov, .lr = 0.03F, .momentum = 0.75F};
 
-TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersThreeLines) {
+TEST(Eamsgd, OneWorkerAndTheCentreFollowThePapersEquations) {
   constexpr Step kTau = 3;
   const auto strategy = made("[strategy]\nname = \"eamsgd\"\ntau = 3\nalpha_worker = 0.5\nalpha_server = 0.25",
                              {.workers = 1, .servers = 2, .optimizer = kNesterov});

@@ -73,7 +73,7 @@ class Serial {
   bool waiting_ = false;
 };
 
-TEST(EasgdExchange, OneWorkerAndTheCentreGoWhereASerialComputationGoes) {
+TEST(EasgdExchange, OneWorkerAndTheCentreEqualASerialComputation) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     for (const Step tau : {1U, 3U}) {
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
@@ -113,7 +113,7 @@ struct ThreeWorkers {
   std::optional<VirtualRun> run;
 };
 
-TEST(EasgdExchange, TheCentreMovesByExactlyAlphaTimesTheDifferenceAndByNothingElse) {
+TEST(EasgdExchange, CentreMovesByExactlyAlphaTimesTheDifference) {
   for (const bool overlap : {false, true}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(seed);
@@ -186,7 +186,7 @@ TEST(EasgdExchange, ExchangesComeEveryTauStepsOfTheWorker) {
 }
 
 /// With α_w = α_s the sum that leaves the workers arrives in the centre, and nothing else does.
-TEST(EasgdExchange, WithEqualRatesTheCentreGetsWhatTheWorkersGive) {
+TEST(EasgdExchange, WithEqualRatesTheCentreGainsWhatTheWorkersLose) {
   for (const std::string overlap : {"off", "skip", "wait"}) {
     ThreeWorkers still("tau = 1\nalpha = 0.3\noverlap = \"" + overlap + "\"\n",
                        {.seed = 8, .delays = Delays::extreme, .optimizer = {.lr = 0.05F}, .noise = 0});

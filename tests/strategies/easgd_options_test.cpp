@@ -45,7 +45,7 @@ TEST(EasgdWorker, WithoutOverlapItWaitsWithItsParametersLent) {
   EXPECT_EQ(s.ran(), (Names{optimize, optimize})) << "the server did the rest, in place";
 }
 
-TEST(EasgdWorker, WithOverlapItSendsACopyGoesOnAndSubtractsTheAnswerBeforeTheNextUpdate) {
+TEST(EasgdWorker, WithOverlapItSubtractsTheAnswerBeforeTheNextUpdate) {
   Stage s(1, Overlap::skip);
   s.step();
   EXPECT_TRUE(s.host.computing());
@@ -127,14 +127,14 @@ TEST(EasgdOptions, RatesAreAlphaUnlessSetApart) {
   EXPECT_EQ(rates(*made(section("alpha = 0.25\nalpha_server = 0.0"))), (Pair{0.25F, 0.0F}));
 }
 
-TEST(EasgdOptions, BetaIsSharedByTheWorkers) {
+TEST(EasgdOptions, AlphaIsBetaOverTheWorkers) {
   EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9"), {.workers = 3})).first, 0.3F);
   EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9"), {.workers = 4})).second, 0.225F);
   EXPECT_FLOAT_EQ(rates(*made(section("beta = 0.9\nalpha = 0.1"), {.workers = 3})).first, 0.3F)
       << "beta above 0 takes alpha's place";
 }
 
-TEST(EasgdOptions, TheSchedulesLastEntryStays) {
+TEST(EasgdOptions, LastEntryOfTheScheduleStays) {
   const auto strategy = made(section("alpha_schedule = [0.5, 0.25]"));
   EXPECT_EQ(rates(*strategy, -1).first, 0.5F);
   EXPECT_EQ(rates(*strategy, 0.99).first, 0.5F);

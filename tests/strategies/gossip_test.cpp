@@ -155,7 +155,7 @@ TEST(Gossip, EveryWorkerMovesAsInThePaper) {
   EXPECT_GT(messages, 500U);
 }
 
-TEST(Gossip, PIsHowOftenAWorkerSendsAndPeersAreDrawnUniformly) {
+TEST(Gossip, WorkersSendWithProbabilityPToUniformlyDrawnPeers) {
   for (const double p : {0.0, 0.3, 1.0}) {
     const auto strategy = with_p(p, 4);
     const auto rule = strategy->worker();

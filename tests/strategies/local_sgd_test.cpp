@@ -280,7 +280,7 @@ TEST(LocalSgd, AnInvalidClockMakesNoWorkerLate) {
   EXPECT_EQ(told(8, 0, 4), (std::vector<ServerAction>{Hold{8}})) << "a round waits for all";
 }
 
-TEST(LocalSgd, RoundsCloseWithoutTheLost) {
+TEST(LocalSgd, RoundsCloseWithoutLostMembers) {
   for (const std::string options : {"tau = 2", "tau = 4\nfragments = 2\ndelay = 1", "tau = 2\nquorum = 3"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(options + ", seed " + std::to_string(seed));

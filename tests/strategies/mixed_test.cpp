@@ -229,7 +229,7 @@ TEST(Mixed, InnerOptionsKeepTheirRules) {
                        {.workers = 4}));
 }
 
-TEST(Mixed, NeedsWhatTheInnerStrategyNeedsAndAGroup) {
+TEST(Mixed, NeedsAreThoseOfTheInnerStrategyAndAGroup) {
   const auto needs = with("server_optimizer = \"adam\"\nema = 0.5\nn_push = 7", {.workers = 4})->needs();
   EXPECT_TRUE(needs.servers);
   EXPECT_TRUE(needs.group);

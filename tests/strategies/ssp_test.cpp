@@ -136,7 +136,7 @@ TEST(Ssp, ALostMemberLeavesTheMinimum) {
 }
 
 // Worker 2 returns under its old number; it had completed one clock. The others have completed 5 and 4.
-TEST(Ssp, ANewcomerHasCompletedWhatTheSlowestOfTheOthersHas) {
+TEST(Ssp, NewcomerStartsAtTheClockOfTheSlowestWorker) {
   const auto strategy = made("[strategy]\nname = \"ssp\"\ns = 2\n", {.workers = 3});
   const Membership all{1, {0, 1, 2}}, two{2, {0, 1}}, again{3, {0, 1, 2}};
   auto server = strategy->server();

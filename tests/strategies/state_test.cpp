@@ -30,7 +30,7 @@ std::size_t expect_resumable(const std::vector<Told>& told, const Make& fresh) {
   return moments;
 }
 
-TEST(State, ARuleRestoredAtAnyMomentGoesOnAsBefore) {
+TEST(State, RuleRestoredAtAnyMomentContinuesAsBefore) {
   for (const auto& variant : variants()) {
     std::size_t worker_moments = 0;
     std::size_t server_moments = 0;

@@ -55,7 +55,7 @@ TEST_P(EndpointCompletion, ADeadlineEndsTheWaitAndNotTheOperation) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(EndpointCompletion, WhatHasCompletedIsThereAfterTheDeadlineToo) {
+TEST_P(EndpointCompletion, CompletionRemainsAfterTheDeadline) {
   core::ManualClock stopped;
   Party& a = party("a");
   Party& b = party("b", stopped);
@@ -81,7 +81,7 @@ TEST_P(EndpointCompletion, AWaitIsEndedByAnotherThreadsTransfer) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(EndpointCompletion, ACancelledReceiveLeavesItsMessageToTheNext) {
+TEST_P(EndpointCompletion, CancelledReceiveLeavesItsMessageToTheNextOne) {
   Party& a = party("a");
   Party& b = party("b");
   const Pair pair = join(a, b);
@@ -114,7 +114,7 @@ TEST_P(EndpointCompletion, ACancelledSendIsNeverDelivered) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(EndpointCompletion, CancelIsTooLateForWhatHasCompletedAndIgnoresWhatItDoesNotKnow) {
+TEST_P(EndpointCompletion, CancelOfCompletedOrUnknownOperationsHasNoEffect) {
   Party& a = party("a");
   Party& b = party("b");
   const Pair pair = join(a, b);
@@ -154,7 +154,7 @@ TEST_P(EndpointCompletion, CancelRacesWithDelivery) {
   }
 }
 
-TEST_P(EndpointCompletion, CloseCancelsWhatIsOutstanding) {
+TEST_P(EndpointCompletion, CloseCancelsOutstandingOperations) {
   Party& a = party("a");
   Party& b = party("b");
   Party& c = party("c");

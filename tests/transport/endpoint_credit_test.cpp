@@ -60,7 +60,7 @@ TEST_P(EndpointCredit, AMessageAboveTheWindowGoesAlone) {
   a->close();  // the buffers are destroyed before the endpoints
 }
 
-TEST_P(EndpointCredit, EachPeerHasItsOwn) {
+TEST_P(EndpointCredit, EachPeerHasItsOwnCredit) {
   Party& a = party("a", {.messages = 1, .bytes = 1000});
   Party& b = party("b");
   Party& c = party("c");
@@ -72,7 +72,7 @@ TEST_P(EndpointCredit, EachPeerHasItsOwn) {
   exchange(b, ab.a_at_b, a, ab.b_at_a, tag(2));                    // nor is the other direction
 }
 
-TEST_P(EndpointCredit, CancelAndCorruptGiveItBack) {
+TEST_P(EndpointCredit, CancelledAndCorruptMessagesReturnTheirCredit) {
   Party& a = party("a", {.messages = 1, .bytes = 100});
   Party& b = party("b");
   const Pair pair = join(a, b);
@@ -108,7 +108,7 @@ TEST_P(EndpointCredit, ARefusedSendLeavesNoTrace) {
 
 // A sender without credit waits for one of its own completions and tries again. This moves everything, without a busy
 // loop.
-TEST_P(EndpointCredit, WaitingForACompletionIsEnoughToGoOn) {
+TEST_P(EndpointCredit, WaitingForCompletionsSendsEverything) {
   Party& a = party("a", {.messages = 2, .bytes = 1000});
   Party& b = party("b");
   const Pair pair = join(a, b);

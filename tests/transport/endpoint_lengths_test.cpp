@@ -71,7 +71,7 @@ TEST_P(EndpointLengths, LengthsThatDifferByFourGiBAreNotEqual) {
 }
 
 /// Every bit of a tag counts.
-TEST_P(EndpointLengths, TagsThatDifferInOneBitAreOthers) {
+TEST_P(EndpointLengths, TagsThatDifferInOneBitDoNotMatch) {
   auto& a = party("a");
   auto& b = party("b");
   const auto [b_at_a, a_at_b] = join(a, b);

@@ -56,7 +56,7 @@ TEST_P(EndpointLoss, LaterOperationsAreRefusedWithTheSameError) {
   EXPECT_EQ(a.untaken(), 0u);
 }
 
-TEST_P(EndpointLoss, MessagesNobodyReceivedAreGoneAndTheirSenderKnows) {
+TEST_P(EndpointLoss, UnreceivedMessagesFailAtTheirSender) {
   Party& a = party("a");
   Party& b = party("b");
   const Pair pair = join(a, b);
@@ -70,7 +70,7 @@ TEST_P(EndpointLoss, MessagesNobodyReceivedAreGoneAndTheirSenderKnows) {
   EXPECT_EQ(b->receive(pair.a_at_b, tag(1), view(received)).error().code, core::Errc::peer_lost);
 }
 
-TEST_P(EndpointLoss, TheControlPlaneGivesAPeerUp) {
+TEST_P(EndpointLoss, DisconnectedPeerIsLostAtBothEnds) {
   Party& a = party("a");
   Party& b = party("worker-2");
   const Pair pair = join(a, b);
@@ -110,7 +110,7 @@ TEST_P(EndpointLoss, EstablishedWaitsForBothSides) {
   b.expect_done(at_b.established, 0);
 }
 
-TEST_P(EndpointLoss, ConnectingToOneThatClosesFails) {
+TEST_P(EndpointLoss, ConnectingToAClosingMemberFails) {
   Party& a = party("a");
   Party& b = party("b");
   const Connection connection = a->connect(b->address()).value();
@@ -120,7 +120,7 @@ TEST_P(EndpointLoss, ConnectingToOneThatClosesFails) {
   a.expect_failed(sending, core::Errc::peer_lost, "/b");
 }
 
-TEST_P(EndpointLoss, ConnectingToOneThatIsGoneFails) {
+TEST_P(EndpointLoss, ConnectingToALostMemberFails) {
   Party& a = party("a");
   Party& b = party("b");
   const Address gone = b->address();
@@ -132,7 +132,7 @@ TEST_P(EndpointLoss, ConnectingToOneThatIsGoneFails) {
     EXPECT_EQ(connection.error().code, core::Errc::peer_lost);
 }
 
-TEST_P(EndpointLoss, ACancelledConnectGivesThePeerUp) {
+TEST_P(EndpointLoss, CancelledConnectDropsThePeer) {
   Party& a = party("a");
   Party& b = party("b");
   const Connection connection = a->connect(b->address()).value();

@@ -11,7 +11,7 @@ namespace {
 class EndpointMessages : public EndpointContract {};
 INSTANTIATE_TEST_SUITE_P(Endpoints, EndpointMessages, ::testing::ValuesIn(endpoint_kinds()), kind_name);
 
-TEST_P(EndpointMessages, TheRowOfTheRegistrySaysWhatTheEndpointCan) {
+TEST_P(EndpointMessages, RegistryRowAgreesWithTheEndpoint) {
   const auto& info = endpoint_info(GetParam().name);
   Endpoint& made = *party("a");
   const auto& can = made.capabilities();
@@ -158,7 +158,7 @@ TEST_P(EndpointMessages, CompletionsNameTheirPeer) {
   EXPECT_EQ(c.finish(receiving).peer, pair.a_at_b);
 }
 
-TEST_P(EndpointMessages, PostedBeforeThePeerHasConnected) {
+TEST_P(EndpointMessages, OperationsPostedBeforeThePeerConnectsComplete) {
   Party& a = party("a");
   Party& b = party("b");
   const Connection at_a = a->connect(b->address()).value();
@@ -227,7 +227,7 @@ TEST_P(EndpointMessages, TrafficCountsPayloadThatArrivedAndNothingElse) {
   EXPECT_EQ(a->traffic(ab.b_at_a).bytes_sent, bytes);  // the counters of a lost peer stay
 }
 
-TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithEveryMessageAndStandsStillWithoutOne) {
+TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithMessagesOnly) {
   Party& a = party("a");
   Party& b = party("b");
   Party& c = party("c");
@@ -244,7 +244,7 @@ TEST_P(EndpointMessages, ProgressGrowsAtBothEndsWithEveryMessageAndStandsStillWi
   EXPECT_EQ(a->progress(ac.b_at_a), 0U);
 }
 
-TEST_P(EndpointMessages, CapabilitiesAreWhatTheEndpointDoes) {
+TEST_P(EndpointMessages, CapabilitiesAgreeWithTheBehaviour) {
   Party& a = party("a");
   const Capabilities& can = a->capabilities();
   EXPECT_EQ(can.name, GetParam().name);

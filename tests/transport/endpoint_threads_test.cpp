@@ -80,7 +80,7 @@ TEST_P(EndpointThreads, MembersPassAMessageAroundARing) {
 }
 
 // Each member connects to each other one, on its own thread and in its own order. Every pair is connected exactly once.
-TEST_P(EndpointThreads, EveryoneConnectsToEveryoneAtOnce) {
+TEST_P(EndpointThreads, AllMembersConnectToAllAtOnce) {
   constexpr unsigned kMembers = 6;
   for (unsigned round = 0; round < 10; ++round) {
     std::vector<Party*> members;

@@ -68,7 +68,7 @@ TEST_P(MappedMemoryContract, AWithdrawnArenaIsNotAttachedButStaysMapped) {
   EXPECT_EQ(mapping.view()[99], 1.0f);
 }
 
-TEST_P(MappedMemoryContract, AnOwnerThatIsGoneOffersNothing) {
+TEST_P(MappedMemoryContract, LostOwnersArenaCannotBeAttached) {
   Party& a = party("a");
   Party& b = party("b");
   const Exposure exposure = a->mapped_memory()->expose(arena(a, 100)).value();

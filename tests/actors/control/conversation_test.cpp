@@ -101,7 +101,7 @@ TEST_F(AcceptedConversation, AcceptsMembersMessages) {
             "");
 }
 
-TEST_F(AcceptedConversation, MessagesInPartsAreReadAsInOne) {
+TEST_F(AcceptedConversation, MessagesInPiecesAreReadAsWhole) {
   const auto all = client_handshake(system_, kThem) + asked(kPublished, NodeQuery{}) +
                    told(kPublished, LeaseRequest{1, 2}) + asked(99, NodeQuery{});
   for (std::size_t k = 0; k + 1 < all.size(); ++k) ASSERT_EQ(hears(all.substr(k, 1)), "") << k;

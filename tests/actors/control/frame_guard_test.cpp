@@ -44,7 +44,7 @@ TEST(FrameGuard, AcceptsMembersMessages) {
             "");
 }
 
-TEST(FrameGuard, KnowsWhenTheHandshakeIsComplete) {
+TEST(FrameGuard, ReportsWhenTheHandshakeIsComplete) {
   FrameGuard guard(security::TlsSide::accepted);
   EXPECT_FALSE(guard.watch(std::span(kGreeting).first(kGreeting.size() - 1)));
   EXPECT_FALSE(guard.greeted());

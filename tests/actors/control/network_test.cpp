@@ -59,14 +59,14 @@ class NetworkBoth : public ::testing::TestWithParam<bool> {
   security::TlsFiles tls = GetParam() ? good_certificate() : security::TlsFiles{};
 };
 
-TEST_P(NetworkBoth, RoundTrip) {
+TEST_P(NetworkBoth, RequestIsAnsweredOverTheNetwork) {
   Node server(tls);
   Node client(tls);
   EXPECT_EQ(client.ask(server.serve("here")), "here");
   EXPECT_TRUE(server.refused_nobody());
 }
 
-TEST_P(NetworkBoth, TwoPortsOfOneProcessAndBothWays) {
+TEST_P(NetworkBoth, ProcessMayServeTwoPortsAndCallBack) {
   Node one(tls);
   Node two(tls);
   const auto first = one.serve("first");
@@ -104,13 +104,13 @@ TEST_P(NetworkBoth, ConnectingWhereNoProcessListensFails) {
                "127.0.0.1:" + std::to_string(port) + ": no process listens there");
 }
 
-TEST_P(NetworkBoth, AnUnknownHost) {
+TEST_P(NetworkBoth, UnknownHostIsAnError) {
   Node client(tls);
   EXPECT_ERROR(error_of(client, {"no-such-host.invalid", 4242}), core::Errc::config,
                "host no-such-host.invalid cannot be found");
 }
 
-TEST_P(NetworkBoth, APortInUse) {
+TEST_P(NetworkBoth, PortInUseIsAnError) {
   Node one(tls);
   Node two(tls);
   const auto port = one.serve();
@@ -189,14 +189,14 @@ TEST_P(NetworkBoth, AStoppedProcessIsReportedLostAndMayReconnect) {
   EXPECT_EQ(client.ask(other.port()), "another process");
 }
 
-TEST_P(NetworkBoth, LongMessages) {
+TEST_P(NetworkBoth, LongMessagesArriveWhole) {
   Node server(tls);
   Node client(tls);
   const std::string name(std::size_t{3} << 20, 'x');
   EXPECT_TRUE(client.ask(server.serve(name)) == name);
 }
 
-TEST(Network, AllThreeFilesOrNone) {
+TEST(Network, IncompleteTlsFilesAreAnError) {
   for (const int missing : {0, 1, 2}) {
     security::TlsFiles tls = good_certificate();
     (missing == 0 ? tls.ca : missing == 1 ? tls.certificate : tls.key).clear();
@@ -209,7 +209,7 @@ TEST(Network, AllThreeFilesOrNone) {
   }
 }
 
-TEST(Network, FilesThatAreNotInOrderAreAnErrorAtTheStart) {
+TEST(Network, InvalidTlsFilesAreAnErrorAtTheStart) {
   security::TlsFiles mismatched = good_certificate();
   mismatched.key = other_cluster().key;
   security::TlsFiles wrong_authority = good_certificate();
@@ -226,7 +226,7 @@ TEST(Network, FilesThatAreNotInOrderAreAnErrorAtTheStart) {
   }
 }
 
-TEST(Network, OffLoopbackNeverWithoutTls) {
+TEST(Network, OffLoopbackNeedsTls) {
   Node node;
   const auto greeter = node.network().connect<Greeter>({"127.0.0.1", node.serve()}, kSoon);
   for (const std::string host : {"0.0.0.0", "::", "192.0.2.7"}) {
@@ -335,7 +335,7 @@ TEST(NetworkTls, CafsOwnClientIsRefused) {
   EXPECT_EQ(client.ask(port), "a greeter");
 }
 
-TEST(NetworkPlain, AHandshakeThatWouldEndCafIsRefused) {
+TEST(NetworkPlain, HandshakeThatWouldCrashCafIsRefused) {
   Node server;
   Node client;
   const auto port = server.serve();
@@ -367,7 +367,7 @@ TEST(NetworkPlain, AProtocolViolationAfterTheHandshakeIsReported) {
   EXPECT_EQ(client.ask(port), "a greeter");
 }
 
-TEST(NetworkAddress, Loopback) {
+TEST(NetworkAddress, LoopbackAddressesAreRecognised) {
   for (const char* text : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"})
     EXPECT_TRUE(is_loopback(parse_host_port(text).value())) << text;
   for (const char* text : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "node2:1"})

@@ -33,7 +33,7 @@ std::optional<LoneCoordinator::Writing> train_until_saved(LoneCoordinator& coord
   return coordinator.order_to_write();
 }
 
-TEST(Checkpoints, TrainingBeginsWhenTheFirstIsWritten) {
+TEST(Checkpoints, TrainingBeginsWhenTheFirstIsOnDisk) {
   LoneCoordinator coordinator(every_other_step());
   coordinator.begin();
   coordinator.take_snapshots();
@@ -43,7 +43,7 @@ TEST(Checkpoints, TrainingBeginsWhenTheFirstIsWritten) {
   EXPECT_EQ(coordinator.granted().size(), 1U);
 }
 
-TEST(Checkpoints, TrainingGoesOnWhileOneIsWritten) {
+TEST(Checkpoints, TrainingGoesOnDuringAWrite) {
   LoneCoordinator coordinator(every_other_step());
   coordinator.begin_training();
   auto writing = train_until_saved(coordinator);
@@ -68,7 +68,7 @@ TEST(Checkpoints, TrainingGoesOnWhileOneIsWritten) {
   EXPECT_EQ(coordinator.take_snapshots(), 0);
 }
 
-TEST(Checkpoints, OfAnEpochThatEndsWhileOneIsWrittenIsTakenAfterwards) {
+TEST(Checkpoints, EpochThatEndsDuringAWriteIsSavedAfterwards) {
   LoneCoordinator coordinator({"cluster.workers=1", "run.epochs=4", "data.train_samples=40"});
   coordinator.begin_training();
   const auto train_epoch = [&] {
@@ -93,7 +93,7 @@ TEST(Checkpoints, OfAnEpochThatEndsWhileOneIsWrittenIsTakenAfterwards) {
   coordinator.write(writing);
 }
 
-TEST(Checkpoints, TheEndWaitsForThoseThatAreBeingWritten) {
+TEST(Checkpoints, TheEndWaitsForWritesUnderWay) {
   LoneCoordinator coordinator(every_other_step());
   coordinator.begin_training();
   auto writing = train_until_saved(coordinator);
@@ -115,7 +115,7 @@ TEST(Checkpoints, TheEndWaitsForThoseThatAreBeingWritten) {
       self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); }));
 }
 
-TEST(Checkpoints, OneThatIsNotWrittenIsAWarningAndAtTheEndAnError) {
+TEST(Checkpoints, FailedWriteIsAWarningAndAtTheEndAnError) {
   const CheckpointWritten full{.path = {}, .error = "the disk is full", .code = core::Errc::no_space};
   LoneCoordinator coordinator(every_other_step());
   coordinator.begin_training();
@@ -245,7 +245,7 @@ class SlowRecorder : public testing::Test {
   RecorderActor recorder_;
 };
 
-TEST_F(SlowRecorder, RecordsWhileACheckpointIsWrittenAndEndsAfterwards) {
+TEST_F(SlowRecorder, RecordsDuringACheckpointWriteAndEndsAfterIt) {
   disk_.hold();
   auto writing = self_->request(recorder_, 60s, CheckpointOrder{}, CheckpointPayload{checkpoint_});
   disk_.await_sync();
@@ -260,7 +260,7 @@ TEST_F(SlowRecorder, RecordsWhileACheckpointIsWrittenAndEndsAfterwards) {
   finishing.receive([](const Finished& finished) { EXPECT_EQ(finished.error, ""); }, failed);
 }
 
-TEST_F(SlowRecorder, BeginsASegmentWhileWhatItBeginsWithIsWritten) {
+TEST_F(SlowRecorder, BeginsASegmentWhileItsStartStateIsWritten) {
   record(0x7001);
   disk_.hold();
   rotate();
@@ -311,7 +311,7 @@ class Progress {
 };
 
 // The disk takes epoch 1's checkpoint only after epoch 2 has been trained, evaluated and printed: the run must not wait for the disk.
-TEST(Checkpoints, ARunTrainsAndShowsAnEpochWhileOneIsWritten) {
+TEST(Checkpoints, RunTrainsAndReportsAnEpochDuringAWrite) {
   for (const char* strategy : {"easgd", "bsp"}) {
     SCOPED_TRACE(strategy);
     SlowDisk disk;
@@ -330,7 +330,7 @@ TEST(Checkpoints, ARunTrainsAndShowsAnEpochWhileOneIsWritten) {
 }
 
 // A crash while a checkpoint is written leaves this: a copy of the directory, made at that moment.
-TEST(Checkpoints, ACrashWhileOneIsWrittenLeavesTheOneBefore) {
+TEST(Checkpoints, CrashDuringAWriteLeavesThePreviousCheckpoint) {
   namespace fs = std::filesystem;
   SlowDisk disk;
   tests::SmallRun run({"run.epochs=3"});

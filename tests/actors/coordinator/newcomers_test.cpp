@@ -101,7 +101,7 @@ TEST_P(InStep, NewcomerBeginsWhereTheOthersOfThisSessionStand) {
 INSTANTIATE_TEST_SUITE_P(, InStep, testing::Values("ssp", "sync_easgd", "local_sgd", "diloco"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(Newcomers, StepsThatWerePassedOverCount) {
+TEST(Newcomers, PassedOverStepsCount) {
   NewcomerToTheSecondPlace place({"strategy.name=bsp", "strategy.backup=1"}, {1000, 900});
   const auto first = place.first_step(3);
   ASSERT_TRUE(first);

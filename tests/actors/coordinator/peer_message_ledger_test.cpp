@@ -25,7 +25,7 @@ class LedgerOfThree : public testing::Test {
   PeerMessageLedger ledger_;
 };
 
-TEST_F(LedgerOfThree, WaitsForWhatWasSentUntilItsReaderHasIt) {
+TEST_F(LedgerOfThree, SentMessageIsWaitedForUntilItsReaderHasIt) {
   EXPECT_FALSE(ledger_.under_way());
   write();
   EXPECT_EQ(ledger_.under_way(), (Pair{0, 1}));
@@ -40,7 +40,7 @@ TEST_F(LedgerOfThree, WaitsForWhatWasSentUntilItsReaderHasIt) {
   EXPECT_TRUE(ledger_.balance());
 }
 
-TEST_F(LedgerOfThree, SharesAreThereToTheLastBit) {
+TEST_F(LedgerOfThree, MissingOrExcessShareIsAnError) {
   write();
   ledger_.heard(1, {.weight = kThird, .sent = {}, .received = {{0, 1}}});  // neither mixed in nor unread
   const auto balance = ledger_.balance();
@@ -52,7 +52,7 @@ TEST_F(LedgerOfThree, SharesAreThereToTheLastBit) {
   EXPECT_FALSE(ledger_.balance()) << "one unit in the last place";
 }
 
-TEST_F(LedgerOfThree, WhatALostMemberHadMayBeMissingOnce) {
+TEST_F(LedgerOfThree, LostMembersShareMayBeMissingOnce) {
   write();
   ledger_.lost(1);
   EXPECT_FALSE(ledger_.under_way()) << "nobody is left who could have it";
@@ -61,13 +61,13 @@ TEST_F(LedgerOfThree, WhatALostMemberHadMayBeMissingOnce) {
   EXPECT_FALSE(ledger_.balance()) << "nobody has been lost since";
 }
 
-TEST_F(LedgerOfThree, ALossAddsNothing) {
+TEST_F(LedgerOfThree, SharesThatGrowAfterALossAreAnError) {
   ledger_.lost(1);
   ledger_.heard(0, {.weight = 3 * kThird, .sent = {}, .received = {}});
   EXPECT_FALSE(ledger_.balance());
 }
 
-TEST_F(LedgerOfThree, BetweenTwoWhoHaveLostEachOtherNothingIsWaitedFor) {
+TEST_F(LedgerOfThree, MessagesBetweenDisconnectedMembersAreNotWaitedFor) {
   write();
   ledger_.disconnected(1, 0);
   EXPECT_FALSE(ledger_.under_way());
@@ -77,7 +77,7 @@ TEST_F(LedgerOfThree, BetweenTwoWhoHaveLostEachOtherNothingIsWaitedFor) {
   EXPECT_EQ(ledger_.under_way(), (Pair{2, 0})) << "others reach each other";
 }
 
-TEST(PeerMessageLedger, TheFirstSumIsOneUpToTheRoundingOfShares) {
+TEST(PeerMessageLedger, FirstSumIsOneUpToTheRoundingOfShares) {
   PeerMessageLedger few;
   few.heard(0, {.weight = 0.5, .sent = {}, .received = {}});
   EXPECT_FALSE(few.balance());

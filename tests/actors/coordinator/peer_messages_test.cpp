@@ -77,7 +77,7 @@ class CoordinatorPeerMessages : public testing::Test {
   LoneCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorPeerMessages, TheModelAtTheEndHasWhatWasOnItsWay) {
+TEST_F(CoordinatorPeerMessages, FinalModelContainsMessagesThatWereOnTheirWay) {
   dismiss();
   say_written();
   EXPECT_EQ(coordinator_.take_snapshots(), 0) << "a quarter of the model is on its way";
@@ -95,7 +95,7 @@ TEST_F(CoordinatorPeerMessages, TheModelAtTheEndHasWhatWasOnItsWay) {
   EXPECT_EQ(end().error.code, core::Errc::interrupted);
 }
 
-TEST_F(CoordinatorPeerMessages, ASegmentOfTheJournalBeginsWhenAllHaveArrived) {
+TEST_F(CoordinatorPeerMessages, SegmentBeginsWhenAllMessagesHaveArrived) {
   coordinator_.tell(JournalFull{});
   for (const auto& worker : coordinator_.workers)
     ASSERT_TRUE(coordinator_.answered(*worker, [](const SettleOrder&) { return Settled{}; }));
@@ -108,7 +108,7 @@ TEST_F(CoordinatorPeerMessages, ASegmentOfTheJournalBeginsWhenAllHaveArrived) {
   EXPECT_TRUE(coordinator_.answered(*coordinator_.workers[0], state));
 }
 
-TEST_F(CoordinatorPeerMessages, WhatAReaderThatIsLostHasNotReadIsNotWaitedFor) {
+TEST_F(CoordinatorPeerMessages, MessagesToALostReaderAreNotWaitedFor) {
   dismiss();
   say_written();
   coordinator_.workers.pop_back();
@@ -119,7 +119,7 @@ TEST_F(CoordinatorPeerMessages, WhatAReaderThatIsLostHasNotReadIsNotWaitedFor) {
   EXPECT_EQ(coordinator_.take_snapshots(), 1);
 }
 
-TEST_F(CoordinatorPeerMessages, SharesThatAreGoneEndTheRun) {
+TEST_F(CoordinatorPeerMessages, MissingSharesEndTheRun) {
   dismiss();
   say_written();
   say(0, {.weight = 0.25, .sent = {{1, 1}}, .received = {}});

@@ -32,13 +32,13 @@ std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& know
   return reported;
 }
 
-TEST(ResumedEpoch, WhatWasReportedIsNotReportedAgain) {
+TEST(ResumedEpoch, ReportedEpochIsNotReportedAgain) {
   for (const char* epochs : {"1", "9"})
     EXPECT_FALSE(report_of_resumed({.began_s = 3, .closed = true, .last_loss = 2}, epochs)) << epochs;
 }
 
 // The emergency checkpoint of a lost member was saved at the epoch's last step: the epoch has not been evaluated or reported yet.
-TEST(ResumedEpoch, WhatWasNotReportedIsReportedAsItWas) {
+TEST(ResumedEpoch, UnreportedEpochIsReportedAsItWas) {
   for (const char* epochs : {"1", "9"}) {
     const auto report = report_of_resumed({.loss = 90, .top1 = 30, .samples = 60, .began_s = 1}, epochs);
     ASSERT_TRUE(report) << epochs;

@@ -58,7 +58,7 @@ class RotationBesideCheckpoints : public Rotation {
 };
 
 // A newcomer needs a new segment, and meanwhile the old segment reports that it is full.
-TEST_F(Rotation, ASegmentThatFillsUpWhileTheNextOneBeginsWantsNoOther) {
+TEST_F(Rotation, SegmentThatFillsUpDuringARotationStartsNoSecondOne) {
   begin();
   coordinator_.train(coordinator_.ask_for_one());
   coordinator_.tell(JournalFull{});
@@ -103,7 +103,7 @@ TEST_F(Rotation, TheJournalEndsWhenTheRecordsOfMembersElsewhereAreThere) {
       self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::interrupted); }));
 }
 
-TEST_F(Rotation, AReasonToStopThatComesMeanwhileEndsTheRun) {
+TEST_F(Rotation, StopDuringARotationEndsTheRun) {
   begin();
   coordinator_.train(coordinator_.ask_for_one());
   coordinator_.tell(JournalFull{});
@@ -116,7 +116,7 @@ TEST_F(Rotation, AReasonToStopThatComesMeanwhileEndsTheRun) {
 }
 
 // A checkpoint falls due while the one before is still written. That write ends after the rotation has begun.
-TEST_F(RotationBesideCheckpoints, ACheckpointThatIsOwedIsTakenBeforeTrainingGoesOn) {
+TEST_F(RotationBesideCheckpoints, OwedCheckpointIsTakenBeforeTrainingResumes) {
   begin();
   train_an_epoch();
   evaluate();

@@ -43,7 +43,7 @@ class CoordinatorOfSites : public LoneCoordinator {
 
 constexpr const char* kSilent = "it does not answer, and nothing moves to it or from it";
 
-TEST(SilentMembers, ASnapshotMayTakeAsLongAsItMoves) {
+TEST(SilentMembers, SnapshotThatMovesHasNoDeadline) {
   CoordinatorOfSites run("bsp");
   run.begin();
   caf::typed_response_promise<SnapshotTaken> taken;
@@ -58,7 +58,7 @@ TEST(SilentMembers, ASnapshotMayTakeAsLongAsItMoves) {
   EXPECT_TRUE(run.order_to_write());
 }
 
-TEST(SilentMembers, ASnapshotThatStandsStillIsALoss) {
+TEST(SilentMembers, SnapshotThatStandsStillIsALoss) {
   CoordinatorOfSites run("easgd", {"cluster.servers=1"});
   run.begin_training();
   run.tell(JournalFull{});  // the coordinator asks the workers for their states, one after the other
@@ -71,7 +71,7 @@ TEST(SilentMembers, ASnapshotThatStandsStillIsALoss) {
   EXPECT_TRUE(run.noted(std::string("worker 0 is lost: ") + kSilent));
 }
 
-TEST(SilentMembers, EachIsJudgedByItself) {
+TEST(SilentMembers, OnlyTheMemberWhoseTransferStandsStillIsLost) {
   CoordinatorOfSites run("easgd", {"cluster.servers=1"});
   run.begin_training();
   run.tell(JournalFull{});
@@ -82,7 +82,7 @@ TEST(SilentMembers, EachIsJudgedByItself) {
   EXPECT_TRUE(LoneCoordinator::heard(*run.workers[0], [](const SettleOrder&) { return Settled{}; }));
 }
 
-TEST(SilentMembers, AnImpatientRunGivesTheCoordinatorNoMoreTimeThanItsWorkers) {
+TEST(SilentMembers, ExchangeDeadlineBelowAMinuteHoldsForTheCoordinatorToo) {
   CoordinatorOfSites run("bsp", {"exchange.deadline_s=7"});
   run.begin();
   run.pass(5s);
@@ -91,7 +91,7 @@ TEST(SilentMembers, AnImpatientRunGivesTheCoordinatorNoMoreTimeThanItsWorkers) {
   EXPECT_TRUE(run.noted("worker 0 is lost: "));
 }
 
-TEST(SilentMembers, WorkersHearWhatMovesElsewhere) {
+TEST(SilentMembers, WorkersLearnWhichSitesMoveBytes) {
   CoordinatorOfSites run("bsp");
   run.begin();
   run.tell(TransferNews{{2, 0}});
@@ -118,7 +118,7 @@ class SlowEvaluation : public testing::Test {
   caf::scoped_actor self_{run_.system()};
 };
 
-TEST_F(SlowEvaluation, MayTakeDaysWhileItGoesOn) {
+TEST_F(SlowEvaluation, HasNoDeadlineWhileItProceeds) {
   caf::typed_response_promise<Evaluated> evaluated;
   ASSERT_TRUE(
       LoneCoordinator::heard(run_.evaluator, [&](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
@@ -229,7 +229,7 @@ class WorkerOfASite : public testing::Test {
   WorkerActor worker_;
 };
 
-TEST_F(WorkerOfASite, WaitsForAReductionAsLongAsSomebodyOfTheGroupMoves) {
+TEST_F(WorkerOfASite, WaitsForAReductionWhileAProcessOfTheGroupMoves) {
   begin({"strategy.name=bsp"});
   ASSERT_TRUE(heard([](const CollectiveOrder&, const BorrowedView&) {}));
   for (int k = 0; k < 50; ++k) {
@@ -246,7 +246,7 @@ TEST_F(WorkerOfASite, WaitsForAReductionAsLongAsSomebodyOfTheGroupMoves) {
   EXPECT_TRUE(in_trouble("worker 0: a reduction with other sites has not ended, and nothing has moved there"));
 }
 
-TEST_F(WorkerOfASite, WaitsForAServerAsLongAsThatMovesWithAnybody) {
+TEST_F(WorkerOfASite, WaitsForAServerWhileItsProcessMovesBytes) {
   begin({"strategy.name=sync_easgd", "strategy.tau=1", "cluster.servers=1"});
   ASSERT_TRUE(heard([](const ShardMessage&, const BorrowedView&) {}));
   for (int k = 0; k < 50; ++k) {

@@ -143,7 +143,7 @@ TEST_F(RejoinManagerTest, AFailedCompilationIsReportedAndRetried) {
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
 }
 
-TEST_F(RejoinManagerTest, AProcessThatDiedAfterItArrivedIsNotBlamed) {
+TEST_F(RejoinManagerTest, NodeThatDiedAfterItArrivedIsAskedAgainSoon) {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [](const CompileOrder&) { return SiteReady{}; });
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });

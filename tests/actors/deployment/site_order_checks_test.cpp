@@ -33,7 +33,7 @@ class SiteOrders : public testing::Test {
   experiment::RunSpec spec_;
 };
 
-TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
+TEST_F(SiteOrders, OrderThatContradictsItsConfigurationIsRefused) {
   EXPECT_EQ(checks().check(), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(SiteOrder&, ExchangePlan&)>>> lies{
       {"no endpoint", [](auto&, auto& e) { e.endpoint.clear(); }},
@@ -63,7 +63,7 @@ TEST_F(SiteOrders, AnOrderFitsItsConfiguration) {
   }
 }
 
-TEST_F(SiteOrders, AddressesAreThoseOfItsSites) {
+TEST_F(SiteOrders, AddressesThatDoNotFitTheOrderAreRefused) {
   const SiteAddresses addresses{{"tcp:0", "tcp:1", "", "tcp:3"}, -1, {}};
   EXPECT_EQ(checks().check(addresses), std::nullopt);
   EXPECT_EQ(checks().check(SiteAddresses{addresses.texts, 40, {5, 6}}), std::nullopt);
@@ -75,7 +75,7 @@ TEST_F(SiteOrders, AddressesAreThoseOfItsSites) {
   EXPECT_NE(checks().check(SiteAddresses{addresses.texts, -1, {1, 2, 3}}), std::nullopt);
 }
 
-TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
+TEST_F(SiteOrders, MembersAtOtherSitesThanOrderedAreRefused) {
   SystemConfig config;
   caf::actor_system system(config);
   const caf::scoped_actor self(system);
@@ -116,7 +116,7 @@ TEST_F(SiteOrders, MembersAreAtTheSitesOfTheOrder) {
   }
 }
 
-TEST_F(SiteOrders, MeasureOrdersMustBePossible) {
+TEST_F(SiteOrders, ImpossibleMeasureOrdersAreRefused) {
   const MeasureOrder measure{{1, 2, 3}, {0, 0, 1, 1}, {100, 1000}, {"asa", "ring"}, 5};
   EXPECT_EQ(checks().check(measure), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(MeasureOrder&)>>> lies{

@@ -76,7 +76,7 @@ TEST(CallChecks, ARequestThatDiffersInOneFieldIsRefused) {
   EXPECT_NE(checks().check(0, push(), call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallChecks, AWorkersClockDoesNotGoBack) {
+TEST(CallChecks, ClockThatGoesBackIsRefused) {
   auto all = checks();
   auto message = push();
   EXPECT_EQ(all.check(2, message, call(Lend::read, shard_floats(1))), std::nullopt);
@@ -102,7 +102,7 @@ TEST(CallChecks, RequestsToDifferentShardsHaveNoOrder) {
   EXPECT_EQ(all.check(2, earlier, call(Lend::read, shard_floats(1))), std::nullopt);
 }
 
-TEST(CallChecks, LengthsMustBeThoseOfTheVectors) {
+TEST(CallChecks, VectorsOfAnotherLengthAreRefused) {
   std::vector<float> marks(kArena, 1);
   for (std::size_t i = kArena / 2; i < kArena / 2 + 10; ++i) marks[i] = 0;  // padding
   const auto packed = checks(true, std::make_shared<const exchange::Packing>(marks));

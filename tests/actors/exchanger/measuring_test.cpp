@@ -19,7 +19,7 @@ TEST(MeasureDeadline, IsTheTransferOverTheSlowestLinkAndTheLongestSilence) {
   EXPECT_EQ(measure_deadline(order), kIdle + std::chrono::seconds(36));
 }
 
-TEST(MeasureDeadline, OfAnyOrderIsFinite) {
+TEST(MeasureDeadline, IsFiniteForEveryOrder) {
   const MeasureOrder order{.worker_sites = std::vector<std::uint32_t>(1000),
                            .site_hosts = {},
                            .floats = {std::numeric_limits<std::uint64_t>::max()},

@@ -51,13 +51,13 @@ WorkerProgress progress() {
   return progress;
 }
 
-TEST(MemberMessageChecks, WhoIsHereIsBelieved) {
+TEST(MemberMessageChecks, MembersOfTheCoordinatorsProcessAreTrusted) {
   EXPECT_EQ(checks().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
   EXPECT_EQ(checks().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
   EXPECT_EQ(checks().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
 }
 
-TEST(MemberMessageChecks, AProcessSpeaksForItsOwnWorkersOnly) {
+TEST(MemberMessageChecks, ReportsForWorkersOfAnotherProcessAreRefused) {
   for (const std::uint32_t worker : {0U, 1U}) {
     EXPECT_EQ(checks().check(kFirst, LeaseRequest{worker, 1}, 0), std::nullopt);
     EXPECT_NE(checks().check(kSecond, LeaseRequest{worker, 1}, 0), std::nullopt);
@@ -70,14 +70,14 @@ TEST(MemberMessageChecks, AProcessSpeaksForItsOwnWorkersOnly) {
   EXPECT_EQ(checks().workers_of(kFirst), (std::vector<std::uint32_t>{0, 1}));
 }
 
-TEST(MemberMessageChecks, ANewcomersProcessSpeaksForItFromThenOn) {
+TEST(MemberMessageChecks, OnlyTheNewcomersProcessMayReportForIt) {
   auto all = checks();
   all.site_replaced(3, node(9));
   EXPECT_EQ(all.check(kPending, LeaseRequest{2, 1}, 0), std::nullopt);
   EXPECT_NE(all.check(kSecond, LeaseRequest{2, 1}, 0), std::nullopt);
 }
 
-TEST(MemberMessageChecks, NobodyAsksForMoreLeasesThanItHasRoomFor) {
+TEST(MemberMessageChecks, RequestsForMoreLeasesThanALoaderHoldsAreRefused) {
   EXPECT_EQ(checks().check(kFirst, LeaseRequest{1, 10}, 0), std::nullopt);
   EXPECT_NE(checks().check(kFirst, LeaseRequest{1, 11}, 0), std::nullopt);
   EXPECT_NE(checks().check(kFirst, LeaseRequest{1, 1}, 10), std::nullopt);
@@ -114,7 +114,7 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
   }
 }
 
-TEST(MemberMessageChecks, StepsGoForwardsAndReportsHaveNews) {
+TEST(MemberMessageChecks, ReportsThatGoBackOrRepeatAreRefused) {
   auto all = checks();
   EXPECT_EQ(all.check(kFirst, progress()), std::nullopt);
   auto fewer = progress();
@@ -138,7 +138,7 @@ TEST(MemberMessageChecks, StepsGoForwardsAndReportsHaveNews) {
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
 }
 
-TEST(MemberMessageChecks, WhatAMemberSaysOfItself) {
+TEST(MemberMessageChecks, ImpossibleMemberStateIsRefused) {
   EXPECT_TRUE(checks().may_have(1, 50));
   EXPECT_FALSE(checks().may_have(1, 51));
   EXPECT_FALSE(checks().may_have(0, ~std::uint64_t{0}));
@@ -151,7 +151,7 @@ TEST(MemberMessageChecks, WhatAMemberSaysOfItself) {
   for (const auto& lie : {slots, from, weight}) EXPECT_NE(MemberMessageChecks::check(lie, 4), std::nullopt);
 }
 
-TEST(MemberMessageChecks, ErrorsAndLossesAreOnesOwn) {
+TEST(MemberMessageChecks, ReportsForOtherSitesAreRefused) {
   EXPECT_EQ(checks().check(kFirst, RunError{core::Errc::timeout, "late", 2}), std::nullopt);
   EXPECT_NE(checks().check(kFirst, RunError{core::Errc::timeout, "late", 3}), std::nullopt);
   EXPECT_NE(checks().check(kFirst, RunError{core::Errc::timeout, "late", 0}), std::nullopt);
@@ -170,7 +170,7 @@ JournalRecords records(const std::function<void(JournalBatch&)>& fill) {
   return batch.take();
 }
 
-TEST(MemberMessageChecks, JournalRecordsAreWholeAndOnesOwn) {
+TEST(MemberMessageChecks, ForeignAndTruncatedJournalRecordsAreRefused) {
   const auto own = records([](JournalBatch& batch) {
     batch.add(strategies::WorkerId{1}, strategies::WorkerEvent{strategies::Started{3}});
     batch.add(encode(SnapshotRecord{false, 0, strategies::kParams, 5}));
@@ -207,7 +207,7 @@ TEST(MemberMessageChecks, JournalRecordsThatDoNotAddUpAreRefused) {
   }
 }
 
-TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
+TEST(RefusalCount, ReportsTheFirstTheSecondTheFourthAndThenFewer) {
   RefusalCount count;
   std::vector<std::size_t> said;
   for (std::size_t k = 1; k <= 1000; ++k) {
@@ -220,7 +220,7 @@ TEST(RefusalCount, SaysTheFirstTheSecondTheFourthAndThenFewer) {
   for (std::size_t k = 0; k < 100'000; ++k) (void)count.add(std::to_string(k), "");  // the number of names is limited
 }
 
-TEST(RefusalCount, TextsFromElsewhereAreShownInOneShortLine) {
+TEST(RefusalCount, TextsOfPeersAreShownInOneShortLine) {
   EXPECT_EQ(one_line("a\x1b[2J\nb\t\x7f"
                      "c"),
             "a [2J b  c");

@@ -87,7 +87,7 @@ class Messages : public testing::Test {
 };
 
 /// Loops over the whole type-id block, so a new message cannot be forgotten.
-TEST_F(Messages, ArriveAsTheyWereSent) {
+TEST_F(Messages, EveryFieldArrivesAsItWasSent) {
   using Ids = caf::id_block::troupe;
   const auto check = [this]<caf::type_id_t... kOffset>(Draw & draw, std::integer_sequence<caf::type_id_t, kOffset...>) {
     (expect_every_field_arrives<typename caf::type_by_id<Ids::begin + kOffset>::type>(draw), ...);
@@ -100,7 +100,7 @@ TEST_F(Messages, ArriveAsTheyWereSent) {
   }
 }
 
-TEST_F(Messages, AReplyTellsWhatItWaitedFor) {
+TEST_F(Messages, ReplyCarriesTheCauseOfItsWait) {
   strategies::ShardReply reply{.request = 1, .worker = 2, .shard = 3, .exchange = 4};
   reply.queued = core::Duration{8};
   reply.held = core::Duration{9};

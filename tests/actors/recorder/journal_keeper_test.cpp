@@ -83,7 +83,7 @@ TEST_F(JournalKeeperTest, ALimitedJournalKeepsItsTwoNewestSegments) {
     EXPECT_EQ(entry.path().filename().string().rfind("journal-0003", 0), std::string::npos) << entry.path();
 }
 
-TEST_F(JournalKeeperTest, ASessionTakesThePlaceOfOneThatDiedBeforeItsJournalBegan) {
+TEST_F(JournalKeeperTest, SessionReplacesOneThatDiedBeforeItsJournalBegan) {
   const auto checkpoint = folder_.write("step-7.safetensors", "the whole checkpoint");
   {
     auto first = keeper();

@@ -218,7 +218,7 @@ TEST_F(TensorBoardTest, ProgressIsThrottledAndTakesWorkersTogether) {
   EXPECT_FALSE(later.scalars.contains("progress/staleness"));
 }
 
-TEST_F(TensorBoardTest, ADirectoryThatIsNotThereIsAnError) {
+TEST_F(TensorBoardTest, MissingDirectoryIsAnError) {
   const auto board = TensorBoard::create("/nowhere/at/all", 0);
   ASSERT_FALSE(board.has_value());
   EXPECT_EQ(board.error().code, core::Errc::io);

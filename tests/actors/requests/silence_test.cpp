@@ -33,7 +33,7 @@ TEST_F(Silence, EndsAWaitWhenItHasLastedAsLongAsTheDeadline) {
   EXPECT_EQ(expired_, "a");
 }
 
-TEST_F(Silence, IsWhatADeadlineIsForHoweverLongATransferTakes) {
+TEST_F(Silence, TransferThatMovesMeetsNoDeadline) {
   wait('a', {1, 2});
   for (int k = 0; k < 1000; ++k) {
     pass(9);
@@ -56,7 +56,7 @@ TEST_F(Silence, MovementOfAnotherSourceDoesNotProlongAWait) {
   EXPECT_EQ(expired_, "ab");
 }
 
-TEST_F(Silence, IsNotCountedWhileNoCheckRuns) {
+TEST_F(Silence, TimeWithoutAnyCheckDoesNotCount) {
   wait('a', {1});
   pass(5);
   deadlines_.check(now_ += 3600s);  // as if the process had been stopped
@@ -65,7 +65,7 @@ TEST_F(Silence, IsNotCountedWhileNoCheckRuns) {
   EXPECT_EQ(expired_, "a");
 }
 
-TEST_F(Silence, EndsNoWaitThatHasEnded) {
+TEST_F(Silence, EndedWaitDoesNotExpire) {
   const auto answered = wait('a', {1});
   EXPECT_TRUE(deadlines_.end(answered));
   EXPECT_FALSE(deadlines_.end(answered));
@@ -76,7 +76,7 @@ TEST_F(Silence, EndsNoWaitThatHasEnded) {
 }
 
 // An expiring wait may end others, because their member is lost with it, and begin new ones.
-TEST_F(Silence, MayEndAndBeginWaits) {
+TEST_F(Silence, ExpiringWaitMayEndAndBeginOthers) {
   SilenceDeadlines::Wait other{};
   deadlines_.begin({1}, 10s, [&] {
     expired_ += 'a';

@@ -102,7 +102,7 @@ class BadUpdates : public testing::Test {
   std::optional<SmallRun> run_;
 };
 
-TEST_F(BadUpdates, InAGradientAreNotApplied) {
+TEST_F(BadUpdates, BadGradientIsNotApplied) {
   for (const auto& row : strategies::registry()) {
     for (const float value :
          {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 1e38F}) {
@@ -120,7 +120,7 @@ TEST_F(BadUpdates, InAGradientAreNotApplied) {
   }
 }
 
-TEST_F(BadUpdates, TooManyInARowEndTheRunAndNameTheWorker) {
+TEST_F(BadUpdates, ConsecutiveBadGradientsEndTheRunAndNameTheWorker) {
   for (const std::string strategy : {"easgd", "bsp", "gossip", "mixed"}) {
     SCOPED_TRACE(strategy);
     const auto end = trained({.count = 1000}, {"strategy.name=" + strategy, "train.max_bad_updates=4"});
@@ -133,7 +133,7 @@ TEST_F(BadUpdates, TooManyInARowEndTheRunAndNameTheWorker) {
 
 /// The parameters of one worker become bad: its pushes are refused, and an elastic worker continues from the centre. (With momentum the
 /// velocity would keep the bad numbers and spoil every later step.)
-TEST_F(BadUpdates, InAPushAreRefused) {
+TEST_F(BadUpdates, BadPushIsRefused) {
   for (const Options& more :
        std::vector<Options>{{}, {"exchange.endpoint=inproc"}, {"exchange.endpoint=inproc", "exchange.wire=bf16"}}) {
     for (const std::string strategy : {"easgd", "sync_easgd"}) {
@@ -150,7 +150,7 @@ TEST_F(BadUpdates, InAPushAreRefused) {
   }
 }
 
-TEST_F(BadUpdates, RefusedPushesInARowEndTheRun) {
+TEST_F(BadUpdates, ConsecutiveRefusedPushesEndTheRun) {
   for (const std::string endpoint : {"auto", "inproc"}) {
     SCOPED_TRACE(endpoint);
     const auto end =

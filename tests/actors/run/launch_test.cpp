@@ -8,7 +8,7 @@
 namespace troupe::actors {
 namespace {
 
-TEST(Launch, ALibrarySumsOverAllWorkersOnly) {
+TEST(Launch, StrategiesWithSubgroupsRefuseTheLibrarysSums) {
   const std::string only = ": exchange.algorithm = \"ar\" sums over all ranks, one worker of each, and the groups of ";
   std::size_t refused = 0;
   for (const auto& row : strategies::registry()) {

@@ -11,7 +11,7 @@
 namespace troupe::tests {
 namespace {
 
-TEST(Resume, ACompleteRunIsReported) {
+TEST(Resume, ResumeOfACompleteRunIsAnError) {
   SmallRun run;
   ASSERT_FALSE(run.train().failed);
   const auto end = run.resume();
@@ -42,7 +42,7 @@ void forget_the_end(const SmallRun& run, const std::string& summary) {
   if (!summary.empty()) std::ofstream(run.run_directory() / "summary.json") << summary << "\n";
 }
 
-TEST(Resume, ARunKilledBetweenItsLastCheckpointAndItsSummaryEndsAsItWouldHave) {
+TEST(Resume, RunKilledBeforeItsSummaryEndsAsIfUninterrupted) {
   for (const char* strategy : {"bsp", "easgd", "gossip"}) {
     SCOPED_TRACE(strategy);
     SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=2"});

@@ -41,7 +41,7 @@ TEST_P(BspModes, ResumedRunReachesTheBitsOfTheUninterruptedOne) {
   EXPECT_EQ(parts.tensors(), whole.tensors());
 }
 
-TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
+TEST_P(BspModes, RunInterruptedInMidEpochReachesTheSameBits) {
   const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05", "run.epochs=2",
                                          "train.lr_policy=polynomial"};
   SmallRun whole(options);
@@ -66,7 +66,7 @@ TEST_P(BspModes, InterruptedInMidEpochItStillDoes) {
 }
 
 // Adam corrects its moments by its number of steps, which a checkpoint keeps beside them.
-TEST(Resume, AdamGoesOnAtItsNumberWhateverSessionsCameBefore) {
+TEST(Resume, AdamContinuesItsStepCountOverSessions) {
   const std::vector<std::string> options{"train.optimizer=adam", "train.lr=0.003", "run.epochs=4"};
   SmallRun whole(options);
   const auto expected = whole.train();
@@ -94,7 +94,7 @@ TEST(Resume, AdamGoesOnAtItsNumberWhateverSessionsCameBefore) {
 }
 
 // A segment begins before the session has evaluated the model: only the workers have it.
-TEST(Resume, InMidEpochWithSegmentsThatAreSoonFull) {
+TEST(Resume, ResumeInMidEpochMayRotateBeforeAnyEvaluation) {
   for (const char* strategy : {"bsp", "gossip"}) {
     SmallRun run({std::string("strategy.name=") + strategy, "run.epochs=20", "model.widths=[4]"});
     ASSERT_EQ(run.train(already_stopped()).error.code, core::Errc::interrupted);
@@ -218,7 +218,7 @@ std::vector<std::string> averaging(const std::string& server_optimizer) {
           "train.lr=0.01"};
 }
 
-TEST(Resume, TheCentreOfAnAverageGoesOnWhereItWas) {
+TEST(Resume, CentreBesideAnAverageContinuesWhereItWas) {
   for (const std::string server_optimizer : {"none", "adam"}) {
     SCOPED_TRACE(server_optimizer);
     auto options = averaging(server_optimizer);
@@ -238,7 +238,7 @@ TEST(Resume, TheCentreOfAnAverageGoesOnWhereItWas) {
   }
 }
 
-TEST(Resume, ACheckpointWithoutTheCentreBeginsAtTheAverage) {
+TEST(Resume, WithoutASavedCentreItBeginsAtTheAverage) {
   SmallRun run(averaging("none"));
   ASSERT_FALSE(run.train().failed);
   {

@@ -63,7 +63,7 @@ TEST(Strategies, EachOneLearns) {
   }
 }
 
-TEST(Strategies, EachOneGoesOnAfterACheckpoint) {
+TEST(Strategies, EachOneContinuesAfterACheckpoint) {
   for (const auto& row : strategies::registry()) {
     for (const std::string optimizer : {"", "adam"}) {
       SCOPED_TRACE(row.name + " " + optimizer);
@@ -150,7 +150,7 @@ TEST(Strategies, AdamGoesOnWithItsStateAfterAResume) {
   EXPECT_EQ(parts.tensors(), whole.tensors());
 }
 
-TEST(Strategies, OneWorkerIsPlainSgdWhateverTheStrategy) {
+TEST(Strategies, OneWorkerIsPlainSgdUnderEveryStrategy) {
   const Options sgd{"cluster.workers=1", "train.optimizer=momentum", "run.epochs=2", "train.lr=0.05"};
   std::map<std::string, std::vector<float>> plain;
   for (const Options& options :

@@ -40,7 +40,7 @@ class EarlyNews : public testing::Test {
 };
 
 // Otherwise the server would wait for the clock of a lost worker: the coordinator sends each news once.
-TEST_F(EarlyNews, ServerThatBeginsKnowsWhoIsLost) {
+TEST_F(EarlyNews, ServerThatBeginsKnowsEarlierLosses) {
   const tests::SmallRun run({"strategy.name=ssp"});
   const auto spec = *experiment::build_run_spec(*run.settings(), true);
   const auto server = system_.spawn(actors::server, ServerSetup{.workers = 2,

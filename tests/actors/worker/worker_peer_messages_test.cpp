@@ -46,7 +46,7 @@ class WorkerPeerMessages : public testing::Test {
 };
 
 /// However slow the worker is and however many others write: messages from workers without a slot at it are not taken.
-TEST_F(WorkerPeerMessages, AreNeverMoreThanSlots) {
+TEST_F(WorkerPeerMessages, UnreadMessagesNeverExceedTheSlots) {
   for (WorkerId from = 1; from < kWorkers; ++from) write(from, 1e-3);
   const auto said = ask({});
   ASSERT_EQ(said.unread.size(), strategies::kPeerSlots);
@@ -55,7 +55,7 @@ TEST_F(WorkerPeerMessages, AreNeverMoreThanSlots) {
   EXPECT_EQ(writers(said).size(), strategies::kPeerSlots);
 }
 
-TEST_F(WorkerPeerMessages, AreNotSentToAWorkerWithoutASlotForThem) {
+TEST_F(WorkerPeerMessages, NoneIsSentToAWorkerWithoutASlotForIt) {
   const strategies::PeerGraph graph(kWorkers);
   PeerMailbox mailbox(3, kWorkers);
   core::HostAllocator memory;
@@ -68,7 +68,7 @@ TEST_F(WorkerPeerMessages, AreNotSentToAWorkerWithoutASlotForThem) {
   EXPECT_EQ(mailbox.sent().size(), strategies::kPeerSlots);
 }
 
-TEST_F(WorkerPeerMessages, AreCountedAndToldWithTheirShares) {
+TEST_F(WorkerPeerMessages, AreCountedAndReportedWithTheirShares) {
   const auto from = writer(0);
   write(from, 0.25);
   const auto said = ask({{{from, 1}}});
@@ -82,7 +82,7 @@ TEST_F(WorkerPeerMessages, AreCountedAndToldWithTheirShares) {
 }
 
 /// The worker answers when the expected messages have arrived; the coordinator need not ask repeatedly.
-TEST_F(WorkerPeerMessages, AreWaitedFor) {
+TEST_F(WorkerPeerMessages, CountsAreAnsweredWhenTheMessagesHaveArrived) {
   const PeerMessageCountsOrder both{{{writer(0), 1}, {writer(1), 1}}};
   auto answer = worker_.self->request(worker_.actor, LoneWorker::kPatience, both);
   write(writer(0), 0.25);
@@ -92,13 +92,13 @@ TEST_F(WorkerPeerMessages, AreWaitedFor) {
 }
 
 /// ... or after a limited time without them, so that the coordinator sees that the worker lives.
-TEST_F(WorkerPeerMessages, AreWaitedForALimitedTime) {
+TEST_F(WorkerPeerMessages, WaitForMessagesHasADeadline) {
   const auto said = ask({{{writer(0), 1}}});
   EXPECT_TRUE(said.received.empty());
 }
 
 /// The coordinator takes the model at a run's start; its order may be the first message that the worker receives.
-TEST(WorkerThatHasNotBegun, SaysItsPeerMessagesWhenItHas) {
+TEST(WorkerThatHasNotBegun, CountsItsPeerMessagesOnceItHasBegun) {
   LoneWorker worker({"strategy.name=gossip"});
   auto answer = worker.self->request(worker.actor, LoneWorker::kPatience, PeerMessageCountsOrder{});
   worker.begin();

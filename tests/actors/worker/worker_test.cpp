@@ -31,7 +31,7 @@ TEST_P(WorkerOf, PassesEarlyNewsToItsExchanger) {
 }
 
 // A worker at another site may be asked before it has received the actor directory. That is no reason to declare it lost.
-TEST_P(WorkerOf, SettlesDownWhenItIsAskedBeforeItBegins) {
+TEST_P(WorkerOf, SettlesWhenItIsAskedBeforeItBegins) {
   LoneWorker worker({std::string("strategy.name=") + GetParam()});
   auto settled = worker.self->request(worker.actor, LoneWorker::kPatience, SettleOrder{});
   worker.begin();
@@ -39,7 +39,7 @@ TEST_P(WorkerOf, SettlesDownWhenItIsAskedBeforeItBegins) {
 }
 
 // It has no progress to report.
-TEST(Worker, ThatCannotBeginSaysWhyAndNothingElse) {
+TEST(Worker, FailedStartIsReportedAndNothingElse) {
   LoneWorker worker({"strategy.name=easgd"});
   worker.begin("no plan");
   bool said = false;

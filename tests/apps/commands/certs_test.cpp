@@ -8,7 +8,7 @@
 namespace troupe::apps {
 namespace {
 
-TEST(CertsTest, AnAuthorityAndANodeThatPassTheCheck) {
+TEST(CertsTest, AuthorityAndNodePassTheCheck) {
   const TemporaryDirectory folder;
   const std::string directory = folder.file("certs");
   const auto init = troupe({"certs", "init", "--directory", directory});
@@ -27,7 +27,7 @@ TEST(CertsTest, AnAuthorityAndANodeThatPassTheCheck) {
   }
 }
 
-TEST(CertsTest, ADirectoryThatCannotBeLookedIntoIsExit74) {
+TEST(CertsTest, UnreadableDirectoryIsExit74) {
   const TemporaryDirectory folder;
   std::filesystem::create_symlink("loop", folder.file("loop"));  // to itself
   for (const auto& where : {folder.file("loop"), folder.file(std::string(300, 'x'))}) {

@@ -14,7 +14,7 @@ constexpr auto kEasgd =
     "name = \"easgd\"\n"
     "tau = 4\n";
 
-TEST(CheckTest, EveryShippedConfigurationIsGood) {
+TEST(CheckTest, EveryShippedConfigurationPasses) {
   int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TROUPE_SOURCE_DIR "/configs")) {
     if (entry.path().extension() != ".toml") continue;
@@ -45,7 +45,7 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   EXPECT_EQ(troupe({"check", config}).err, "");
 }
 
-TEST(CheckTest, WhatRanksOfMpiExchangeIsGoodForThem) {
+TEST(CheckTest, MpiConfigurationsAreValidForRanks) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);
   const std::vector<std::string> mpi{"check", config, "--set", "exchange.endpoint=mpi"};
@@ -67,7 +67,7 @@ TEST(CheckTest, WhatRanksOfMpiExchangeIsGoodForThem) {
   }
 }
 
-TEST(CheckTest, WhatSeveralProcessesExchangeIsGoodForNodes) {
+TEST(CheckTest, ConfigurationsForProcessesAreValidForNodes) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);
   const auto outcome = troupe({"check", config, "--set", "exchange.wire=bf16"});
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"run.checkpoint_every=daily", "N epochs"}));
 
 // The data set is not opened: its published form is enough.
-TEST(CheckTest, RefusesWhatTrainingWouldRefuseOfTheData) {
+TEST(CheckTest, RefusesDataOptionsThatTrainingRefuses) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);
   const auto with = [&](const std::string& command, std::initializer_list<std::string> settings) {

@@ -6,7 +6,7 @@
 namespace troupe::apps {
 namespace {
 
-TEST(DoctorTest, JsonSaysWhatIsBuilt) {
+TEST(DoctorTest, JsonListsTheFeaturesOfTheBuild) {
   const auto outcome = troupe({"doctor", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto found = nlohmann::json::parse(outcome.out);

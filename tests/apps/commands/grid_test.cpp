@@ -67,7 +67,7 @@ class GridTest : public testing::Test {
   std::string base_ = folder_.write("base.toml", kBase);
 };
 
-TEST_F(GridTest, ADryRunListsWhatTheFileSays) {
+TEST_F(GridTest, DryRunListsTheRunsOfTheFile) {
   const auto outcome =
       troupe(grid("seeds = [1, 2]\n"
                   "[grid]\nstrategy.name = [\"bsp\", \"easgd\"]\n"
@@ -147,7 +147,7 @@ TEST_F(GridTest, ARunThatDivergesIsAResultAmongOthers) {
               HasSubstr("2 of them done before"));
 }
 
-TEST_F(GridTest, ARunThatCannotBeDoneDoesNotStopTheOthersAndDecidesTheExitCode) {
+TEST_F(GridTest, FailedRunDoesNotStopTheOthersAndSetsTheExitCode) {
   const std::string text =
       "[grid]\ndata.name = [\"mnist\", \"glyphs\"]\ndata.path = \"" + folder_.file("none") + "\"\n";
   const auto outcome = troupe(grid(text));
@@ -159,7 +159,7 @@ TEST_F(GridTest, ARunThatCannotBeDoneDoesNotStopTheOthersAndDecidesTheExitCode) 
   EXPECT_THAT(outcome.out, HasSubstr("glyphs  1/1"));
 }
 
-TEST_F(GridTest, AnInterruptedGridGoesOn) {
+TEST_F(GridTest, InterruptedGridContinues) {
   const std::string text = "[grid]\nrun.epochs = [1, 3000, 2]\n";
   // When the first run is done the second is running; the third never begins.
   const auto first = troupe_interrupted(grid(text, {"--jobs", "2"}), "1/3 done epochs=1");
@@ -193,7 +193,7 @@ pid_t writer_in(const std::string& directory) {
   return -1;
 }
 
-TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
+TEST_F(GridTest, RunThatCannotBeResumedKeepsItsFiles) {
   const std::string text = "[grid]\nrun.epochs = [3000]\n";
   auto arguments = grid(text);
   arguments.insert(arguments.begin(), TROUPE_BINARY);
@@ -224,7 +224,7 @@ TEST_F(GridTest, ARunThatCannotGoOnKeepsWhatItHasReached) {
 
 /// The run ends its step of five seconds before it saves. (The test does not stop it with a signal: Linux ends a stopped process when its
 /// process group is orphaned.)
-TEST_F(GridTest, StartedAgainWhileTheRunsOfAKilledGridStillSaveItWaitsForThem) {
+TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
   auto arguments =
       grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=5000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);

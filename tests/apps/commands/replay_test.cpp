@@ -81,7 +81,7 @@ TEST_F(ReplayTest, APartOfAJournalIsVerifiedAndReportedAsAPart) {
   EXPECT_NE(replayed().out.find("not the whole run"), std::string::npos);
 }
 
-TEST_F(ReplayTest, OtherSettingsCompareNothingAndSaySo) {
+TEST_F(ReplayTest, OtherSettingsCompareNoHashAndReportThat) {
   const auto replay = replayed({"--set", "strategy.alpha=0.1", "--json"});
   ASSERT_EQ(replay.code, 0) << replay.err;
   const auto json = nlohmann::json::parse(replay.out);

@@ -80,14 +80,14 @@ TEST_F(Simulate, TakesAModelOfTheClusterFileAndAnotherLength) {
   EXPECT_DOUBLE_EQ(j["simulated"]["alone_images_per_s"], 500);
 }
 
-TEST_F(Simulate, KnowsAlgorithmsWiresAndDevicesThatThisBuildCannotTrainWith) {
+TEST_F(Simulate, TakesFeaturesThatThisBuildCannotTrainWith) {
   const auto outcome = run({"--set", "strategy.name=bsp", "--set", "exchange.algorithm=asa16", "--set",
                             "exchange.wire=fp16", "--set", "cluster.device=cuda", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["device"], "cuda");
 }
 
-TEST_F(Simulate, ForPeopleItSaysHowFastAndWhatHolds) {
+TEST_F(Simulate, PlainOutputHasTheSpeedAndItsLimits) {
   const auto outcome = run({});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("easgd, mlp: 4 workers, 1 server, on " + cluster_ + "\n")) << outcome.out;
@@ -143,7 +143,7 @@ TEST_F(Simulate, CountsThatWouldOverflowAreRefused) {
   }
 }
 
-TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
+TEST_F(Simulate, PlacementOfMixedHoldsUnlessTheClusterFileSetsIt) {
   const auto cluster = folder_.write("d.toml", std::string(kCluster) + "[servers]\nhosts = \"none\"\n");
   const std::vector<std::string> mixed{"simulate",  config_,
                                        "--cluster", cluster,
@@ -158,7 +158,7 @@ TEST_F(Simulate, ServersSitWhereMixedSaysUnlessTheClusterFileDoes) {
 }
 
 // A synchronous run gives the same bits in training and in simulation.
-TEST_F(Simulate, WithGradientsItEndsWithTheModelThatTrainingEndsWith) {
+TEST_F(Simulate, GradientsGiveTheModelOfARealRun) {
   const std::vector<std::string> settings{"--set", "strategy.name=bsp",     "--set", "cluster.workers=2",
                                           "--set", "data.test_samples=200", "--json"};
   auto forecast = std::vector<std::string>{"--gradients"};

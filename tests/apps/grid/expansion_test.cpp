@@ -52,7 +52,7 @@ TEST(ExpandTest, ZippedKeysAdvanceTogether) {
               ElementsAre("x=1 lr=0.1 batch=8", "x=1 lr=0.2 batch=16", "x=2 lr=0.1 batch=8", "x=2 lr=0.2 batch=16"));
 }
 
-TEST(ExpandTest, OnlyBlocksMultiplyTheRunsOfTheirStrategyAndReplaceValuesThere) {
+TEST(ExpandTest, OnlyBlocksMultiplyAndOverrideRunsOfTheirStrategy) {
   auto file = file_of({{"lr", {"1", "2"}, ""}, {"strategy.name", {"\"bsp\"", "\"easgd\""}, ""}});
   file.only = {{"easgd", {{"tau", {"4", "8"}, ""}, {"lr", {"3"}, ""}}}};
   EXPECT_THAT(told(file), ElementsAre("strategy.name=\"bsp\" lr=1", "strategy.name=\"bsp\" lr=2",
@@ -84,7 +84,7 @@ TEST(ExpandTest, ExcludesWhereEveryKeyHasOneOfItsValues) {
                                       "x=2 y=1 run.seed=2", "x=3 y=1 run.seed=1", "x=3 y=2 run.seed=1"));
 }
 
-TEST(VariedKeysTest, AreThoseThatTellRunsApart) {
+TEST(VariedKeysTest, AreTheKeysThatDiffer) {
   auto file = file_of({{"fixed", {"1"}, ""}, {"strategy.name", {"\"bsp\"", "\"easgd\""}, ""}, {"x", {"1", "2"}, ""}});
   file.only = {{"easgd", {{"tau", {"4"}, ""}}}};
   file.seeds = {1, 2};
@@ -93,7 +93,7 @@ TEST(VariedKeysTest, AreThoseThatTellRunsApart) {
   EXPECT_THAT(varied_keys(expand(file_of({}), std::vector<std::string>{"bsp"})), IsEmpty());
 }
 
-TEST(NameTest, SaysWhatVaries) {
+TEST(NameTest, NameContainsTheVariedKeys) {
   auto file = file_of({});
   const std::vector<std::string> varied{"strategy.name", "strategy.alpha", "cluster.slowdown", "run.seed"};
   const Combination easgd{0,
@@ -112,7 +112,7 @@ TEST(NameTest, SaysWhatVaries) {
       "path=..-somewhere-mnist");
 }
 
-TEST(NameTest, LongNamesEndInAHashOfWhatTheyCannotSay) {
+TEST(NameTest, LongNamesEndInAHashOfTheRest) {
   auto file = file_of({});
   const std::vector<std::string> varied{"model.layers"};
   std::set<std::string> names;
@@ -124,7 +124,7 @@ TEST(NameTest, LongNamesEndInAHashOfWhatTheyCannotSay) {
   EXPECT_EQ(names.size(), 2u);
 }
 
-TEST(DescribeTest, IsForMessages) {
+TEST(DescribeTest, ListsKeysAndValues) {
   auto file = file_of({});
   EXPECT_EQ(describe({0, {{"strategy.tau", "4", ""}, {"run.seed", "1", ""}}}, file), "strategy.tau = 4, run.seed = 1");
 }

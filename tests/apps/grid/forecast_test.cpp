@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<std::size_t> kNone;
 
-TEST(ForecastTest, IsTheWorkOverTheJobs) {
+TEST(ForecastTest, ForecastIsTheWorkOverTheJobs) {
   const Forecast forecast({10, 20, 30}, 2);
   EXPECT_EQ(forecast.left({}, std::vector<std::size_t>{0, 1, 2}), 30.0);  // 60 / 2
   EXPECT_EQ(forecast.left({}, std::vector<std::size_t>{0, 2}), 30.0);     // the longest: 30 > 40 / 2

@@ -45,7 +45,7 @@ struct Wrong {
 };
 class WrongGridTest : public testing::TestWithParam<Wrong> {};
 
-TEST_P(WrongGridTest, NamesFileLineAndWhatIsWrong) {
+TEST_P(WrongGridTest, NamesFileLineAndMistake) {
   const auto file = parsed(GetParam().text);
   ASSERT_FALSE(file.has_value());
   EXPECT_EQ(file.error().code, core::Errc::config);

@@ -73,7 +73,7 @@ TEST_F(ResolvedGridTest, ValuesThatDoNotFitEachOtherAreFoundToo) {
   EXPECT_THAT(grid.error().message, HasSubstr("(in the run with cluster.workers = 3, data.batch = [64, 16])"));
 }
 
-TEST_F(ResolvedGridTest, WhatTheCheckRefusesNamesTheRun) {
+TEST_F(ResolvedGridTest, ConfigurationRefusedByTheCheckNamesTheRun) {
   const auto grid =
       resolved("[grid]\nrun.epochs = [1, 2]\n", {}, [](const experiment::Settings& s) -> core::Result<void> {
         if (s.run.epochs == 1) return {};

@@ -85,7 +85,7 @@ TEST_F(RunGridTest, WaitsForARunThatAnotherProcessTrainsAndTakesItsResult) {
   EXPECT_THAT(folder_.read("runs/g/results.csv"), HasSubstr(",done,0,"));
 }
 
-TEST_F(RunGridTest, GivesUpOnARunThatAnotherProcessNeverEnds) {
+TEST_F(RunGridTest, StopsWaitingForARunThatAnotherProcessNeverEnds) {
   const Clock clock(std::chrono::minutes(4));
   const auto end = run(clock);
   ASSERT_TRUE(end) << end.error().message;

@@ -21,7 +21,7 @@ std::string ended_by(const std::string& code) {
          "\n";
 }
 
-class LedgerTest : public testing::Test {
+class StatusIndexTest : public testing::Test {
  protected:
   RunStatus run_status(const std::string& metrics, bool checkpoint) const {
     folder_.write("run/metrics.jsonl", metrics);
@@ -32,14 +32,14 @@ class LedgerTest : public testing::Test {
   Folder folder_;
 };
 
-TEST_F(LedgerTest, ARunThatEndedIsDone) {
+TEST_F(StatusIndexTest, ARunThatEndedIsDone) {
   const auto done = run_status(kStarted + kEnded, true);
   EXPECT_EQ(done.status, Status::done);
   EXPECT_EQ(done.exit_code, 0);
   EXPECT_EQ(done.summary, "{\"run\": \"r\"}");
 }
 
-TEST_F(LedgerTest, DivergenceIsAResult) {
+TEST_F(StatusIndexTest, DivergenceIsAResult) {
   const auto diverged = run_status(kStarted + ended_by("diverged"), true);
   EXPECT_EQ(diverged.status, Status::diverged);
   EXPECT_EQ(diverged.exit_code, 70);
@@ -48,18 +48,18 @@ TEST_F(LedgerTest, DivergenceIsAResult) {
             Status::interrupted);  // exit 70 as well, but a bug
 }
 
-TEST_F(LedgerTest, AResumableRunIsInterrupted) {
+TEST_F(StatusIndexTest, AResumableRunIsInterrupted) {
   for (const auto& metrics :
        {kStarted, kStarted + ended_by("interrupted"), kStarted + ended_by("no_space"), kStarted + kEnded + kStarted})
     EXPECT_EQ(run_status(metrics, true).status, Status::interrupted) << metrics;
 }
 
-TEST_F(LedgerTest, WithoutACheckpointARunBeginsAnew) {
+TEST_F(StatusIndexTest, WithoutACheckpointARunBeginsAnew) {
   EXPECT_EQ(run_status(kStarted, false).status, Status::waiting);
   EXPECT_EQ(run_status(kStarted + ended_by("no_space"), false).status, Status::waiting);
 }
 
-TEST_F(LedgerTest, ARunWhoseDirectoryHasAWriterIsRunningWhateverItsFilesSay) {
+TEST_F(StatusIndexTest, RunWithAWriterIsRunning) {
   for (const auto& metrics : {kStarted, kStarted + kEnded, kStarted + ended_by("interrupted")}) {
     folder_.write("run/metrics.jsonl", metrics);
     const auto lock = experiment::DirectoryLock::take(folder_.file("run"));
@@ -72,7 +72,7 @@ TEST_F(LedgerTest, ARunWhoseDirectoryHasAWriterIsRunningWhateverItsFilesSay) {
   EXPECT_EQ(run_status(kStarted + kEnded, true).status, Status::done);
 }
 
-TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
+TEST_F(StatusIndexTest, MatchesDirectoriesBySettings) {
   const auto base = folder_.write("base.toml", kSmallBase);
   auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 2, 3]\n", "g.toml", experiment::schema());
   ASSERT_TRUE(file.has_value());
@@ -99,7 +99,7 @@ TEST_F(LedgerTest, MatchesDirectoriesBySettings) {
   EXPECT_THAT(status_index->foreign, ElementsAre(folder_.file("runs/g/4-other")));
 }
 
-TEST_F(LedgerTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
+TEST_F(StatusIndexTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
   const auto base = folder_.write("base.toml", kSmallBase);
   auto file = parse("base = \"" + base + "\"\n[grid]\nstrategy.tau = [1]\n", "g.toml", experiment::schema());
   const auto grid = grid::resolve(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr);
@@ -112,7 +112,7 @@ TEST_F(LedgerTest, ADirectoryThatCannotBeLookedAtIsAnIoError) {
   EXPECT_THAT(status_index.error().message, testing::HasSubstr(grid->directory));
 }
 
-TEST(StatusTest, FollowsExitCodes) {
+TEST(StatusTest, StatusFollowsFromTheExitCode) {
   EXPECT_EQ(status_of(0), Status::done);
   EXPECT_EQ(status_of(70), Status::diverged);
   EXPECT_EQ(status_of(130), Status::interrupted);

@@ -9,11 +9,11 @@ using Addresses = std::vector<std::string>;
 
 const HostAddress kBridge{"172.17.0.1", "172.17.0.0/16"};
 
-TEST(JobAddresses, OneHostNeedsNone) {
+TEST(JobAddresses, OneHostUsesLoopback) {
   EXPECT_EQ(choose_addresses({{"a", "1"}, {"a", "1"}}).value(), (Addresses{"127.0.0.1", "127.0.0.1"}));
 }
 
-TEST(JobAddresses, TheNetworkThatMostAreIn) {
+TEST(JobAddresses, NetworkWithMostHostsIsChosen) {
   const HostAddress a_office{"192.168.7.4", "192.168.7.0/24"}, a_fast{"10.0.0.1", "10.0.0.0/24"};
   const HostAddress b_fast{"10.0.0.2", "10.0.0.0/24"}, c_fast{"10.0.0.3", "10.0.0.0/24"};
   EXPECT_EQ(choose_addresses({{"a", "1", {kBridge, a_office, a_fast}},
@@ -38,7 +38,7 @@ TEST(JobAddresses, AHostWithoutAnyIsNamed) {
   EXPECT_NE(none.error().message.find("host a of rank 0"), std::string::npos) << none.error().message;
 }
 
-TEST(JobAddresses, OwnOnesAreNotLoopback) {
+TEST(JobAddresses, OwnAddressesAreNotLoopback) {
   for (const auto& own : own_addresses()) {
     EXPECT_FALSE(own.address.starts_with("127.")) << own.address;
     EXPECT_NE(own.network.find('/'), std::string::npos) << own.network;

@@ -106,7 +106,7 @@ TEST_F(JobTest, EveryEndpointCarriesTheSameBits) {
   }
 }
 
-TEST_F(JobTest, TheLibrarySums) {
+TEST_F(JobTest, ArUsesTheLibrarysSums) {
   const Arguments over_mpi{"--set", "exchange.endpoint=mpi", "--set", "exchange.algorithm=ar"};
   for (const std::size_t ranks : {1U, 3U}) {
     SCOPED_TRACE(ranks);
@@ -185,7 +185,7 @@ TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
   EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
 }
 
-TEST(JobWithoutMpi, IsNotSoManyRuns) {
+TEST(JobWithoutMpi, RanksWithoutTheModuleDoNotTrainAlone) {
   const TemporaryDirectory folder;
   const auto config = folder.write("config.toml", kConfig);
   const auto program = folder.file("troupe");  // without its modules

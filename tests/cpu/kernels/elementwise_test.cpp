@@ -15,7 +15,7 @@ constexpr std::int64_t kRows = 7;
 
 class Kernels : public ::testing::TestWithParam<const Elementwise*> {};
 
-TEST_P(Kernels, ExpRows) {
+TEST_P(Kernels, ExpRowsMatchesReference) {
   for (const std::int64_t columns : {1, 3, 10, 16, 33, 1000}) {
     auto z = random_floats(static_cast<std::size_t>(kRows * columns), 20.0, 1);
     z[0] = -200.0f;  // underflows next to any other value
@@ -44,7 +44,7 @@ TEST_P(Kernels, ExpRowsPassesNanOn) {
   EXPECT_TRUE(std::isnan(sum[0]));
 }
 
-TEST_P(Kernels, ActivationBackwardAndColumnSums) {
+TEST_P(Kernels, ActivationBackwardAndColumnSumsMatchReference) {
   const auto derivative = [](nn::Activation kind, double y) {
     return kind == nn::Activation::relu      ? (y > 0 ? 1.0 : 0.0)
            : kind == nn::Activation::sigmoid ? y * (1 - y)
@@ -71,7 +71,7 @@ TEST_P(Kernels, ActivationBackwardAndColumnSums) {
     }
 }
 
-TEST_P(Kernels, MultiplyInPlace) {
+TEST_P(Kernels, MultiplyInPlaceMatchesReference) {
   const auto a = random_floats(37, 1.0, 4);
   const auto b = random_floats(37, 1.0, 5);
   auto out = a;

@@ -45,7 +45,7 @@ class PooledGradient : public ::testing::TestWithParam<Case> {
 };
 
 // 19x18: with 5x5, 15x14 pooled to 7x7 (one row is left out), then 3x3 to 1x1.
-TEST_P(PooledGradient, LikeTheReference) {
+TEST_P(PooledGradient, MatchesReference) {
   for (const std::int64_t batch : {1, 3, 9})
     for (const bool relu : {true, false})
       for (const bool bias : {true, false}) {
@@ -58,7 +58,7 @@ TEST_P(PooledGradient, LikeTheReference) {
   EXPECT_EQ(used(model.replica->plan()), 2);
 }
 
-TEST_P(PooledGradient, TheSameBitsForAnyThreads) {
+TEST_P(PooledGradient, HasTheSameBitsForAnyThreads) {
   const Graph graph = net(GetParam(), true, true, {1, 22, 21});
   std::vector<std::vector<float>> gradients;
   for (const int threads : {1, 2, 3}) {

@@ -20,7 +20,7 @@ TEST(Plans, AreTheSameEveryTime) {
   EXPECT_EQ(first.replica->plan().json, second.replica->plan().json);
 }
 
-TEST(Plans, RuleGoesByChannels) {
+TEST(Plans, LayoutIsChosenByTheChannels) {
   const auto activations = [](std::int64_t channels) {
     Model model(graph_of({3, 6, 6}, {Conv2dLayer{channels, 3, 1, 0, {}}, FlattenLayer{}, LinearLayer{4, {}}}),
                 {.batch = 2});
@@ -30,7 +30,7 @@ TEST(Plans, RuleGoesByChannels) {
   EXPECT_EQ(activations(32), "blocked");
 }
 
-TEST(Plans, PinImplementations) {
+TEST(Plans, PlanFixesTheImplementations) {
   Model model(lenet(), {.batch = 4});
   auto json = nlohmann::json::parse(model.replica->plan().json);
   // Another implementation that every x86 CPU has; LeNet's convolutions start with a JIT one.
@@ -70,7 +70,7 @@ TEST(Plans, OwnDataGradientPaysWhereChannelsLeaveLanesEmpty) {
   EXPECT_FALSE(row_gradient_pays({.channels = 20, .kernel = 1}));  // a row is one pixel
 }
 
-TEST(Plans, WrongOnesAreConfigErrors) {
+TEST(Plans, WrongPlansAreConfigErrors) {
   const Graph graph = lenet();
   for (const char* text :
        {"", "[]", "{}", R"({"backend":"cuda","version":1})", R"({"backend":"cpu","version":2})",

@@ -107,7 +107,7 @@ TEST(DirectoryLock, IsNotPassedOnToAProgramThatTheHolderStarts) {
   ::close(pipe[1]);
 }
 
-TEST(DirectoryLock, ItsHolderIsSeenWithoutTouchingAnything) {
+TEST(DirectoryLock, ReadingItsHolderChangesNothing) {
   const Folder folder;
   EXPECT_EQ(DirectoryLock::holder(folder.path()).value(), std::nullopt);
   EXPECT_EQ(folder.entries(), 0u) << "looking makes no file";
@@ -133,7 +133,7 @@ TEST(DirectoryLock, MovesWithItsOwner) {
   EXPECT_TRUE(DirectoryLock::take(folder.path()));
 }
 
-TEST(DirectoryLock, WhereTheFileSystemHasNoneAWarningSaysSo) {
+TEST(DirectoryLock, FileSystemWithoutLocksIsAWarning) {
   const Folder folder;
   const auto no_locks = [](int, int, struct flock*) {
     errno = ENOLCK;

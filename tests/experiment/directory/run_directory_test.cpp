@@ -71,7 +71,7 @@ TEST_F(RunDirectoryTest, RunsThatBeginTogetherGetTheirOwn) {
   EXPECT_EQ(std::set<std::string>(paths.begin(), paths.end()).size(), static_cast<std::size_t>(kRuns));
 }
 
-TEST_F(RunDirectoryTest, ConfigurationComesBackEqualAndTakesOverrides) {
+TEST_F(RunDirectoryTest, ConfigurationRoundTripsAndTakesOverrides) {
   const auto run = make();
   const auto saved = config({"strategy.name=easgd", "strategy.tau=3"});
   ASSERT_TRUE(run.write_config(saved));
@@ -93,7 +93,7 @@ TEST_F(RunDirectoryTest, FilesAreReplacedAndLeaveNoTemporary) {
   EXPECT_EQ(names, (std::set<std::string>{"checkpoints", "summary.json"}));
 }
 
-TEST_F(RunDirectoryTest, OpensWhatARunLeft) {
+TEST_F(RunDirectoryTest, OpensTheDirectoryOfARun) {
   const auto run = make();
   ASSERT_TRUE(run.write_config(config()));
   EXPECT_EQ(RunDirectory::open(run.path()).value().path(), run.path());

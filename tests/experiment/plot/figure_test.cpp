@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(LiteralTest, IsReadByGnuplotAsItIs) {
+TEST(LiteralTest, GnuplotReadsItUnchanged) {
   EXPECT_EQ(literal("it's 5 % of_all\nof them"), "'it''s 5 % of_all of them'");
 }
 
@@ -39,7 +39,7 @@ TEST(HeatMapTest, HasACellPerValueAndItsText) {
   EXPECT_THAT(figure.script, HasSubstr("set cbrange [0:10]"));
 }
 
-TEST(LineChartTest, HasABlockPerLineAndLeavesOutWhatIsMissing) {
+TEST(LineChartTest, HasABlockPerLineAndOmitsMissingValues) {
   LineChart chart{"c", "t", "x", "y", {"1", "2", "4"}, {1, 2, 4}, false, {{"one", {5, NAN, 7}, {0.5, NAN, 0}}}};
   const auto figure = draw(chart);
   EXPECT_EQ(figure.data.at("c.dat"), "1 5 0.5\n4 7 0\n\n\n");

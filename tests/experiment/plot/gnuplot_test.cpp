@@ -31,7 +31,7 @@ TEST(ScriptTest, DrawsEveryFormat) {
   EXPECT_THAT(script, HasSubstr("set output '/some/where/b.svg'"));
 }
 
-TEST(RenderTest, LeavesPicturesAndWithKeepWhatTheyWereDrawnFrom) {
+TEST(RenderTest, LeavesPicturesAndWithKeepTheirScriptsAndData) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
   const Folder folder;
   const auto paths = render({small()}, {folder.file("out"), {"png", "svg"}, true});
@@ -51,7 +51,7 @@ TEST(RenderTest, AScriptThatGnuplotRefusesIsAnError) {
   EXPECT_THAT(paths.error().message, HasSubstr("gnuplot refused bad.gp"));
 }
 
-TEST(RenderTest, WithoutGnuplotOneLineSaysSo) {
+TEST(RenderTest, MissingGnuplotIsReportedInOneLine) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);
   const auto paths = render({small()}, {"unused", {"png"}, false});

@@ -76,7 +76,7 @@ TEST_F(GridFiguresTest, NoTwoFiguresHaveOneName) {
   }
 }
 
-TEST_F(GridFiguresTest, ReadsWhatVaries) {
+TEST_F(GridFiguresTest, ReadsVariedKeysAndSkipsFailedRuns) {
   const auto grid =
       read(row("b.toml", "easgd", R"({"strategy.tau": 16, "cluster.slowdown": [1, 4], "train.lr": 1})", 0.5) +
            row("b.toml", "easgd", R"({"strategy.tau": 4, "cluster.slowdown": [1, 1], "train.lr": 1})", 0.6) +
@@ -132,14 +132,14 @@ TEST_F(GridFiguresTest, OfOneStrategyLinesAreAnotherKeysValues) {
   EXPECT_THAT(figures[1].script, HasSubstr("set logscale x"));
 }
 
-TEST(MeanTest, IsOfASample) {
+TEST(MeanTest, DeviationIsThatOfASample) {
   EXPECT_EQ(mean_of({1, 3}).mean, 2);
   EXPECT_NEAR(mean_of({1, 3}).deviation, std::sqrt(2), 1e-12);
   EXPECT_EQ(mean_of({5}).deviation, 0);
   EXPECT_TRUE(std::isnan(mean_of({}).mean));
 }
 
-TEST(UnitTest, IsWhatTheAxisSays) {
+TEST(UnitTest, AxisLabelsHaveTheirUnits) {
   EXPECT_EQ(unit_of("test.accuracy").label, "test accuracy [%]");
   EXPECT_EQ(unit_of("time.wait_s").label, "time wait [s]");
   EXPECT_EQ(unit_of("exchange.staleness_mean").label, "exchange staleness mean [versions]");

@@ -35,7 +35,7 @@ TEST(CurvesTest, RunsWithoutAnEvaluationHaveNone) {
   EXPECT_EQ(curves({RunRecord{}, run_of("one")}, "").size(), 2u);
 }
 
-TEST(ClusterFiguresTest, ShowsWhoWaitedForWhom) {
+TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
   RunRecord run = run_of("r");
   run.waits = Waits{2, 1, {{0, 1.5, 2}, {3, 0, 4}}};
   const auto figures = cluster_figures(run, "-x");

@@ -47,7 +47,7 @@ TEST_F(RunRecordTest, ReadsEpochsAndPassesOverBrokenLines) {
   EXPECT_FALSE(run->waits.has_value() || run->staleness.has_value());
 }
 
-TEST_F(RunRecordTest, AResumeGoesOnWhereItsCheckpointWas) {
+TEST_F(RunRecordTest, ResumedEpochsReplaceThoseAfterTheCheckpoint) {
   // Epoch 2 is trained twice. The second process counts its seconds from zero …
   const auto anew = read(kStarted + epoch(1, 2) + epoch(2, 4) + kStarted + epoch(2, 3) + epoch(3, 5));
   EXPECT_THAT(seconds(*anew), ElementsAre(2, 5, 7));

@@ -187,7 +187,7 @@ TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
                             "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
 }
 
-TEST_F(ConsoleTest, PlainIsSilentWhileNothingMoves) {
+TEST_F(ConsoleTest, PlainPrintsNothingWithoutProgress) {
   open(Mode::plain);
   console_->started(kRun);
   clock_.advance(5s);
@@ -217,7 +217,7 @@ TEST_F(ConsoleTest, AnEpochEndsWithItsReport) {
   EXPECT_EQ(shown().back().substr(0, 10), "epoch 2/2 ");
 }
 
-TEST_F(ConsoleTest, QuietSaysErrorsOnly) {
+TEST_F(ConsoleTest, QuietPrintsErrorsOnly) {
   open(Mode::quiet);
   console_->started(kRun);
   clock_.advance(10s);
@@ -249,7 +249,7 @@ TEST_F(ConsoleTest, NoColorIsHonoured) {
   EXPECT_EQ(out_.text().substr(before).find('\x1b'), std::string::npos);
 }
 
-TEST_F(ConsoleTest, AnInterruptIsToldOnce) {
+TEST_F(ConsoleTest, InterruptIsReportedOnce) {
   std::stop_source source;
   open(Mode::plain, false, source.get_token());
   console_->tick();
@@ -271,7 +271,7 @@ TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
   EXPECT_EQ(lines[22], "and 79 more workers");
 }
 
-TEST(ConsoleTextTest, Numbers) {
+TEST(ConsoleTextTest, NumbersAndTimesAreFormatted) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1,000");

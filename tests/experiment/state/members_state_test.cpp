@@ -39,7 +39,7 @@ class MembersState : public testing::Test {
   Checkpoint checkpoint_;
 };
 
-TEST_F(MembersState, HasAPlaceForMembersOnly) {
+TEST_F(MembersState, LostWorkersHaveNoState) {
   put_worker(0);
   put_worker(2);
   put(checkpoint_, strategies::Membership{7, {0, 2}});
@@ -51,7 +51,7 @@ TEST_F(MembersState, HasAPlaceForMembersOnly) {
   EXPECT_EQ(start.servers.at(0).version, 5U);
 }
 
-TEST_F(MembersState, OfAnOlderProgramIsEveryones) {
+TEST_F(MembersState, StateOfAnOlderProgramMakesEveryWorkerAMember) {
   for (const std::uint32_t worker : {0, 1, 2}) put_worker(worker);
   const auto start = members_state(spec_, checkpoint_).value();
   EXPECT_EQ(start.membership, (strategies::Membership{0, {0, 1, 2}}));

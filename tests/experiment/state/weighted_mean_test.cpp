@@ -21,7 +21,7 @@ TEST(WeightedMeanTest, DividesByTheSumOfTheWeights) {
   EXPECT_DOUBLE_EQ(mean.weight(), 0.75);
 }
 
-TEST(WeightedMeanTest, RefusesWhatHasNoMean) {
+TEST(WeightedMeanTest, RefusesEmptyAndUnequalVectors) {
   WeightedMean mean;
   std::vector<float> result(1);
   EXPECT_THROW(mean.take(result), std::logic_error);

@@ -56,7 +56,7 @@ TEST_P(Compile, CapabilitiesAreEnoughToChooseABackend) {
   EXPECT_EQ(backend().kernels().space(), can.arena_space);
 }
 
-TEST_P(Compile, RefusesWhatTheCapabilitiesDoNotName) {
+TEST_P(Compile, RefusesFeaturesOutsideTheCapabilities) {
   core::HostAllocator allocator;
   const Capabilities can = backend().capabilities();
   EXPECT_EQ(error_of({.device = can.devices, .arenas = &allocator}).code, core::Errc::config);
@@ -68,7 +68,7 @@ TEST_P(Compile, RefusesWhatTheCapabilitiesDoNotName) {
   }
 }
 
-TEST_P(Compile, RefusesBatchesThreadsAndArenasThatCannotBe) {
+TEST_P(Compile, RefusesInvalidBatchesThreadsAndArenas) {
   core::HostAllocator allocator;
   for (const CompileOptions& options :
        {CompileOptions{.batch = 0, .arenas = &allocator}, CompileOptions{.batch = -1, .arenas = &allocator},
@@ -76,7 +76,7 @@ TEST_P(Compile, RefusesBatchesThreadsAndArenasThatCannotBe) {
     EXPECT_EQ(error_of(options).code, core::Errc::config) << error_of(options).message;
 }
 
-TEST_P(Compile, ABatchThatNoMachineHoldsIsOutOfMemoryBeforeAnySizeOverflows) {
+TEST_P(Compile, BatchBeyondAllMemoryIsOutOfMemoryWithoutOverflow) {
   core::HostAllocator allocator;
   const auto wide = graph_of({784, 1, 1}, {LinearLayer{1 << 24, {}}, LinearLayer{10, {}}});
   for (const std::int64_t batch : {std::int64_t{1'000'000'000}, std::numeric_limits<std::int64_t>::max()}) {
@@ -103,7 +103,7 @@ TEST_P(Compile, TakesEveryArenaFromTheAllocatorAndGivesItBack) {
   }
 }
 
-TEST_P(Compile, AnArenaThatCannotBeHadIsOutOfMemoryAndKeepsNothing) {
+TEST_P(Compile, FailedArenaIsOutOfMemoryAndKeepsNothing) {
   for (const int left : {0, 1}) {  // a training replica needs parameters and gradients
     CountedAllocator scarce(core::MemorySpace::host_shared, left);
     EXPECT_EQ(error_of({.arenas = &scarce}).code, core::Errc::out_of_memory);
@@ -111,7 +111,7 @@ TEST_P(Compile, AnArenaThatCannotBeHadIsOutOfMemoryAndKeepsNothing) {
   }
 }
 
-TEST_P(Compile, AReplicaSaysWhatItWasCompiledFor) {
+TEST_P(Compile, ReplicaReportsWhatItWasCompiledFor) {
   Model model(backend(), small_net(), {.batch = 7});
   EXPECT_EQ(model.replica->batch(), 7);
   EXPECT_EQ(model.replica->graph().parameters().size(), model.graph.parameters().size());

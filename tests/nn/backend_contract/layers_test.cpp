@@ -15,7 +15,7 @@ void PrintTo(const Channels& c, std::ostream* out) { *out << c.in << " to " << c
 
 class ConvolutionLayer : public BackendTestOver<Channels> {};
 
-TEST_P(ConvolutionLayer, OddShapesStridePadding) {
+TEST_P(ConvolutionLayer, MatchesReferenceForOddShapesStridesAndPaddings) {
   const auto [in, out] = param();
   struct Window {
     std::int64_t kernel, stride, padding;
@@ -30,13 +30,13 @@ TEST_P(ConvolutionLayer, OddShapesStridePadding) {
   }
 }
 
-TEST_P(ConvolutionLayer, AsFirstLayer) {
+TEST_P(ConvolutionLayer, MatchesReferenceAsFirstLayer) {
   const auto [in, out] = param();
   expect_like_reference(backend(),
                         graph_of({in, 9, 10}, {Conv2dLayer{out, 3, 1, 1, {}}, FlattenLayer{}, LinearLayer{6, {}}}), 5);
 }
 
-TEST_P(ConvolutionLayer, WithoutABias) {
+TEST_P(ConvolutionLayer, MatchesReferenceWithoutABias) {
   const auto [in, out] = param();
   expect_like_reference(
       backend(),
@@ -56,7 +56,7 @@ void PrintTo(const Groups& g, std::ostream* out) { *out << g.in << " to " << g.o
 
 class GroupedConvolution : public BackendTestOver<Groups> {};
 
-TEST_P(GroupedConvolution, OddShapesStridePadding) {
+TEST_P(GroupedConvolution, MatchesReferenceForOddShapesStridesAndPaddings) {
   const auto [in, out, groups] = param();
   struct Window {
     std::int64_t kernel, stride, padding;
@@ -72,7 +72,7 @@ TEST_P(GroupedConvolution, OddShapesStridePadding) {
     }
 }
 
-TEST_P(GroupedConvolution, AsFirstLayerOnTwoThreadsWithoutABias) {
+TEST_P(GroupedConvolution, MatchesReferenceAsFirstLayerOnTwoThreads) {
   const auto [in, out, groups] = param();
   expect_like_reference(
       backend(),
@@ -86,14 +86,14 @@ TROUPE_OVER_BACKENDS_AND(GroupedConvolution,
 
 class Pooling : public BackendTestOver<PoolLayer> {};
 
-TEST_P(Pooling, BehindPlainAndBlockedConvolutions) {
+TEST_P(Pooling, MatchesReferenceBehindPlainAndBlockedConvolutions) {
   for (const std::int64_t channels : {1, 3, 20, 32})
     expect_like_reference(
         backend(),
         graph_of({2, 10, 9}, {Conv2dLayer{channels, 3, 1, 1, {}}, param(), FlattenLayer{}, LinearLayer{6, {}}}), 3);
 }
 
-TEST_P(Pooling, OfTheImages) {
+TEST_P(Pooling, MatchesReferenceAsFirstLayer) {
   expect_like_reference(backend(), graph_of({3, 10, 9}, {param(), Conv2dLayer{4, 2, 1, 0, {}}, FlattenLayer{}}), 3);
 }
 
@@ -105,7 +105,7 @@ TROUPE_OVER_BACKENDS_AND(Pooling,
 
 class Activations : public BackendTestOver<Activation> {};
 
-TEST_P(Activations, FusedWithConvolutionAndLinear) {
+TEST_P(Activations, MatchReferenceFusedWithConvolutionAndLinear) {
   const ActivationLayer f{param()};
   for (const std::int64_t channels : {5, 16})
     expect_like_reference(
@@ -115,7 +115,7 @@ TEST_P(Activations, FusedWithConvolutionAndLinear) {
         7);
 }
 
-TEST_P(Activations, OnTheirOwn) {
+TEST_P(Activations, MatchReferenceOnTheirOwn) {
   const ActivationLayer f{param()};
   for (const std::int64_t channels : {5, 16})
     expect_like_reference(
@@ -130,23 +130,23 @@ TROUPE_OVER_BACKENDS_AND(Activations, ::testing::Values(Activation::relu, Activa
 class Layers : public BackendTest {};
 TROUPE_OVER_BACKENDS(Layers);
 
-TEST_P(Layers, LinearOfOddSizesAndOfABatchOfOne) {
+TEST_P(Layers, LinearMatchesReferenceForOddSizesAndABatchOfOne) {
   for (const std::int64_t batch : {1, 3, 64})
     for (const std::int64_t width : {1, 5, 16, 100})
       expect_like_reference(backend(), graph_of({13, 1, 1}, {LinearLayer{width, {}}, LinearLayer{3, {}}}), batch);
 }
 
-TEST_P(Layers, LinearTakesImagesDirectly) {
+TEST_P(Layers, LinearOverImagesMatchesReference) {
   expect_like_reference(backend(), graph_of({3, 5, 4}, {LinearLayer{8, {}}}), 6);
 }
 
-TEST_P(Layers, ConvolutionBehindAVector) {
+TEST_P(Layers, ConvolutionBehindAVectorMatchesReference) {
   expect_like_reference(
       backend(), graph_of({6, 1, 1}, {LinearLayer{8, {}}, Conv2dLayer{5, 1, 1, 0, {}}, Conv2dLayer{6, 3, 1, 1, {}}}),
       3);
 }
 
-TEST_P(Layers, DropoutBetweenLinearAndBehindConvolution) {
+TEST_P(Layers, DropoutMatchesReferenceBehindLinearAndConvolution) {
   expect_like_reference(
       backend(),
       graph_of({3, 8, 8}, {Conv2dLayer{20, 3, 1, 0, {}}, ActivationLayer{Activation::relu}, DropoutLayer{0.3},
@@ -155,11 +155,11 @@ TEST_P(Layers, DropoutBetweenLinearAndBehindConvolution) {
       9);
 }
 
-TEST_P(Layers, DropoutOfTheImages) {
+TEST_P(Layers, DropoutOfTheImagesMatchesReference) {
   expect_like_reference(backend(), graph_of({3, 4, 4}, {DropoutLayer{0.2}, LinearLayer{5, {}}}), 3);
 }
 
-TEST_P(Layers, SquaredErrorOnSigmoids) {
+TEST_P(Layers, SquaredErrorOnSigmoidsMatchesReference) {
   expect_like_reference(backend(),
                         graph_of({12, 1, 1},
                                  {LinearLayer{9, {}}, ActivationLayer{Activation::sigmoid}, LinearLayer{4, {}},
@@ -168,7 +168,7 @@ TEST_P(Layers, SquaredErrorOnSigmoids) {
                         5);
 }
 
-TEST_P(Layers, GraphEndingInFlatten) {
+TEST_P(Layers, GraphEndingInFlattenMatchesReference) {
   for (const std::int64_t channels : {3, 16})
     expect_like_reference(
         backend(),
@@ -176,7 +176,7 @@ TEST_P(Layers, GraphEndingInFlatten) {
         3);
 }
 
-TEST_P(Layers, LenetOnOneAndTwoThreads) {
+TEST_P(Layers, LenetMatchesReferenceOnOneAndTwoThreads) {
   expect_like_reference(backend(), lenet(), 16);
   expect_like_reference(backend(), lenet(), 16, nullptr, 2);
 }

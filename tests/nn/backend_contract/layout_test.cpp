@@ -39,7 +39,7 @@ class Layouts : public BackendTestOver<int> {
   }
 };
 
-TEST_P(Layouts, RoundTrip) {
+TEST_P(Layouts, ValuesRoundTripThroughEveryLayout) {
   Model model(backend(), graph(), {.batch = 4});
   const auto& layout = *model.replica->layout();
   const auto canonical = random_floats(layout.canonical_floats(), 1.0, 50);

@@ -14,7 +14,7 @@ constexpr ActivationLayer kRelu{Activation::relu};
 
 class Lrn : public BackendTestOver<LrnLayer> {};
 
-TEST_P(Lrn, InAnyLayout) {
+TEST_P(Lrn, MatchesReferenceInEveryLayout) {
   for (const std::int64_t batch : {1, 4})
     for (const std::int64_t channels : {3, 16, 20, 32, 64}) {
       SCOPED_TRACE(channels);
@@ -24,7 +24,7 @@ TEST_P(Lrn, InAnyLayout) {
     }
 }
 
-TEST_P(Lrn, OfImagesAndVectors) {
+TEST_P(Lrn, MatchesReferenceForImagesAndVectors) {
   expect_like_reference(backend(), graph_of({7, 3, 3}, {param(), Conv2dLayer{16, 2, 1, 0, {}}, LinearLayer{6, {}}}), 3);
   expect_like_reference(backend(), graph_of({5, 1, 1}, {LinearLayer{19, {}}, param(), LinearLayer{6, {}}}), 3);
 }
@@ -39,7 +39,7 @@ constexpr double kNormalised = 2e-4;
 
 class BatchNorm : public BackendTestOver<std::int64_t> {};  // channels
 
-TEST_P(BatchNorm, BehindConvolutions) {
+TEST_P(BatchNorm, MatchesReferenceBehindConvolutions) {
   const std::int64_t channels = param();
   for (const std::int64_t batch : {1, 2, 9}) {
     SCOPED_TRACE(batch);
@@ -52,7 +52,7 @@ TEST_P(BatchNorm, BehindConvolutions) {
   }
 }
 
-TEST_P(BatchNorm, OnTwoThreads) {
+TEST_P(BatchNorm, MatchesReferenceOnTwoThreads) {
   const std::int64_t channels = param();
   expect_like_reference(backend(),
                         graph_of({2, 6, 6}, {Conv2dLayer{channels, 3, 1, 0, {}}, BatchNormLayer{}, kRelu,
@@ -60,7 +60,7 @@ TEST_P(BatchNorm, OnTwoThreads) {
                         5, nullptr, 2, kNormalised);
 }
 
-TEST_P(BatchNorm, OfImagesAndVectors) {
+TEST_P(BatchNorm, MatchesReferenceForImagesAndVectors) {
   const std::int64_t channels = param();
   expect_like_reference(backend(),
                         graph_of({channels, 4, 3}, {BatchNormLayer{}, Conv2dLayer{8, 2, 1, 0, {}}, LinearLayer{6, {}}}),
@@ -126,7 +126,7 @@ TEST_P(RunningStatistics, MoveTowardsEveryBatch) {
   }
 }
 
-TEST_P(RunningStatistics, EvaluationUsesThemAndForeignWrites) {
+TEST_P(RunningStatistics, EvaluationUsesThemAndWrittenOnes) {
   const Graph graph = normalised_net();
   Model training(backend(), graph, {.batch = 4});
   for (std::uint64_t lease = 0; lease < 5; ++lease) training.momentum_step(lease);

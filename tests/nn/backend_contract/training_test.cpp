@@ -41,7 +41,7 @@ TEST_P(ReplicaTraining, ApplyClipsTheGradientFirst) {
   for (std::size_t i = 0; i < g.size(); ++i) ASSERT_NEAR(after[i], before[i] - 0.5 * g[i] / 4, 1e-6);
 }
 
-TEST_P(ReplicaTraining, TrainingLowersTheLoss) {
+TEST_P(ReplicaTraining, LowersTheLoss) {
   Model model(backend(), lenet(), {.batch = 16});
   const double before = model.step().loss;
   for (int i = 0; i < 20; ++i) model.momentum_step();

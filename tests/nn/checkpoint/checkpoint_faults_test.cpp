@@ -66,7 +66,7 @@ MemoryFiles two_generations() {
   return files;
 }
 
-TEST(CheckpointFaults, ASaveIsDoneInTheDocumentedOrder) {
+TEST(CheckpointFaults, SaveMakesItsCallsInTheDocumentedOrder) {
   MemoryFiles files = two_generations();
   auto store = open(files);
   files.clear_log();
@@ -82,7 +82,7 @@ TEST(CheckpointFaults, ASaveIsDoneInTheDocumentedOrder) {
                 "remove run/checkpoints/step-000000000001.safetensors"}));
 }
 
-TEST(CheckpointFaults, WhicheverCallFailsOldOrNewLoadsAndTheNextSaveWorks) {
+TEST(CheckpointFaults, AfterAnyFailedCallOldOrNewLoadsAndTheNextSaveWorks) {
   int failures = 0;
   for (int n = 1;; ++n) {
     MemoryFiles files = two_generations();
@@ -126,7 +126,7 @@ TEST(CheckpointFaults, AFailedSyncIsNeverSuccess) {
   EXPECT_TRUE(files.violations().empty());
 }
 
-TEST(CheckpointFaults, KilledAtAnyCallThenLosingWhatWasNotSyncedKeepsOldOrNew) {
+TEST(CheckpointFaults, PowerLossAtAnyCallKeepsOldOrNew) {
   constexpr int kSeeds = 40;
   int crashes = 0;
   for (int n = 1;; ++n) {

@@ -28,7 +28,7 @@ void save(CheckpointStore& store, std::int64_t step) {
 
 std::vector<std::string> listing(MemoryFiles& files) { return files.list(kDirectory).value(); }
 
-TEST(CheckpointStore, GivesBackWhatWasSaved) {
+TEST(CheckpointStore, LoadsWhatWasSaved) {
   MemoryFiles files;
   auto store = open(files);
   save(store, 7);
@@ -93,7 +93,7 @@ TEST(CheckpointStore, AnEmptyDirectoryHasNoCheckpoint) {
   EXPECT_EQ(loaded.error().message, "there is no checkpoint in c");
 }
 
-TEST(CheckpointStore, SaysWhyWhenNothingLoads) {
+TEST(CheckpointStore, ReportsWhyNothingLoads) {
   MemoryFiles files;
   auto store = open(files);
   save(store, 1);
@@ -197,7 +197,7 @@ TEST(LoadNewest, OnlyListsAndReads) {
   EXPECT_TRUE(files.exists("c/step-000000000004.safetensors.h-1-00000000-0.tmp"));
 }
 
-TEST(LoadNewest, FindsTheNewestThoughAWriterRemovesWhatWasListed) {
+TEST(LoadNewest, FindsTheNewestWhileAWriterRemovesListedFiles) {
   MemoryFiles files;
   auto store = open(files);
   save(store, 1);
@@ -215,7 +215,7 @@ TEST(LoadNewest, FindsTheNewestThoughAWriterRemovesWhatWasListed) {
   EXPECT_TRUE(loaded->refused.empty()) << loaded->refused.front();
 }
 
-TEST(CheckpointStore, FilesOfOthersAreRefused) {
+TEST(CheckpointStore, FilesOfOtherProgramsAreRefused) {
   MemoryFiles files;
   const auto encoded = encode_safetensors({}, {{"format", "pt"}, {"step", "1"}});
   const int file = files.create("model.safetensors").value();

@@ -68,14 +68,14 @@ TEST_F(SystemFilesTest, ErrorsNameThePath) {
   EXPECT_TRUE(files_.close(file, path("f")));
 }
 
-TEST_F(SystemFilesTest, DirectoriesAndRemoval) {
+TEST_F(SystemFilesTest, CreatingAndRemovingTwiceSucceeds) {
   EXPECT_TRUE(files_.create_directories(path("x/y")));
   EXPECT_TRUE(files_.create_directories(path("x/y")));
   EXPECT_TRUE(files_.remove(path("nothing")));
   EXPECT_TRUE(files_.sync_directory(path("x")));
 }
 
-TEST(ReplaceFile, TwoWritersOfOneNameDoNotMeet) {
+TEST(ReplaceFile, TwoWritersOfOneNameUseDifferentTemporaries) {
   MemoryFiles files;
   const auto first = bytes_of("first");
   const auto second = bytes_of("second");
@@ -122,7 +122,7 @@ TEST_F(SystemFilesTest, ReplaceByCopyReplacesAndKeepsTheSource) {
   EXPECT_EQ(files_.list(directory_).value(), (std::vector<std::string>{"from", "to"}));
 }
 
-TEST(ReplaceByCopy, WhicheverCallFailsOldOrNewIsThereWhole) {
+TEST(ReplaceByCopy, AfterAnyFailedCallOldOrNewIsWhole) {
   const auto old_text = bytes_of("old"), new_text = bytes_of("new");
   int failures = 0;
   for (int n = 1;; ++n) {
@@ -146,7 +146,7 @@ TEST(ReplaceByCopy, WhicheverCallFailsOldOrNewIsThereWhole) {
   EXPECT_EQ(failures, 7);  // read, create, write, sync, close, rename, sync_directory
 }
 
-TEST(RemoveTemporaries, LeavesEverythingElse) {
+TEST(RemoveTemporaries, LeavesOtherFiles) {
   MemoryFiles files;
   for (const auto* name : {"d/f", "d/f.tmp", "d/f.h-1-00000000-2.tmp", "d/tmp", "e/f.tmp"})
     ASSERT_TRUE(files.create(name));

@@ -25,7 +25,7 @@ TEST(Manifest, RoundTripAndBytes) {
   EXPECT_EQ(*back, manifest);
 }
 
-TEST(Manifest, AnythingElseIsCorrupt) {
+TEST(Manifest, OtherTextIsCorrupt) {
   const std::string good = encode_manifest({{30, 20}, {10}});
   for (const std::string& bad :
        {std::string(), std::string("{}"), std::string("[]"), std::string("nonsense"), good.substr(0, good.size() - 1),
@@ -39,7 +39,7 @@ TEST(Manifest, AnythingElseIsCorrupt) {
   EXPECT_EQ(read_manifest(files, "m").error().code, core::Errc::io);
 }
 
-TEST(Manifest, Names) {
+TEST(Manifest, CheckpointNameAndStepRoundTrip) {
   EXPECT_EQ(checkpoint_name(1200), "step-000000001200.safetensors");
   EXPECT_EQ(checkpoint_step("step-000000001200.safetensors"), 1200);
   EXPECT_EQ(checkpoint_step(checkpoint_name(0)), 0);

@@ -90,7 +90,7 @@ TEST(Safetensors, BytesFollowTheSpecification) {
             std::string::npos);  // XXH3-128 of empty input
 }
 
-TEST(Safetensors, FilesOfOthersAreRead) {
+TEST(Safetensors, FilesOfOtherWritersAreRead) {
   // The form of the specification's own example; spaces and order are free.
   const auto bytes = file_of(
       R"( { "b" : {"data_offsets":[4,8], "shape":[1], "dtype":"F32"}, "a":{"dtype":"I16","shape":[2,1],"data_offsets":[0,4]} }  )",
@@ -274,7 +274,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-TEST(Safetensors, APythonReaderSeesTheSame) {
+TEST(Safetensors, PythonReaderFindsTheSameTensors) {
   if (output_of("python3 -c 'print(1)' 2>/dev/null") != "1\n") GTEST_SKIP() << "there is no python3";
   const auto directory = std::filesystem::temp_directory_path() / ("troupe-safetensors-" + std::to_string(getpid()));
   std::filesystem::create_directories(directory);

@@ -44,7 +44,7 @@ void expect_bounds(const core::Table<T>& table) {
   }
 }
 
-TEST(ClusterFile, EveryIntegerHasABoundThatWhatItIsTurnedIntoHolds) {
+TEST(ClusterFile, EveryIntegersBoundFitsTheTypeItIsStoredIn) {
   expect_bounds(hosts_table("a"));
   expect_bounds(models_table("a"));
   expect_bounds(network_table());
@@ -69,7 +69,7 @@ TEST(ClusterFile, NamesTheLineAndTheNearestKey) {
             "c.toml: missing key \"parameters\" in section [models.big] (of the model)");
 }
 
-TEST(ClusterFile, WantsHostsAndOneSourceOfStepTimes) {
+TEST(ClusterFile, NeedsHostsAndOneSourceOfStepTimes) {
   EXPECT_EQ(error_of("[network]\nlatency_us = 1\n"),
             "c.toml: no hosts: write a section [hosts.NAME] per kind of machine");
   EXPECT_EQ(error_of("[hosts.a]\nstep_ms = 3\nsteps_ms = [3, 4]\n"),
@@ -152,13 +152,13 @@ void expect_good_or_refused(const std::string& text, const std::string& what) {
   EXPECT_TRUE(placed.error().message.starts_with("c.toml:")) << what << ": " << placed.error().message;
 }
 
-TEST(ClusterFile, CutOffAnywhereItIsGoodOrRefused) {
+TEST(ClusterFile, TruncatedFileIsParsedOrRefused) {
   ASSERT_TRUE(place(parse_cluster(kEverySection, "c.toml").value(), {.workers = 3, .servers = 2}));
   for (std::size_t end = 0; end < kEverySection.size(); ++end)
     expect_good_or_refused(std::string(kEverySection.substr(0, end)), "cut at " + std::to_string(end));
 }
 
-TEST(ClusterFile, WithAnyBitFlippedItIsGoodOrRefused) {
+TEST(ClusterFile, FileWithAFlippedBitIsParsedOrRefused) {
   for (std::size_t at = 0; at < kEverySection.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string text(kEverySection);
@@ -210,7 +210,7 @@ TEST(Placement, FillsHostsInTheOrderOfTheFile) {
   EXPECT_EQ(cluster->servers, (std::vector<HostId>{2, 3, 0}));  // in turn, the least loaded host first
 }
 
-TEST(Placement, OfServersIsTheFilesOrElseTheStrategys) {
+TEST(Placement, ServersSitAsTheFileSaysOrElseTheStrategy) {
   const auto servers = [](const std::string& section, const std::string& strategys) {
     const auto file = parse_cluster(section + kTwoKinds, "c.toml").value();
     const auto cluster = place(file, {.workers = 2, .servers = 2, .placement = strategys});
@@ -232,7 +232,7 @@ TEST(Placement, DedicatedServersHaveTheirHostsToThemselves) {
   EXPECT_EQ(cluster->servers, (std::vector<HostId>{0, 1, 0}));
 }
 
-TEST(Placement, SaysWhatDoesNotFit) {
+TEST(Placement, ImpossiblePlacementIsNamed) {
   EXPECT_EQ(
       placing_error(kTwoKinds, 12, 0),
       "c.toml: 12 workers do not fit on 11 devices: raise count or devices of a [hosts.NAME], or lower the number "

@@ -32,7 +32,7 @@ Duration reduce(const Cluster& cluster, Algorithm algorithm, const std::vector<H
   return CollectiveCosts(cluster, algorithm).reduce(vector, hosts);
 }
 
-TEST(CollectiveCosts, ReductionsOverFourHosts) {
+TEST(CollectiveCosts, ReductionsOverFourHostsMatchValuesByHand) {
   const auto c = cluster(4, 1);
   // 2 · 3 messages of 11 µs, 1.5 · 4 MB on the wire, 0.75 · 4 MB summed
   EXPECT_EQ(reduce(c, Algorithm::ring, kApart), microseconds(66 + 6000 + 750));
@@ -54,7 +54,7 @@ TEST(CollectiveCosts, RanksOfOneHostShareItsCard) {
   EXPECT_EQ(reduce(c, Algorithm::hierarchical, kPaired), microseconds(4 + 2500 + 22 + 4000 + 500));
 }
 
-TEST(CollectiveCosts, WithinOneHost) {
+TEST(CollectiveCosts, ReductionsWithinOneHostMatchValuesByHand) {
   auto c = cluster(1, 4);
   // 2 signals; each rank reads and writes its quarter of four arenas: 32 MB
   EXPECT_EQ(reduce(c, Algorithm::shm, kTogether), microseconds(2 + 4000));
@@ -66,7 +66,7 @@ TEST(CollectiveCosts, WithinOneHost) {
   EXPECT_EQ(reduce(c, Algorithm::asa, kTogether), microseconds(2 * (1 + 3) + 6000 + 1000));
 }
 
-TEST(CollectiveCosts, TensorsWiresAndRatesOfTheirOwn) {
+TEST(CollectiveCosts, TensorsWiresAndOwnRatesChangeTheCost) {
   auto c = cluster(4, 1);
   EXPECT_EQ(reduce(c, Algorithm::ring, kApart, {.floats = 1'000'000, .parts = 10}), microseconds(660 + 6000 + 750));
   EXPECT_EQ(reduce(c, Algorithm::ring, kApart, {.floats = 1'000'000, .wire_bytes = 2}), microseconds(66 + 3000 + 750));
@@ -75,7 +75,7 @@ TEST(CollectiveCosts, TensorsWiresAndRatesOfTheirOwn) {
   EXPECT_EQ(reduce(c, Algorithm::asa, kApart), microseconds(26 + 6000 + 1000));
 }
 
-TEST(CollectiveCosts, AutomaticLooksWhereTheRanksSit) {
+TEST(CollectiveCosts, AutomaticDependsOnWhereTheRanksSit) {
   const auto c = cluster(4, 4);
   const CollectiveCosts costs(c, Algorithm::automatic);
   EXPECT_EQ(costs.chosen(kApart), Algorithm::ring);
@@ -83,7 +83,7 @@ TEST(CollectiveCosts, AutomaticLooksWhereTheRanksSit) {
   EXPECT_EQ(costs.chosen(kTogether), Algorithm::shm);
 }
 
-TEST(CollectiveCosts, Broadcasts) {
+TEST(CollectiveCosts, BroadcastsMatchValuesByHand) {
   const auto c = cluster(4, 4);
   // log2 4 messages; 2 · 3/4 of 4 MB, as a scatter and an allgather, is less than 2 · 4 MB down a tree
   EXPECT_EQ(CollectiveCosts(c, Algorithm::ring).broadcast(kVector, kApart), microseconds(22 + 6000));
@@ -93,7 +93,7 @@ TEST(CollectiveCosts, Broadcasts) {
   EXPECT_EQ(CollectiveCosts(c, Algorithm::shm).broadcast(kVector, kTogether), microseconds(1 + 2000));
 }
 
-TEST(CollectiveCosts, NothingForOneRank) {
+TEST(CollectiveCosts, OneRankCostsNothing) {
   const auto c = cluster(1, 1);
   EXPECT_EQ(reduce(c, Algorithm::ring, {0}), Duration{0});
   EXPECT_EQ(CollectiveCosts(c, Algorithm::automatic).broadcast(kVector, std::vector<HostId>{0}), Duration{0});

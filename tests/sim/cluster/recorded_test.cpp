@@ -65,7 +65,7 @@ TEST_F(Recorded, StepsBetweenReportsHaveTheirMean) {
   EXPECT_NEAR(times.expected_ns(), 11e6 / 3, 1e-3);
 }
 
-TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
+TEST_F(Recorded, ResumedSessionsStepsCountFromZero) {
   const auto recorded =
       load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 1, 0.004)));
   ASSERT_TRUE(recorded) << recorded.error().message;
@@ -74,7 +74,7 @@ TEST_F(Recorded, AWorkerThatBeganAnewAfterAResumeBeginsAtNothing) {
 }
 
 // The first report of the new session has more steps than the last session had. All of them belong to the new session.
-TEST_F(Recorded, ASessionCountsFromNothingHoweverLongItIs) {
+TEST_F(Recorded, LongerResumedSessionCountsFromZero) {
   const auto recorded =
       load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + kStarted + report(0, 10, 0.04)));
   ASSERT_TRUE(recorded) << recorded.error().message;
@@ -121,7 +121,7 @@ TEST_F(Recorded, ImpossibleCountsAndTimesAreRefused) {
   EXPECT_EQ(measured(many->steps[0]).measured(), 100'000'000'000U);
 }
 
-TEST_F(Recorded, ALastLineThatWasCutOffIsLeftOut) {
+TEST_F(Recorded, TruncatedLastLineIsIgnored) {
   EXPECT_TRUE(load_recorded(run(kStarted + report(0, 2, 0.006) + report(1, 1, 0.008) + "{\"kind\":\"wor")));
 }
 
@@ -138,7 +138,7 @@ TEST_F(Recorded, AProfileIsOfAModelAndABatch) {
   EXPECT_FALSE(place(file, {.workers = 2, .model = "lenet", .batches = {20, 20}}));
 }
 
-TEST_F(Recorded, ProfilesInAListAreOfTheRanksInTurn) {
+TEST_F(Recorded, ProfilesInAListGoToTheRanksInTurn) {
   const auto fast = write("fast.json", R"({"model":"mlp","batch":20,"steps_ms":[3]})");
   const auto slow = write("slow.json", R"({"model":"mlp","batch":10,"steps_ms":[4]})");
   const auto file =
@@ -153,7 +153,7 @@ TEST_F(Recorded, ProfilesInAListAreOfTheRanksInTurn) {
                 "--profile FILE`");
 }
 
-TEST_F(Recorded, FilesThatAreNoProfileAreNamed) {
+TEST_F(Recorded, FileThatIsNoProfileIsNamed) {
   for (const std::string text :
        {"", "{}", R"({"model":"mlp","batch":20,"steps_ms":[]})", R"({"model":"mlp","batch":20,"steps_ms":[1,-1]})",
         R"({"model":"mlp","batch":20,"steps_ms":[1,1e300]})", R"({"model":"mlp","batch":20,"steps_ms":[1,)",

@@ -21,7 +21,7 @@ TEST(Exploration, HundredsOfSchedulesOfEveryStrategyViolateNothing) {
   EXPECT_GT(all->discarded, 100U) << "hardly anything ever came twice: this tests nothing";
 }
 
-TEST(Exploration, NewcomersComeWhereverAStrategyTakesThem) {
+TEST(Exploration, NewcomersJoinEveryStrategyThatTakesThem) {
   for (const char* const strategy : {"bsp", "sync_easgd", "ssp", "local_sgd", "diloco", "easgd", "downpour"}) {
     const auto all = explore({.runs = 60, .seed = 1000, .strategy = strategy});
     ASSERT_TRUE(all.has_value()) << all.error().message;

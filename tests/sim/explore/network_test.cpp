@@ -47,7 +47,7 @@ const std::vector<Fault> kFaults{
     DoubledTransmission{Traffic::request, 49},     LostTransmission{Traffic::acknowledgement, 10},
     LostTransmission{Traffic::acknowledgement, 20}};
 
-TEST(Network, EveryMessageArrivesOnceWhateverIsDroppedOrDoubled) {
+TEST(Network, EveryMessageArrivesOnceDespiteDropsAndCopies) {
   for (const auto delays : {Delays::even, Delays::extreme, Delays::heavy, Delays::constant}) {
     auto any = send(Order::any, kFaults, delays);
     EXPECT_EQ(any.dropped, 5U);
@@ -65,14 +65,14 @@ TEST(Network, ALostMemberRepeatsNothing) {
   EXPECT_EQ(arrivals.lost, (std::vector<int>{4}));
 }
 
-TEST(Network, TheNewestComesFirstInAWindow) {
+TEST(Network, NewestMessageComesFirstInAWindow) {
   const auto arrivals = send(Order::any, {NewestFirst{Traffic::request, 1ms}}, Delays::even, 20).seen;
   const auto without = send(Order::any, {}, Delays::even, 20).seen;
   EXPECT_EQ(arrivals, (std::vector<int>{without.rbegin(), without.rend()}));
   EXPECT_EQ(send(Order::fifo, {NewestFirst{Traffic::request, 1ms}}, Delays::even, 20).seen, first(20));
 }
 
-TEST(Network, StarvationAndBurstsSayWhenSomethingArrives) {
+TEST(Network, StarvationAndBurstsDelayArrivals) {
   const auto when = [](const Fault& fault, Traffic traffic) {
     EventQueue queue;
     Network network(queue, 3, Delays::constant, {fault});

@@ -199,7 +199,7 @@ TEST(VirtualTime, ActionsHappenInOrderOfTimeAndThenOfPlanning) {
   EXPECT_THROW(queue.at(1ms, [] {}), std::logic_error);
 }
 
-TEST(VirtualNetwork, FifoChannelsKeepTheirOrderAndOthersDoNot) {
+TEST(VirtualNetwork, OnlyFifoChannelsKeepTheirOrder) {
   const auto arrivals = [](Order order) {
     EventQueue queue;
     Network network(queue, 1, Delays::extreme);

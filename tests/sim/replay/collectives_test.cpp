@@ -32,7 +32,7 @@ TEST_F(ReplayCollectives, ABroadcastWaitsForTheRootAlone) {
   EXPECT_EQ(two_, (std::vector<float>{3, 4})) << "what the root had when it joined";
 }
 
-TEST_F(ReplayCollectives, ABroadcastOfTheSameNumberIsAnotherOne) {
+TEST_F(ReplayCollectives, SecondBroadcastOfANumberIsNotTheFirst) {
   for (int round = 0; round < 2; ++round) {
     one_ = {static_cast<float>(round), 8};
     collectives_.join(1, 7, 3, broadcast_from(1), one_);

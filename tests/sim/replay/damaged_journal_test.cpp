@@ -51,7 +51,7 @@ class DamagedJournal : public testing::Test {
   experiment::RunSpec spec_;
 };
 
-TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {
+TEST_F(DamagedJournal, TruncatedJournalReadsItsWholeRecords) {
   const auto whole = bytes();
   std::size_t events = 0;
   for (std::size_t size = 0; size <= whole.size(); ++size) {
@@ -64,7 +64,7 @@ TEST_F(DamagedJournal, CutAtEveryByteReadsAsFarAsItIsWhole) {
   }
 }
 
-TEST_F(DamagedJournal, CutAnywhereReplaysUpToThere) {
+TEST_F(DamagedJournal, TruncatedJournalReplaysUpToTheCut) {
   const auto whole = bytes();
   std::uint64_t hashes = 0;
   for (std::size_t size = 12; size < whole.size(); size += whole.size() / 37) {

@@ -50,20 +50,20 @@ class LostMember : public testing::Test {
   }
 };
 
-TEST_F(LostMember, ThatLeftNoRecordsIsNotItsReplacement) {
+TEST_F(LostMember, RecordsOfItsReplacementAreNotItsOwn) {
   const auto recording = read(joined({others_, {lost_}, newcomer_}));
   EXPECT_TRUE(recording.workers[2].empty());
   EXPECT_TRUE(recording.lost_members);
   EXPECT_EQ(recording.left, (std::vector<strategies::WorkerId>{0, 1}));
 }
 
-TEST_F(LostMember, IsLostAlsoBeforeAnyMemberReportsTheLoss) {
+TEST_F(LostMember, LossCountsBeforeAnyMemberReportsIt) {
   const auto recording = read(joined({{of(0, Started{}), lost_}, newcomer_}));
   EXPECT_TRUE(recording.workers[2].empty());
   EXPECT_TRUE(recording.lost_members);
 }
 
-TEST_F(LostMember, KeepsWhatItDidAndWhatArrivedOfItLater) {
+TEST_F(LostMember, KeepsItsRecordsAndThoseThatArrivedLate) {
   const Records before{of(2, Started{}), of(2, StepDone{})}, late{of(2, StepDone{.step = 1})};
   const auto recording = read(joined({before, others_, {lost_}, late, newcomer_}));
   ASSERT_EQ(recording.workers[2].size(), 3U);
@@ -76,13 +76,13 @@ TEST_F(LostMember, LostTwiceCountsOnceInASegment) {
   EXPECT_EQ(recording.workers[2].size(), 2U);
 }
 
-TEST_F(LostMember, ThatWasThereWhenTheSegmentBeganHasNoStart) {
+TEST_F(LostMember, MemberFromTheSegmentsBeginningHasNoStart) {
   const strategies::Membership all{0, {0, 1, 2}};
   const auto recording = read(joined({{of(2, StepDone{.step = 30})}, others_, {lost_}, newcomer_}), &all);
   EXPECT_EQ(recording.workers[2].size(), 1U);
 }
 
-TEST_F(LostMember, OfAJournalThatDoesNotNameTheLossTheFirstStartIsItsOwn) {
+TEST_F(LostMember, WithoutALossRecordTheFirstStartIsItsOwn) {
   const auto recording = read(joined({{of(2, Started{}), of(2, StepDone{})}, others_, newcomer_}));
   EXPECT_EQ(recording.workers[2].size(), 2U);
 }

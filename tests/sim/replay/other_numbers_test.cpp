@@ -37,7 +37,7 @@ TEST(OtherNumbers, MayHaveFewerVectorsThanTheRecordingHasSnapshotsOf) {
   }
 }
 
-TEST(OtherNumbers, ThatDivergeAreDivergedAsInTraining) {
+TEST(OtherNumbers, DivergenceIsReportedAsInTraining) {
   for (const auto* strategy :
        {"bsp", "easgd", "gossip"}) {  // a downpour server refuses such pushes, so the schedule differs
     SCOPED_TRACE(strategy);
@@ -59,13 +59,13 @@ void expect_refused(const SmallRun& run, const std::string& harmless, const std:
   EXPECT_NE(report.error().message.find("--set " + guilty + ": "), std::string::npos) << report.error().message;
 }
 
-TEST(OtherNumbers, ThatNeedOtherServersNameTheKey) {
+TEST(OtherNumbers, NeedForOtherServersNamesTheKey) {
   SmallRun run(options_of("bsp", {"strategy.backup=1"}));
   ASSERT_FALSE(run.train().failed);
   expect_refused(run, "train.momentum=0.5", "strategy.backup=0");
 }
 
-TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
+TEST(OtherNumbers, NeedForUnrecordedVectorsNamesTheKey) {
   const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"};
   SmallRun gossip(options_of("gossip", bounded));
   ASSERT_FALSE(gossip.train().failed);
@@ -82,7 +82,7 @@ TEST(OtherNumbers, ThatNeedVectorsTheMembersDidNotHaveNameTheKey) {
 }
 
 /// The state of a rule is text that only the same rule understands.
-TEST(OtherNumbers, ThatDoNotFitTheSavedStateAreRefused) {
+TEST(OtherNumbers, NumbersThatDoNotFitTheSavedStateAreRefused) {
   SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
                                     "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));
   ASSERT_FALSE(run.train().failed);

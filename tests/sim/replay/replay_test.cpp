@@ -43,7 +43,7 @@ TEST(Replay, EveryStrategyReachesEveryHash) {
   }
 }
 
-TEST(Replay, Variants) {
+TEST(Replay, OptionsOfEveryStrategyReachEveryHash) {
   const std::vector<std::pair<std::string, Options>> variants{
       {"bsp", {"strategy.combine=weights", "strategy.average_momentum=true"}},
       {"bsp", {"strategy.backup=1", "cluster.slowdown=[1, 1, 5]"}},
@@ -131,7 +131,7 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
   }
 }
 
-TEST(Replay, TheSameScheduleUnderOtherNumbers) {
+TEST(Replay, ScheduleReplaysWithOtherNumbers) {
   SmallRun run(options_of("easgd", {"strategy.tau=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;

@@ -25,7 +25,7 @@ void expect_all_as_recorded(const SmallRun& run, std::size_t segments, const std
   EXPECT_EQ(report->summary.center_hash, center_hash);
 }
 
-TEST(ReplaySessions, EachIsReplayedWithItsOwnSettings) {
+TEST(ReplaySessions, EachSessionIsReplayedWithItsOwnSettings) {
   SmallRun run(falling_rate());
   ASSERT_FALSE(run.train().failed);
   std::size_t segments = 1;
@@ -54,7 +54,7 @@ TEST(ReplaySessions, ChangesAreMadeToEachSessionsSettings) {
   }
 }
 
-TEST(ReplaySessions, WithoutSettingsOfItsOwnASegmentHasTheRuns) {
+TEST(ReplaySessions, SegmentWithoutItsOwnSettingsHasTheRuns) {
   SmallRun run(falling_rate());
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
@@ -98,7 +98,7 @@ TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
           "all of them: they were removed, or lost");
 }
 
-TEST(ReplaySessions, OfAJournalWithALimitItIsSaidWhereTheReplayBegins) {
+TEST(ReplaySessions, BoundedJournalNamesWhereTheReplayBegins) {
   SmallRun run(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]", "cluster.synthetic_step_ms=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
@@ -112,7 +112,7 @@ TEST(ReplaySessions, OfAJournalWithALimitItIsSaidWhereTheReplayBegins) {
       << report->notes[0].text;
 }
 
-TEST(ReplaySessions, StepsThatNoSegmentHasAreNamed) {
+TEST(ReplaySessions, StepsMissingFromAllSegmentsAreNamed) {
   SmallRun run(falling_rate({"data.train_samples=120"}));
   ASSERT_FALSE(run.train().failed);
   ASSERT_FALSE(run.resume({"run.epochs=2", "run.journal=off"}).failed);
@@ -133,7 +133,7 @@ TEST(ReplaySessions, StepsThatNoSegmentHasAreNamed) {
   EXPECT_NE(report->notes[0].text.find("the journal was off"), std::string::npos) << report->notes[0].text;
 }
 
-TEST(ReplaySessions, StepsWhoseRecordsWereLostWithTheirProcessAreToldFromThoseOfAJournalThatWasOff) {
+TEST(ReplaySessions, LostRecordsAndDisabledJournalHaveDifferentNotes) {
   SmallRun run(falling_rate({"data.train_samples=120"}));
   ASSERT_FALSE(run.train().failed);
   const auto first = run.run_directory() / "journal-0001.bin";

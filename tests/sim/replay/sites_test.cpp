@@ -97,7 +97,7 @@ std::size_t padding(const SmallRun& run) {
 }
 
 /// Twelve channels take the room of sixteen in memory. The padding does not travel, so slices are cut at other places.
-TEST(ReplayOverSites, WithoutThePaddingOfArenas) {
+TEST(ReplayOverSites, ReachesEveryHashWithoutThePaddingOfArenas) {
   for (const std::string strategy : {"bsp", "easgd", "downpour", "gossip", "mixed", "diloco"}) {
     for (const std::string way : {"exchange.algorithm=ring", "exchange.algorithm=asa16", "exchange.wire=bf16"}) {
       SCOPED_TRACE(strategy + " " + way);
@@ -131,7 +131,7 @@ TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
   expect_same(run, end);
 }
 
-TEST(ReplayOverSites, SegmentsOfABoundedJournalToo) {
+TEST(ReplayOverSites, SegmentsOfABoundedJournalReachEveryHash) {
   for (const std::string strategy : {"easgd", "gossip", "bsp"}) {
     SCOPED_TRACE(strategy);
     SmallRun run(options_of(strategy, 3,
@@ -164,7 +164,7 @@ TEST(ReplayOverSites, PeerMessagesBetweenWorkersAreInEverySegment) {
   }
 }
 
-TEST(ReplayOverSites, OtherNumbersGoTheSameWay) {
+TEST(ReplayOverSites, OtherNumbersTakeTheSameRoute) {
   SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
@@ -222,14 +222,14 @@ class AnotherPlan : public testing::Test {
   SmallRun run_;
 };
 
-TEST_F(AnotherPlan, RoundsElsewhereAndDiverges) {
+TEST_F(AnotherPlan, PlanThatRoundsElsewhereDiverges) {
   write([](auto& exchange) { exchange["reductions"] = {{{"algorithm", "asa16"}}}; });
   const auto report = replayed(run_);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, core::Errc::diverged) << report.error().message;
 }
 
-TEST_F(AnotherPlan, TheAlgorithmGoesByTheSizeOfWhatTravels) {
+TEST_F(AnotherPlan, AlgorithmIsChosenByTheFloatsThatTravel) {
   write([](auto& exchange) {
     exchange["reductions"] = {{{"algorithm", "asa16"}, {"up_to_floats", 8}}, {{"algorithm", "asa"}}};
   });
@@ -251,7 +251,7 @@ TEST_F(AnotherPlan, TheLibrarysSumsAreRefusedInOneLine) {
   EXPECT_TRUE(other) << "other numbers have no bits to reach: " << other.error().message;
 }
 
-TEST_F(AnotherPlan, OfOtherMembersIsCorrupt) {
+TEST_F(AnotherPlan, PlanOfOtherMembersIsCorrupt) {
   write([](auto& exchange) { exchange["worker_sites"] = {1, 2}; });
   const auto report = replayed(run_);
   ASSERT_FALSE(report);

@@ -222,7 +222,7 @@ class RandomRun {
 
 class RandomRuns : public testing::TestWithParam<Kind> {};
 
-TEST_P(RandomRuns, TrainEveryLeaseOnceWhenNobodyIsLost) {
+TEST_P(RandomRuns, TrainEveryLeaseOnceWithoutLosses) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, false);
@@ -240,7 +240,7 @@ TEST_P(RandomRuns, TrainEveryLeaseOnceWhenNobodyIsLost) {
   }
 }
 
-TEST_P(RandomRuns, EndWithAReasonWhateverHappens) {
+TEST_P(RandomRuns, EndWithAReasonAfterAnyEvents) {
   int complete = 0;
   for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
     SCOPED_TRACE(seed);

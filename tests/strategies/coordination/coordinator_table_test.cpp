@@ -244,7 +244,7 @@ emergency/disk | . | . | . | = | . | . | . | . | . | . | . | . | . | ended | end
 ended | . | . | . | . | . | . | . | . | . | . | . | . | . | . | .
 )";
 
-TEST(CoordinatorTable, EveryEventInEveryStateGoesWhereTheTableSays) { EXPECT_EQ("\n" + table(), kTable); }
+TEST(CoordinatorTable, EveryEventInEveryStateLeadsToTheTablesState) { EXPECT_EQ("\n" + table(), kTable); }
 
 }  // namespace
 }  // namespace troupe::coordination

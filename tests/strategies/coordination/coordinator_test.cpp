@@ -9,7 +9,7 @@ using Calls = std::string;
 
 std::chrono::nanoseconds operator""_s(unsigned long long seconds) { return std::chrono::seconds(seconds); }
 
-TEST(Coordinator, ARunBeginsWithACheckpointThatIsOnDisk) {
+TEST(Coordinator, RunBeginsWithACheckpointOnDisk) {
   TestedRun run(Kind::on_demand);
   run.coordinator->requested(0, 2);
   run.coordinator->begin(run.initial_members);
@@ -30,7 +30,7 @@ TEST(Coordinator, AResumedRunTrainsAtOnce) {
   EXPECT_EQ(run.port.take_calls(), "grant 1 1");
 }
 
-TEST(Coordinator, AWholeRunEvaluatesTheModelAtEveryEpochsEnd) {
+TEST(Coordinator, ModelIsEvaluatedAtEveryEpochsEnd) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.train();
@@ -63,7 +63,7 @@ TEST(Coordinator, ALeaseRunsToItsEndBeforeTrainingPauses) {
   EXPECT_EQ(run.port.error->code, core::Errc::interrupted);
 }
 
-TEST(Coordinator, AnInterruptionAfterTheLastStepIsNone) {
+TEST(Coordinator, InterruptionAfterTheLastStepHasNoEffect) {
   TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.epochs = 1; });
   run.to_training();
   run.train();
@@ -72,7 +72,7 @@ TEST(Coordinator, AnInterruptionAfterTheLastStepIsNone) {
   EXPECT_FALSE(run.port.error);
 }
 
-TEST(Coordinator, AnInterruptionWhileRecordsAreCollectedIsNone) {
+TEST(Coordinator, InterruptionWhileRecordsAreCollectedHasNoEffect) {
   TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.epochs = 1; });
   run.to_training();
   run.train();
@@ -84,7 +84,7 @@ TEST(Coordinator, AnInterruptionWhileRecordsAreCollectedIsNone) {
 }
 
 /// The reason to stop comes while the model is taken: workers hand in what they hold, and the model is taken once more.
-TEST(Coordinator, AStopDuringATakeDismissesTheWorkersAndTakesAgain) {
+TEST(Coordinator, StopDuringAnEvaluationDismissesWorkersAndEvaluatesAgain) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.train();

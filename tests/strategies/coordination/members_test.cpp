@@ -39,7 +39,7 @@ TEST(LostMembers, TheirReportsDoNotCount) {
   EXPECT_EQ(run.coordinator->steps().of(1), 0U);
 }
 
-TEST(LostMembers, TheLastOneEndsTheRun) {
+TEST(LostMembers, LossOfTheLastWorkerEndsTheRun) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.coordinator->lost(0, "gone");
@@ -49,7 +49,7 @@ TEST(LostMembers, TheLastOneEndsTheRun) {
   EXPECT_EQ(run.port.ends, 1);
 }
 
-TEST(LostMembers, APartOfTheCentreEndsTheRun) {
+TEST(LostMembers, LossOfAPartOfTheCentreEndsTheRun) {
   TestedRun run(Kind::on_demand);
   run.initial_members.server_sites = {2};
   run.to_training();
@@ -57,7 +57,7 @@ TEST(LostMembers, APartOfTheCentreEndsTheRun) {
   expect_peer_lost(run, "with it its part of the centre");
 }
 
-TEST(LostMembers, TwoThatLoseEachOtherRemainWhereNothingIsShared) {
+TEST(LostMembers, TwoThatLoseEachOtherRemainWithoutCollectives) {
   TestedRun run(Kind::peers);
   run.to_training();
   run.coordinator->site_lost(1, 2, "silent");
@@ -73,7 +73,7 @@ TEST(LostMembers, ALossBeforeTheBeginningIsKept) {
   EXPECT_FALSE(run.coordinator->members().has(1));
 }
 
-TEST(AbsentMembers, AreSoughtAsLostOnesAre) {
+TEST(AbsentMembers, AreReplacedAsLostOnesAre) {
   TestedRun run(Kind::on_demand);
   run.initial_members.absent = {1};
   run.coordinator->begin(run.initial_members);
@@ -113,7 +113,7 @@ TEST(Newcomers, InStepJoinAtAnEpochsEndAndAtTheSameStep) {
   EXPECT_EQ(run.port.last.first_step, run.steps[0]);
 }
 
-TEST(Newcomers, OneThatIsAnnouncedAgainWhileItIsPreparedJoinsOnce) {
+TEST(Newcomers, NewcomerAnnouncedAgainWhilePreparedJoinsOnce) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.coordinator->lost(1, "gone");
@@ -126,7 +126,7 @@ TEST(Newcomers, OneThatIsAnnouncedAgainWhileItIsPreparedJoinsOnce) {
   EXPECT_EQ(run.port.take_calls(), "members 0,1; begin_newcomer; settle_workers") << "and a new segment of the journal";
 }
 
-TEST(Newcomers, OneThatIsRefusedIsSoughtAgain) {
+TEST(Newcomers, RefusedNewcomerIsReplaced) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.coordinator->lost(1, "gone");
@@ -138,7 +138,7 @@ TEST(Newcomers, OneThatIsRefusedIsSoughtAgain) {
   EXPECT_EQ(run.coordinator->state(), State::training);
 }
 
-TEST(Newcomers, AnInterruptedRunDoesNotWaitForOne) {
+TEST(Newcomers, InterruptedRunDoesNotWaitForNewcomers) {
   TestedRun run(Kind::on_demand);
   run.to_training();
   run.coordinator->lost(1, "gone");
@@ -206,7 +206,7 @@ TEST_F(Emergency, KeepsTheCheckpointThatHasEverything) {
   expect_peer_lost(run_, "the newest checkpoint has all that they did");
 }
 
-TEST_F(Emergency, EndsWhenNobodyIsLeft) {
+TEST_F(Emergency, EndsWhenNoWorkerIsLeft) {
   run_.coordinator->lost(0, "gone too");
   expect_peer_lost(run_, "no worker is left");
 }
@@ -235,7 +235,7 @@ TEST(EmergencyDuringAPause, BeginsWhenTheTaskIsAnswered) {
   EXPECT_EQ(run.coordinator->task(), Task::find_newest);
 }
 
-TEST(EmergencyDuringAPause, ACompleteRunIsComplete) {
+TEST(EmergencyDuringAPause, LossAfterTheLastStepIsNoError) {
   TestedRun run(Kind::shared, [](TestedRun& made) { made.options.epochs = 1; });
   run.to_training();
   run.train();

@@ -35,7 +35,7 @@ std::vector<ServerEvent> server_events() {
           MembershipChanged{{8, {1, 3}}}, DeadlinePassed{10}};
 }
 
-TEST(JournalCodec, EveryWorkerEventComesBack) {
+TEST(JournalCodec, EveryWorkerEventRoundTrips) {
   std::vector<bool> seen(std::variant_size_v<WorkerEvent>);
   for (const auto& event : worker_events()) {
     seen[event.index()] = true;
@@ -50,7 +50,7 @@ TEST(JournalCodec, EveryWorkerEventComesBack) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0) << "an event has no round trip";
 }
 
-TEST(JournalCodec, EveryServerEventComesBack) {
+TEST(JournalCodec, EveryServerEventRoundTrips) {
   std::vector<bool> seen(std::variant_size_v<ServerEvent>);
   for (const auto& event : server_events()) {
     seen[event.index()] = true;
@@ -140,7 +140,7 @@ TEST(JournalCodec, KindsOfTheOtherSideAndUnknownKindsAreCorrupt) {
   }
 }
 
-TEST(JournalCodec, EventsAsTextComeBackAndDamageIsFound) {
+TEST(JournalCodec, EventsRoundTripAsTextAndDamageIsFound) {
   const std::vector<WorkerEvent> events{Replied{7, 2, 9, 4}, ExchangeDone{7, true}, DeadlinePassed{3},
                                         MembershipChanged{{5, {0, 3}}}};
   const auto text = to_text(events);

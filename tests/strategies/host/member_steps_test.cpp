@@ -52,7 +52,7 @@ TEST(MemberSteps, NewcomersOfOneMomentBeginAtOneStep) {
   EXPECT_EQ(steps.of(2), 21U);
 }
 
-TEST(MemberSteps, WithoutMembersItIsTheBeginning) {
+TEST(MemberSteps, WithoutMembersANewcomerBeginsAtTheBeginning) {
   EXPECT_EQ(newcomer_step(kInStep, {}), 0U);
   EXPECT_EQ(MemberSteps({5, 5}).of_newcomer(kOnDemand, {}), 0U);
 }

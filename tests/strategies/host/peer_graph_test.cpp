@@ -35,7 +35,7 @@ TEST(PeerGraph, EveryWorkerHasOneSlotForEachOfItsWriters) {
   }
 }
 
-TEST(PeerGraph, UpToTheNumberOfSlotsEveryoneMayWriteToEveryone) {
+TEST(PeerGraph, UpToTheNumberOfSlotsAllMayWriteToAll) {
   const std::uint32_t workers = kPeerSlots + 1;
   const PeerGraph graph(workers);
   for (WorkerId from = 0; from < workers; ++from)
@@ -64,7 +64,7 @@ std::pair<int, std::size_t> spread(const PeerGraph& graph, const std::vector<boo
   return {farthest, missed};
 }
 
-TEST(PeerGraph, KnowledgeReachesAllInAFewPeerMessagesAlsoWhenHalfAreLost) {
+TEST(PeerGraph, NewsReachesAllWithinAFewMessagesEvenIfHalfAreLost) {
   std::mt19937 random(7);
   const std::uint32_t workers = 2000;
   const PeerGraph graph(workers);
@@ -74,12 +74,12 @@ TEST(PeerGraph, KnowledgeReachesAllInAFewPeerMessagesAlsoWhenHalfAreLost) {
   EXPECT_EQ(spread(graph, rule), (std::pair{3, std::size_t{0}}));
 }
 
-TEST(PeerGraph, WithOneSlotItIsARing) {
+TEST(PeerGraph, OneSlotMakesARing) {
   const PeerGraph graph(7, 1);
   for (WorkerId w = 0; w < 7; ++w) EXPECT_EQ(readers_of(graph, w, 7), (std::vector<WorkerId>{(w + 1) % 7}));
 }
 
-TEST(PeerGraph, IsTheSameEverywhere) {
+TEST(PeerGraph, EveryWorkerDrawsTheSameGraph) {
   const PeerGraph one(500), other(500);
   for (WorkerId w = 0; w < 500; ++w) EXPECT_EQ(one.may_write(0, w), other.may_write(0, w));
 }

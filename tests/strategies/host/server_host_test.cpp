@@ -62,7 +62,7 @@ TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
   EXPECT_EQ(s.host.totals().dropped, 0U);
 }
 
-TEST(ServerHost, AnswersCarryWhatTheWorkerNeedsToPairThem) {
+TEST(ServerHost, AnswersCarryTheirExchangeVersionAndClock) {
   Stage s([](const Request& request, ServerActions& then) {
     then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id, 5);
   });
@@ -102,7 +102,7 @@ TEST(ServerHost, EveryRequestIsAnsweredExactlyOnce) {
       << "a payload of nobody";
 }
 
-TEST(ServerHost, AHeldRequestIsLetGoByALaterEvent) {
+TEST(ServerHost, HeldRequestIsReleasedByALaterEvent) {
   Stage s(holding);
   s.host.request({.id = 1});
   s.host.request({.id = 2});
@@ -161,7 +161,7 @@ TEST(ServerHost, OneApplyOverManyRequestsRunsInTheirOrderAndIsOneVersion) {
   EXPECT_EQ(s.host.version(), 1U);
 }
 
-TEST(ServerHost, StalenessIsWhatTheWorkerHadNotSeenWhenItsRequestWasFirstWorkedOn) {
+TEST(ServerHost, StalenessIsTakenWhenARequestIsFirstWorkedOn) {
   // Each request adds itself and then takes the centre: the second kernel must not count the request's own update.
   Stage s(
       [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
@@ -194,7 +194,7 @@ TEST(ServerHost, HeldTimeIsWaitingForOthersNotKernels) {
   EXPECT_EQ(s.port.replies.at(1).held, 0ms);
 }
 
-TEST(ServerHost, MembershipIsInTheContextWhenTheEventIsTold) {
+TEST(ServerHost, ContextHasTheNewMembershipBeforeTheRulesEvent) {
   std::vector<std::size_t> sizes;
   Stage s([&](const ServerEvent&, const ServerContext& context,
               ServerActions&) { sizes.push_back(context.membership.size()); },

@@ -141,7 +141,7 @@ TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
   EXPECT_NO_THROW(lonely([](auto& then) { then.compute(); }));
 }
 
-TEST(WorkerHostActions, BucketReadyIsAnsweredByReducingWhatIsReady) {
+TEST(WorkerHostActions, RuleMayReduceOnlyReadyBuckets) {
   const auto answer = [](const Answer& answer) {
     Stage s({.on_bucket = answer});
     s.host.start(0);

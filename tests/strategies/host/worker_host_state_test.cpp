@@ -31,7 +31,7 @@ TEST(WorkerHostState, InvalidStateIsNotRestored) {
 }
 
 /// The weight of a skipped send returns to the rule at the step's end, but to the worker's share of the model at once.
-TEST(WorkerHostState, ASkippedSendTakesNothingFromTheWorkersShare) {
+TEST(WorkerHostState, SkippedSendKeepsTheWorkersShare) {
   constexpr std::uint32_t kWorkers = 2;
   const auto strategy = made("[strategy]\nname = \"gossip\"\np = 1\n", {.workers = kWorkers});
   NotingPorts ports;

@@ -37,7 +37,7 @@ ScriptedWorker::Script overlapping() {
   });
 }
 
-TEST(WorkerHost, LateArrivalsAreToldAtTheStepsEndBeforeStepDoneInOrder) {
+TEST(WorkerHost, ArrivalsDuringAStepReachTheRuleInOrderBeforeStepDone) {
   Stage s(overlapping(), 2);
   s.host.start(0);
   s.host.step_done(0, {});
@@ -54,7 +54,7 @@ TEST(WorkerHost, LateArrivalsAreToldAtTheStepsEndBeforeStepDoneInOrder) {
   EXPECT_EQ(s.host.membership().epoch, 4U);
 }
 
-TEST(WorkerHost, ArrivalsOutsideAStepAreToldAtOnce) {
+TEST(WorkerHost, ArrivalsOutsideAStepReachTheRuleAtOnce) {
   Stage s([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) then.pull(1, kParams);
   });
@@ -203,7 +203,7 @@ TEST(WorkerHost, APushOrADroppedAnswerShowsNoVersion) {
   EXPECT_EQ(s.ports.requests.back().request.version, 11U) << "after a pull";
 }
 
-TEST(WorkerHost, AReplyThatWasOvertakenDoesNotTurnTheVersionBack) {
+TEST(WorkerHost, OvertakenReplyDoesNotLowerTheVersion) {
   int asked = 0;
   Stage s([&](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<Started>(event)) {
@@ -222,7 +222,7 @@ TEST(WorkerHost, AReplyThatWasOvertakenDoesNotTurnTheVersionBack) {
   EXPECT_EQ(s.ports.requests.back().request.version, 6U);
 }
 
-TEST(WorkerHost, StopEndsTheStepThatHasNoBatchAndLetsLateAnswersIn) {
+TEST(WorkerHost, StopEndsAStepWithoutABatchAndAcceptsLateAnswers) {
   Stage s(overlapping());
   s.host.start(5);
   s.host.step_done(0, {});
@@ -270,7 +270,7 @@ TEST(WorkerHost, PeerMessagesBelongToTheRuleUntilTheNextStepDone) {
   EXPECT_EQ(s.ports.calls, (Names{"release 8"}));
 }
 
-TEST(WorkerHost, ASendWithoutCreditIsToldBeforeTheNextStepDone) {
+TEST(WorkerHost, SkippedSendReachesTheRuleBeforeTheNextStepDone) {
   Stage s(always_compute([](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
     if (std::holds_alternative<StepDone>(event)) then.send(1, kParams, 0.25);
   }));
@@ -303,7 +303,7 @@ TEST(WorkerHost, RandomnessDependsOnSeedWorkerAndStepOnly) {
   EXPECT_NE(drawn[0], drawn[3]);
 }
 
-TEST(WorkerHost, SettledItSavesItselfAndAnotherGoesOn) {
+TEST(WorkerHost, SettledStateContinuesInAnotherHost) {
   const auto script = overlapping();
   Stage s(script, 2);
   s.host.start(0);
@@ -354,7 +354,7 @@ TEST(WorkerHost, PeerMessagesStayUnreadWhenItSettlesAndSkippedSendsAreSaved) {
   EXPECT_EQ(u.host.restore("step=x").error().code, core::Errc::corrupt);
 }
 
-TEST(WorkerHost, SettlingElsewhereIsABug) {
+TEST(WorkerHost, SettlingBeforeStartOrInFlightIsABug) {
   Stage s(overlapping());
   EXPECT_THROW(s.host.settle(), std::logic_error) << "not started";
   s.host.start(0);

@@ -205,7 +205,7 @@ TEST(WorkerHostTime, APullIsNoUpdateAndHasNoStaleness) {
   EXPECT_EQ(host.totals().staleness.counts()[4], 1U);  // 4 ≤ 5 < 6
 }
 
-TEST(WorkerTotals, OfSeveralLivesAddUp) {
+TEST(WorkerTotals, TotalsOfAWorkersSessionsAddUp) {
   const Cause server{Cause::Kind::server, 1}, worker{Cause::Kind::worker, 2};
   WorkerTotals one{.exchanges = 2, .dropped = 1, .skipped = 3, .passed = 4, .staleness_sum = 9, .staleness_max = 7};
   one.updates = 2;

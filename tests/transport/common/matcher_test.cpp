@@ -29,7 +29,7 @@ TEST(Matcher, OldestOfTheSameTagFirst) {
   EXPECT_EQ(matcher.waiting_receives(), 1u);
 }
 
-TEST(Matcher, RemovesWhatWaitsAndNothingElse) {
+TEST(Matcher, RemovesOnlyWaitingOperations) {
   Matcher<Item, Item> matcher;
   for (const std::uint64_t n : {1u, 2u, 3u}) EXPECT_FALSE(matcher.post(kA, item(n)));
   EXPECT_FALSE(matcher.remove_receive(kB, OperationId{2}));

@@ -25,7 +25,7 @@ TEST(WireHash, EveryByteCounts) {
   }
 }
 
-TEST(HostNumber, IsKnownAndStays) {
+TEST(HostNumber, IsNonZeroAndConstant) {
   EXPECT_NE(host_number(), 0u);
   EXPECT_EQ(host_number(), host_number());
 }

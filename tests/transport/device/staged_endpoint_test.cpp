@@ -27,7 +27,7 @@ class Staged : public ::testing::Test {
   const std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
 };
 
-TEST_F(Staged, OnlyOneSideNeedsTo) {
+TEST_F(Staged, OneSideMayUseHostMemory) {
   Party a = party("a"), b = party("b", false);
   const Pair pair = join(a, b);
   EXPECT_TRUE(a->capabilities().takes(core::MemorySpace::device));

@@ -18,7 +18,7 @@ std::vector<transport::testing::EndpointKind> kinds() {
   return all;
 }
 
-class ArenasOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+class ArenasOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   void SetUp() override {
     group_.emplace(GetParam(), 2);
@@ -36,9 +36,9 @@ class ArenasOf : public ::testing::TestWithParam<transport::testing::EndpointKin
   std::optional<ConnectedGroup> group_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Endpoints, ArenasOf, ::testing::ValuesIn(kinds()), transport::testing::kind_name);
+INSTANTIATE_TEST_SUITE_P(Endpoints, ArenasOver, ::testing::ValuesIn(kinds()), transport::testing::kind_name);
 
-TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
+TEST_P(ArenasOver, WritesAreVisibleToTheOtherMember) {
   auto arenas = group_->vectors(kFloats);
   auto& own = group_->arenas(1);
   const auto part = arenas[1].view().subspan(160, 100);
@@ -55,7 +55,7 @@ TEST_P(ArenasOf, WhatOneWritesTheOtherReads) {
   EXPECT_EQ(all.view()[167], 42);
 }
 
-TEST_P(ArenasOf, MemoryOutsideArenasHasNoPosition) {
+TEST_P(ArenasOver, MemoryOutsideArenasHasNoPosition) {
   auto arenas = group_->vectors(kFloats);
   auto& own = group_->arenas(0);
   std::vector<float> elsewhere(16);
@@ -68,7 +68,7 @@ TEST_P(ArenasOf, MemoryOutsideArenasHasNoPosition) {
   EXPECT_THROW((void)own.place_of(arenas[0].view()), std::invalid_argument);
 }
 
-TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
+TEST_P(ArenasOver, InvalidPlacesAreCorrupt) {
   auto arenas = group_->vectors(kFloats);
   const auto place = group_->arenas(1).place_of(arenas[1].view());
   const auto with = [&](auto field, std::uint64_t value) {
@@ -91,7 +91,7 @@ TEST_P(ArenasOf, PlacesThatAreNoneAreCorrupt) {
   EXPECT_EQ(refusal(unknown, kFloats), peer_lost);
 }
 
-TEST_P(ArenasOf, AMappingStaysAfterItsOwnerEnds) {
+TEST_P(ArenasOver, AMappingStaysAfterItsOwnerEnds) {
   auto arenas = group_->vectors(kFloats);
   const float first = arenas[1].view()[0];
   const auto place = group_->arenas(1).place_of(arenas[1].view());
@@ -105,7 +105,7 @@ TEST_P(ArenasOf, AMappingStaysAfterItsOwnerEnds) {
   EXPECT_EQ(refusal(place, kFloats), core::Errc::peer_lost);
 }
 
-TEST_P(ArenasOf, LiveUntilTheirMemoryIsFreed) {
+TEST_P(ArenasOver, LiveUntilTheirMemoryIsFreed) {
   auto arenas = group_->vectors(kFloats);
   auto more = group_->vectors(16);
   const auto alive = group_->arenas(0).weak_from_this();

@@ -10,7 +10,7 @@ using Algorithms = std::vector<Algorithm>;
 using Lengths = std::vector<std::size_t>;
 using Choices = std::vector<Choice>;
 
-TEST(Choice, CandidatesAreWhatCanDiffer) {
+TEST(Choice, CandidatesAreTheAlgorithmsThatCanDiffer) {
   EXPECT_EQ(candidates(1, {}, true), Algorithms{asa});
   EXPECT_EQ(candidates(2, {}, false), Algorithms{asa});
   EXPECT_EQ(candidates(2, {}, true), (Algorithms{asa, shm}));
@@ -22,14 +22,14 @@ TEST(Choice, CandidatesAreWhatCanDiffer) {
   EXPECT_EQ(candidates(3, one, false), (Algorithms{asa, ring}));
 }
 
-TEST(Choice, LengthsEndWhereVectorsDo) {
+TEST(Choice, MeasuredLengthsEndAtTheLongestVector) {
   EXPECT_EQ(lengths_to_measure(100), Lengths{100});
   EXPECT_EQ(lengths_to_measure(4096), Lengths{4096});
   EXPECT_EQ(lengths_to_measure(5000), (Lengths{4096, 5000}));
   EXPECT_EQ(lengths_to_measure(61'000'000), (Lengths{4096, 65536, 1048576}));
 }
 
-TEST(Choice, TheFastestIfItIsWorthIt) {
+TEST(Choice, FastestIsChosenIfItIsMuchFasterThanAsa) {
   EXPECT_EQ(choose({}), Choices{{}});
   const std::vector<Timing> close{{100, asa, 1.0}, {100, ring, 0.81}};
   EXPECT_EQ(choose(close), (Choices{{{}, asa}}));
@@ -37,14 +37,14 @@ TEST(Choice, TheFastestIfItIsWorthIt) {
   EXPECT_EQ(choose(clear), (Choices{{{}, hierarchical}}));
 }
 
-TEST(Choice, BordersLieBetweenWhatWasMeasured) {
+TEST(Choice, BordersLieBetweenMeasuredLengths) {
   const std::vector<Timing> timings{{100, asa, 1},        {100, ring, 2},        {10'000, asa, 10},
                                     {10'000, ring, 5},    {40'000, asa, 40},     {40'000, ring, 20},
                                     {1'000'000, asa, 90}, {1'000'000, ring, 100}};
   EXPECT_EQ(choose(timings), (Choices{{1000, asa}, {200'000, ring}, {{}, asa}}));
 }
 
-TEST(Choice, SaysWhatAndWhy) {
+TEST(Choice, DescriptionHasTheChoiceAndItsMeasurements) {
   const std::vector<Timing> timings{{100, asa, 0.001}, {100, ring, 0.002}, {400, asa, 0.02}, {400, ring, 0.0105}};
   EXPECT_EQ(describe(choose(timings), timings),
             "asa up to 200 floats, then ring (100 floats: asa 1 ms, ring 2 ms; 400 floats: asa 20 ms, ring 10.5 ms)");

@@ -76,7 +76,7 @@ struct Expectation {
   }
 };
 
-class CollectiveOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+class CollectiveOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   void check(ConnectedGroup& connected, CollectiveTask task, std::vector<std::uint32_t> hosts = {}) {
     auto vectors = connected.vectors(task.vector.size());
@@ -120,12 +120,12 @@ class CollectiveOf : public ::testing::TestWithParam<transport::testing::Endpoin
   std::uint32_t exchange_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Endpoints, CollectiveOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+INSTANTIATE_TEST_SUITE_P(Endpoints, CollectiveOver, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
 
 constexpr std::size_t kLengths[] = {0, 1, 15, 16, 17, 47, 48, 129, 1000, 4099};
 
-TEST_P(CollectiveOf, SumsAsWritten) {
+TEST_P(CollectiveOver, SumsEqualTheDocumentedOrderBitForBit) {
   for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
     ConnectedGroup connected(GetParam(), ranks);
     for (const auto algorithm : {Algorithm::asa, Algorithm::ring, Algorithm::shm})
@@ -138,7 +138,7 @@ TEST_P(CollectiveOf, SumsAsWritten) {
   }
 }
 
-TEST_P(CollectiveOf, RoundsOnTheWireOnly) {
+TEST_P(CollectiveOver, RoundsOnTheWireOnly) {
   for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
     ConnectedGroup connected(GetParam(), ranks);
     for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16})
@@ -151,7 +151,7 @@ TEST_P(CollectiveOf, RoundsOnTheWireOnly) {
   }
 }
 
-TEST_P(CollectiveOf, SumsHostByHost) {
+TEST_P(CollectiveOver, SumsHostByHost) {
   const std::vector<std::vector<std::uint32_t>> places = {
       {7, 7, 9}, {7, 9, 7, 9}, {1, 1, 1, 2, 2}, {3, 1, 1, 3, 2}, {0, 0, 0, 0, 1, 1, 1, 1}, {1, 2, 1, 2, 1, 3, 3}};
   for (const auto& hosts : places) {
@@ -163,7 +163,7 @@ TEST_P(CollectiveOf, SumsHostByHost) {
   }
 }
 
-TEST_P(CollectiveOf, BroadcastsFromAnyRank) {
+TEST_P(CollectiveOver, BroadcastsFromAnyRank) {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
     ConnectedGroup connected(GetParam(), ranks);
     for (std::size_t root = 0; root < ranks; ++root)
@@ -179,7 +179,7 @@ TEST_P(CollectiveOf, BroadcastsFromAnyRank) {
 }
 
 /// Credit for less than one chunk: every operation waits for its turn, and all complete.
-TEST_P(CollectiveOf, GoesOnWithLittleCredit) {
+TEST_P(CollectiveOver, GoesOnWithLittleCredit) {
   for (const std::size_t ranks : {2U, 5U}) {
     ConnectedGroup connected(GetParam(), ranks, {.messages = 2, .bytes = 100});
     for (const auto algorithm : {Algorithm::asa, Algorithm::asa16, Algorithm::ring})
@@ -190,7 +190,7 @@ TEST_P(CollectiveOf, GoesOnWithLittleCredit) {
 }
 
 /// Several collectives at once, started in a different order by each rank: tags keep them apart.
-TEST_P(CollectiveOf, DoNotMix) {
+TEST_P(CollectiveOver, ConcurrentCollectivesDoNotMix) {
   constexpr std::size_t kRanks = 3;
   ConnectedGroup connected(GetParam(), kRanks);
   std::vector<CollectiveTask> tasks = {task(Algorithm::asa, 1000), task(Algorithm::ring, 777),
@@ -215,7 +215,7 @@ TEST_P(CollectiveOf, DoNotMix) {
     }
 }
 
-TEST(Collective, RefusesWhatIsNoTask) {
+TEST(Collective, InvalidTasksAreRefused) {
   ConnectedGroup connected(transport::testing::endpoint_kinds().front(), 2);
   const auto attempt = [&](const std::function<void(CollectiveTask&, Group&)>& change) {
     CollectiveTask task;

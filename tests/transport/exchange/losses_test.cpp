@@ -5,7 +5,7 @@
 namespace troupe::exchange::testing {
 namespace {
 
-class LossOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+class LossOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   CollectiveTask task(Algorithm algorithm) {
     return {.algorithm = algorithm,
@@ -19,12 +19,12 @@ class LossOf : public ::testing::TestWithParam<transport::testing::EndpointKind>
   std::uint32_t exchange_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Endpoints, LossOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+INSTANTIATE_TEST_SUITE_P(Endpoints, LossOver, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
 
 constexpr Algorithm kAll[] = {Algorithm::asa, Algorithm::asa16, Algorithm::ring, Algorithm::shm};
 
-TEST_P(LossOf, AMemberThatGoesEndsTheExchangeWithItsName) {
+TEST_P(LossOver, LostMemberEndsTheExchangeAndIsNamed) {
   for (const auto algorithm : kAll) {
     ConnectedGroup connected(GetParam(), 2);
     if (algorithm == Algorithm::shm && !connected.maps_memory()) continue;
@@ -41,7 +41,7 @@ TEST_P(LossOf, AMemberThatGoesEndsTheExchangeWithItsName) {
 }
 
 /// Memory that the member has lent by mapping stays valid while other members may sum in it.
-TEST_P(LossOf, AMemberMayGoWhenItsVectorIsMapped) {
+TEST_P(LossOver, MemberMayCloseWhileItsVectorIsMapped) {
   ConnectedGroup connected(GetParam(), 3);
   if (!connected.maps_memory()) GTEST_SKIP() << "nobody maps anything here";
   auto data = connected.vectors(2000);
@@ -64,7 +64,7 @@ TEST_P(LossOf, AMemberMayGoWhenItsVectorIsMapped) {
 }
 
 /// The owner is alive, so no other event ends an exchange that waits for it.
-TEST_P(LossOf, AMemberWhoseVectorCannotBeHadIsLostToEveryExchange) {
+TEST_P(LossOver, MemberWithAnUnmappableVectorIsLostToEveryExchange) {
   ConnectedGroup connected(GetParam(), 2);
   if (!connected.maps_memory()) GTEST_SKIP() << "nobody maps anything here";
   auto data = connected.vectors(2000), others = connected.vectors(2000);
@@ -87,7 +87,7 @@ TEST_P(LossOf, AMemberWhoseVectorCannotBeHadIsLostToEveryExchange) {
   }
 }
 
-TEST_P(LossOf, AMemberThatGivesUpGetsItsMemoryBack) {
+TEST_P(LossOver, MemberThatCancelsGetsItsMemoryBack) {
   for (const auto algorithm : kAll) {
     ConnectedGroup connected(GetParam(), 3);
     if (algorithm == Algorithm::shm && !connected.maps_memory()) continue;
@@ -103,7 +103,7 @@ TEST_P(LossOf, AMemberThatGivesUpGetsItsMemoryBack) {
   }
 }
 
-TEST_P(LossOf, AfterALossEverythingIsRefusedAtOnce) {
+TEST_P(LossOver, AfterALossEverythingIsRefusedAtOnce) {
   ConnectedGroup connected(GetParam(), 2);
   auto data = connected.vectors(2000);
   const auto first = connected.start(0, task(Algorithm::asa), data);

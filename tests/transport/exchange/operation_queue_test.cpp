@@ -14,11 +14,11 @@ using transport::testing::pattern;
 using transport::testing::tag;
 using transport::testing::view;
 
-class QueueOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {};
-INSTANTIATE_TEST_SUITE_P(Endpoints, QueueOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+class OperationQueueOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {};
+INSTANTIATE_TEST_SUITE_P(Endpoints, OperationQueueOver, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
 
-TEST_P(QueueOf, SendsWaitForCreditInTheirOrder) {
+TEST_P(OperationQueueOver, SendsWaitForCreditInTheirOrder) {
   ConnectedGroup connected(GetParam(), 2, {.messages = 1, .bytes = 1000});
   constexpr std::size_t kMessages = 20;
   std::vector<Bytes> out, in(kMessages, Bytes(64));
@@ -40,7 +40,7 @@ TEST_P(QueueOf, SendsWaitForCreditInTheirOrder) {
   EXPECT_EQ(in, out);
 }
 
-TEST_P(QueueOf, CancelledBeforeItsTurnASendIsNeverPosted) {
+TEST_P(OperationQueueOver, SendCancelledBeforeItsTurnIsNeverPosted) {
   ConnectedGroup connected(GetParam(), 2, {.messages = 1, .bytes = 1000});
   const Bytes first = pattern(10, 1), second = pattern(10, 2), third = pattern(10, 3);
   std::vector<Outcome> outcomes(3, Outcome::failed);
@@ -67,7 +67,7 @@ TEST_P(QueueOf, CancelledBeforeItsTurnASendIsNeverPosted) {
   EXPECT_EQ(b, third);
 }
 
-TEST_P(QueueOf, KnowsWhatIsNotItsOwn) {
+TEST_P(OperationQueueOver, DeliverReturnsFalseForForeignOperation) {
   ConnectedGroup connected(GetParam(), 2);
   EXPECT_FALSE(connected.operations(0).deliver({.operation = transport::OperationId{123456}, .peer = {}, .error = {}}));
 }

@@ -64,7 +64,7 @@ TEST(ReduceSlice, TouchesItsSliceOnly) {
     }
 }
 
-TEST(BroadcastSlice, GivesEveryoneTheRoots) {
+TEST(BroadcastSlice, GivesEveryRankTheRootsSlice) {
   for (std::size_t ranks = 1; ranks <= 8; ++ranks)
     for (const std::size_t floats : kLengths) {
       const std::size_t root = floats % ranks;

@@ -33,7 +33,7 @@ class CountedMemory final : public core::Allocator {
 };
 
 /// Rank 0 has an Rpc; rank 1 is only an operation queue.
-class CallsOfARawPeer : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+class RpcOfARawPeer : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   void SetUp() override {
     group_.emplace(GetParam(), 2);
@@ -93,11 +93,11 @@ class CallsOfARawPeer : public ::testing::TestWithParam<transport::testing::Endp
   std::function<void(Rpc::Incoming)> serve = [](auto incoming) { incoming.reply(""); };
 };
 
-INSTANTIATE_TEST_SUITE_P(Endpoints, CallsOfARawPeer, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+INSTANTIATE_TEST_SUITE_P(Endpoints, RpcOfARawPeer, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
 
 /// A pull made after a push sees the push applied, however late the push's vector arrives.
-TEST_P(CallsOfARawPeer, ACallWaitsForTheVectorOfTheOneBefore) {
+TEST_P(RpcOfARawPeer, ACallWaitsForTheVectorOfTheOneBefore) {
   send(call(0, Lend::read, 1000, "push"));
   send(call(1, Lend::write, 1000, "pull"));
   send(call(2, Lend::both, 1000, "push and pull"));
@@ -111,7 +111,7 @@ TEST_P(CallsOfARawPeer, ACallWaitsForTheVectorOfTheOneBefore) {
   EXPECT_EQ(headers_, (std::vector<std::string>{"push", "pull", "push and pull", "a header alone"}));
 }
 
-TEST_P(CallsOfARawPeer, CallsBeyondTheRoomForTheirVectorsWaitTheirTurn) {
+TEST_P(RpcOfARawPeer, CallsBeyondTheRoomForTheirVectorsWaitTheirTurn) {
   std::deque<Rpc::Reply> replies;
   serve = [&](Rpc::Incoming incoming) { replies.push_back(std::move(incoming.reply)); };
   constexpr std::uint32_t kCalls = kMostVectors + 5;
@@ -131,26 +131,26 @@ TEST_P(CallsOfARawPeer, CallsBeyondTheRoomForTheirVectorsWaitTheirTurn) {
   EXPECT_TRUE(lost_.empty());
 }
 
-TEST_P(CallsOfARawPeer, MoreCallsThanMayBeEndTheConnection) {
+TEST_P(RpcOfARawPeer, TooManyOpenCallsEndTheConnection) {
   for (std::uint32_t id = 0; id <= kMostCalls; ++id) send(call(id, Lend::read, kMost, ""));
   drive([this] { return !lost_.empty(); });
   EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
   EXPECT_LE(memory_.out, kMostVectors * kMost * sizeof(float));
 }
 
-TEST_P(CallsOfARawPeer, AnswersThatNobodyTakesAreCallsThatAreOpen) {
+TEST_P(RpcOfARawPeer, CallsWhoseAnswersAreNotReadStayOpen) {
   for (std::uint32_t id = 0; id <= kMostCalls + 256; ++id) send(call(id, Lend::nothing, 0, ""));
   drive([this] { return !lost_.empty(); });
   EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
 }
 
-TEST_P(CallsOfARawPeer, AnAnswerToNothingEndsTheConnection) {
+TEST_P(RpcOfARawPeer, AnAnswerToNothingEndsTheConnection) {
   send({.type = Envelope::Type::answer, .id = 7});
   drive([this] { return !lost_.empty(); });
   EXPECT_EQ(lost_[0].code, core::Errc::corrupt);
 }
 
-TEST_P(CallsOfARawPeer, AVectorOfAnotherLengthEndsTheConnection) {
+TEST_P(RpcOfARawPeer, AVectorOfAnotherLengthEndsTheConnection) {
   send(call(0, Lend::read, 1000, ""));
   send_vector(0, 999);
   drive([this] { return !lost_.empty(); });

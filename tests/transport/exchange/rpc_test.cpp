@@ -19,7 +19,7 @@ using transport::testing::Bytes;
 constexpr std::size_t kMost = 10'000;
 
 /// Two members with an Rpc each; `serve` answers the calls that the second one receives.
-class CallsOf : public ::testing::TestWithParam<transport::testing::EndpointKind> {
+class RpcOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
   void SetUp() override {
     group_.emplace(GetParam(), 2);
@@ -52,7 +52,7 @@ class CallsOf : public ::testing::TestWithParam<transport::testing::EndpointKind
   std::function<void(Rpc::Incoming)> serve = [](auto) { ADD_FAILURE() << "nobody called"; };
 };
 
-INSTANTIATE_TEST_SUITE_P(Endpoints, CallsOf, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
+INSTANTIATE_TEST_SUITE_P(Endpoints, RpcOver, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
 
 core::Buffer vector(std::size_t floats, float first) {
@@ -62,7 +62,7 @@ core::Buffer vector(std::size_t floats, float first) {
   return buffer;
 }
 
-TEST_P(CallsOf, TheCalleeWorksOnTheVectorAndItComesBack) {
+TEST_P(RpcOver, CalleeChangesTheVectorAndItComesBack) {
   serve = [](Rpc::Incoming incoming) {
     EXPECT_EQ(incoming.header, "add one");
     for (float& x : incoming.vector) x += 1;
@@ -76,7 +76,7 @@ TEST_P(CallsOf, TheCalleeWorksOnTheVectorAndItComesBack) {
   for (std::size_t i = 0; i < mine.size(); ++i) ASSERT_EQ(mine.data()[i], wanted.data()[i] + 1);
 }
 
-TEST_P(CallsOf, LendsInOneDirectionOnly) {
+TEST_P(RpcOver, LendsInOneDirectionOnly) {
   auto mine = vector(100, 5);
   serve = [](Rpc::Incoming incoming) {
     EXPECT_EQ(incoming.vector.size(), 100U);
@@ -96,7 +96,7 @@ TEST_P(CallsOf, LendsInOneDirectionOnly) {
   finish();
 }
 
-TEST_P(CallsOf, AHeaderAloneIsACallToo) {
+TEST_P(RpcOver, CallMayHaveAHeaderOnly) {
   serve = [](Rpc::Incoming incoming) {
     EXPECT_TRUE(incoming.vector.empty());
     incoming.reply(std::string(incoming.header) + "!");
@@ -106,7 +106,7 @@ TEST_P(CallsOf, AHeaderAloneIsACallToo) {
   finish();
 }
 
-TEST_P(CallsOf, RoundsOncePerDirection) {
+TEST_P(RpcOver, RoundsOncePerDirection) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
   for (const auto half : {core::HalfKind::fp16, core::HalfKind::bf16}) {
     auto mine = vector(777, 1.2345f);
@@ -122,7 +122,7 @@ TEST_P(CallsOf, RoundsOncePerDirection) {
 }
 
 /// With Rounding::change the vector is sent exact and the answer is its rounded change: a relative change of 2⁻¹² is still visible.
-TEST_P(CallsOf, OfAMasterOnlyTheChangeIsRounded) {
+TEST_P(RpcOver, RoundingChangeRoundsOnlyTheAnswer) {
   serve = [](Rpc::Incoming incoming) {
     EXPECT_EQ(incoming.vector[1], 1.2345F + 1.F / 1000) << "as it was sent";
     for (float& x : incoming.vector) x -= 0x1.23456p-12F;
@@ -146,7 +146,7 @@ TEST_P(CallsOf, OfAMasterOnlyTheChangeIsRounded) {
   }
 }
 
-TEST_P(CallsOf, AnAnswerAloneCanBeRoundedAndNothingCanBe) {
+TEST_P(RpcOver, RoundingAnswerAndNoneSendTheVectorExact) {
   serve = [](Rpc::Incoming incoming) {
     EXPECT_EQ(incoming.vector[0], 1.2345F);
     for (float& x : incoming.vector) x *= 3;
@@ -166,7 +166,7 @@ TEST_P(CallsOf, AnAnswerAloneCanBeRoundedAndNothingCanBe) {
 }
 
 /// A change that is not finite cannot be sent: the answer then holds the callee's value itself.
-TEST_P(CallsOf, AChangeThatCannotBeRoundedIsReplacedByTheVector) {
+TEST_P(RpcOver, AChangeThatCannotBeRoundedIsReplacedByTheVector) {
   serve = [](Rpc::Incoming incoming) {
     for (float& x : incoming.vector) x = 1.5F;
     incoming.reply("");
@@ -187,7 +187,7 @@ TEST_P(CallsOf, AChangeThatCannotBeRoundedIsReplacedByTheVector) {
 }
 
 /// Many calls at once, both ways, answered in another order, some later.
-TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
+TEST_P(RpcOver, ConcurrentCallsGetTheirOwnAnswers) {
   constexpr std::size_t kCalls = 60;
   std::vector<std::pair<std::string, Rpc::Reply>> held;
   serve = [&](Rpc::Incoming incoming) {
@@ -206,7 +206,7 @@ TEST_P(CallsOf, ManyAtOnceFindTheirAnswers) {
   for (std::size_t k = 0; k < kCalls; ++k) EXPECT_EQ(data[k].data()[0], 2 * static_cast<float>(k));
 }
 
-TEST_P(CallsOf, ErrorsOfTheCalleeAreAnswers) {
+TEST_P(RpcOver, ErrorsOfTheCalleeAreAnswers) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
   auto mine = vector(10, 1);
   call(0, {.header = "", .vector = mine.view(), .lend = Lend::both}, [](core::Result<std::string_view> answer) {
@@ -218,7 +218,7 @@ TEST_P(CallsOf, ErrorsOfTheCalleeAreAnswers) {
 }
 
 /// Vectors of answered calls are used again, and nothing of them reaches another call.
-TEST_P(CallsOf, APullFindsZerosAndNotWhatWasThereBefore) {
+TEST_P(RpcOver, PullFindsZerosAndNotTheFormerContents) {
   auto mine = vector(1000, 7);
   serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
   call(0, {.vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_TRUE(answer); });
@@ -233,7 +233,7 @@ TEST_P(CallsOf, APullFindsZerosAndNotWhatWasThereBefore) {
 }
 
 /// Padding stays at home: the wire carries the rest, and the callee finds zeros in its place.
-TEST_P(CallsOf, PaddingDoesNotTravel) {
+TEST_P(RpcOver, PaddingDoesNotTravel) {
   auto marks = vector(100, 1), mine = vector(100, 5);
   for (std::size_t i = 0; i < 100; ++i)
     if (i % 10 >= 7) marks.data()[i] = mine.data()[i] = 0;
@@ -270,7 +270,7 @@ TEST_P(CallsOf, PaddingDoesNotTravel) {
   EXPECT_TRUE(std::ranges::equal(mine.view(), before));
 }
 
-TEST_P(CallsOf, ALaterCallUsesTheVectorsOfAnEarlierOne) {
+TEST_P(RpcOver, LaterCallReusesTheVectorsOfAnEarlierOne) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(""); };
   auto mine = vector(5000, 1);
   std::size_t made[2]{};
@@ -287,7 +287,7 @@ TEST_P(CallsOf, ALaterCallUsesTheVectorsOfAnEarlierOne) {
   }
 }
 
-TEST_P(CallsOf, AllCallsToAPeerThatGoesEnd) {
+TEST_P(RpcOver, LostPeerEndsAllCallsToIt) {
   serve = [](auto) {};  // never answers
   auto mine = vector(1000, 1), more = vector(1000, 1);
   std::size_t failed = 0;
@@ -309,7 +309,7 @@ TEST_P(CallsOf, AllCallsToAPeerThatGoesEnd) {
 }
 
 /// A peer that sends an invalid envelope, or asks for more than the limit, is dropped; no other peer is.
-TEST_P(CallsOf, NonsenseEndsTheConnection) {
+TEST_P(RpcOver, NonsenseEndsTheConnection) {
   const auto envelope = transport::make_tag(
       {.run = 1, .exchange = 0, .kind = transport::TagKind::signal, .shard = transport::kMaxShard, .chunk = 0});
   Bytes nonsense = transport::testing::pattern(256, 1);
@@ -319,7 +319,7 @@ TEST_P(CallsOf, NonsenseEndsTheConnection) {
   EXPECT_EQ(lost_[0][0].code, core::Errc::corrupt);
 }
 
-TEST_P(CallsOf, AVectorLongerThanAllowedEndsTheConnection) {
+TEST_P(RpcOver, AVectorLongerThanAllowedEndsTheConnection) {
   auto mine = vector(kMost + 1, 0);
   call(0, {.header = "", .vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_FALSE(answer); });
   finish();

@@ -40,7 +40,7 @@ TEST(Scratch, KeepsAsManyBlocksAsWereInUseAtOnce) {
   EXPECT_EQ(scratch.take(0).cut<float>(0).size(), 0U);
 }
 
-TEST(Scratch, APieceMayOutliveIt) {
+TEST(Scratch, PieceMayOutliveTheScratch) {
   Scratch::Piece piece;
   {
     Scratch scratch;

@@ -53,7 +53,7 @@ TEST(VectorPool, KeepsNoMoreThanWasLentAtOnce) {
   EXPECT_LE(pool.floats(), 5000U);
 }
 
-TEST(VectorPool, NoFloatsAreNoVector) {
+TEST(VectorPool, LoanOfNoFloatsTakesNoVector) {
   VectorPool pool(memory);
   EXPECT_TRUE(pool.take(0)->view().empty());
   EXPECT_EQ(pool.made(), 0U);

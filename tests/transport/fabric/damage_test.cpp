@@ -37,7 +37,7 @@ class FabricDamage : public ::testing::Test {
 
 // A short message, a long one, a withdrawn one: every kind of frame between two connected members. Every operation ends with the
 // right bytes or an error, and no test deadline passes.
-TEST_F(FabricDamage, AFlippedBitAnywhereInAnyFrameEndsInAnErrorOrInTheRightBytes) {
+TEST_F(FabricDamage, FlippedBitInAnyFrameIsAnErrorOrHarmless) {
   const Bytes brief = pattern(100, 1), lengthy = pattern(10'000, 2);
   for (const auto kind : {FrameKind::offer, FrameKind::accept, FrameKind::sum, FrameKind::done, FrameKind::withdraw,
                           FrameKind::withdrawn}) {
@@ -74,7 +74,7 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInAnyFrameEndsInAnErrorOrInTheRightBytes
 }
 
 // The receiver of a damaged hello fails its connection with an error; the other side keeps waiting, as for a member that has not connected.
-TEST_F(FabricDamage, AFlippedBitInAHelloFailsTheConnectionAndTheNextOneIsGood) {
+TEST_F(FabricDamage, FlippedBitInAHelloFailsOnlyThatConnection) {
   const Bytes sent = pattern(100, 1);
   for (std::size_t byte = 0; byte < kHead + 15; ++byte) {  // the body: a 4-byte length, "loop:m1/a" and the secret
     SCOPED_TRACE(byte);
@@ -105,7 +105,7 @@ TEST_F(FabricDamage, AFlippedBitInAGoodbyeLeavesNoMemberWaiting) {
   }
 }
 
-TEST_F(FabricDamage, AShortMessageEndsItsReceiveAsCorruptAndTheConnectionWithIt) {
+TEST_F(FabricDamage, DamagedShortMessageIsCorruptAndEndsTheConnection) {
   Party a = party("a"), b = party("b");
   const Pair pair = join(a, b);
   damage(FrameKind::offer, kHead + 50, 3);
@@ -127,7 +127,7 @@ TEST_F(FabricDamage, AShortMessageEndsItsReceiveAsCorruptAndTheConnectionWithIt)
   EXPECT_EQ(received, sent);
 }
 
-TEST_F(FabricDamage, AFlippedBitAnywhereInALongMessageEndsItsReceiveAsCorrupt) {
+TEST_F(FabricDamage, FlippedBitInALongMessageIsCorrupt) {
   core::Random random(1, core::Purpose::test, 0);
   const Bytes sent = pattern(20'000, 1);
   Party a = party("a"), b = party("b");
@@ -145,7 +145,7 @@ TEST_F(FabricDamage, AFlippedBitAnywhereInALongMessageEndsItsReceiveAsCorrupt) {
 }
 
 // Between processes of one host a long message stays in memory, so it needs no checksum.
-TEST_F(FabricDamage, WithinAHostLongMessagesSendNoSum) {
+TEST_F(FabricDamage, LongMessagesWithinAHostCarryNoChecksum) {
   int sums = 0;
   net_->set([&](Bytes& frame) { return sums += parse(frame)->head.kind == FrameKind::sum, 1; });
   const Bytes sent = pattern(20'000, 1);
@@ -162,7 +162,7 @@ TEST_F(FabricDamage, WithinAHostLongMessagesSendNoSum) {
 }
 
 // The receiver cannot tell whose frame it was; the number of the next frame shows that one is missing.
-TEST_F(FabricDamage, AFrameThatIsMissingComesTwiceOrIsBeyondRecognitionIsMissed) {
+TEST_F(FabricDamage, LostRepeatedOrGarbledFrameIsDetected) {
   const auto wipe = [](Bytes& frame) { return frame.assign(frame.size(), std::byte{0xaa}), 1; };
   const auto drop = [](Bytes&) { return 0; };
   const auto repeat = [](Bytes&) { return 2; };

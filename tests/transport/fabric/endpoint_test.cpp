@@ -117,7 +117,7 @@ TEST(UcxProcess, AProcessKilledWhileDataMovesGivesTheMemoryBack) {
   }
 }
 
-TEST(UcxModule, TransportsThatAreNoneAreAConfigurationError) {
+TEST(UcxModule, UnknownTransportsAreAConfigurationError) {
   if (!find_module("ucx")) GTEST_SKIP() << "this build has no endpoint ucx";
   const core::SteadyClock clock;
   const auto endpoint =
@@ -127,7 +127,7 @@ TEST(UcxModule, TransportsThatAreNoneAreAConfigurationError) {
   EXPECT_NE(endpoint.error().message.find("carrier_pigeon"), std::string::npos) << endpoint.error().message;
 }
 
-TEST(Module, OneThatIsNotThereIsAConfigurationErrorThatSaysWhatToInstall) {
+TEST(Module, MissingModuleIsAConfigErrorThatNamesPackages) {
   EXPECT_FALSE(find_module("telepathy"));
   EndpointRegistry registry;
   add_module(registry, {.name = "telepathy", .library = {.title = "Telepathy", .packages = "libtelepathy-dev"}});

@@ -7,7 +7,7 @@ namespace {
 
 std::vector<std::byte> bytes(std::size_t size) { return std::vector<std::byte>(size, std::byte{7}); }
 
-TEST(FabricFrame, ComesBackAsItWas) {
+TEST(FabricFrame, RoundTrips) {
   const FrameHead head{.kind = FrameKind::offer, .to = 1, .from = 2, .operation = 3, .tag = 4, .size = 5, .number = 6};
   const auto body = bytes(5);
   const auto coded = encode(head, body);
@@ -25,7 +25,7 @@ TEST(FabricFrame, ComesBackAsItWas) {
   EXPECT_TRUE(std::equal(frame->body.begin(), frame->body.end(), body.begin(), body.end()));
 }
 
-TEST(FabricFrame, WhatIsNoneIsRefused) {
+TEST(FabricFrame, InvalidFramesAreRefused) {
   const auto good = encode({.kind = FrameKind::done});
   EXPECT_TRUE(parse(good));
   for (std::size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(parse(std::span(good).first(size))) << size;

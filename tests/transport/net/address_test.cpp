@@ -5,7 +5,7 @@
 namespace troupe::transport {
 namespace {
 
-TEST(TcpAddress, HostAndPort) {
+TEST(TcpAddress, HostAndPortAreParsed) {
   EXPECT_EQ(parse_host_port("node-1:4242")->host, "node-1");
   EXPECT_EQ(parse_host_port("node-1:4242")->port, 4242);
   EXPECT_EQ(parse_host_port("[::1]:0")->host, "::1");
@@ -31,13 +31,13 @@ TEST(TcpAddress, RoundTrip) {
   }
 }
 
-TEST(TcpAddress, WhatIsNone) {
+TEST(TcpAddress, InvalidAddressesAreRefused) {
   for (const char* text : {"", "tcp:", "ucx:1.2.3.4:5/p1/a", "tcp:1.2.3.4:5", "tcp:1.2.3.4:5/p1", "tcp:1.2.3.4:0/p1/a",
                            "tcp:1.2.3.4:5/x1/a", "tcp:1.2.3.4:5/p/a", "tcp:1.2.3.4:5/p1/a\n"})
     EXPECT_EQ(parse_tcp_address(text).error().code, core::Errc::usage) << text;
 }
 
-TEST(TcpAddress, Loopback) {
+TEST(TcpAddress, LoopbackAddressesAreRecognised) {
   for (const char* host : {"127.0.0.1", "127.255.0.3", "::1"}) EXPECT_TRUE(is_loopback(host)) << host;
   for (const char* host : {"128.0.0.1", "10.0.0.1", "0.0.0.0", "::", "localhost"})
     EXPECT_FALSE(is_loopback(host)) << host;

@@ -19,7 +19,7 @@ struct Reported {
   RefusalReporter reporter{[this](const RefusedConnection& refusal) { all.push_back(refusal); }, clock};
 };
 
-TEST(RefusalReporter, ManyInOneSecondAreCountedAndToldWithTheNext) {
+TEST(RefusalReporter, ManyInOneSecondAreCountedAndReportedWithTheNext) {
   Reported log;
   for (std::size_t i = 0; i < RefusalReporter::kPerSecond + 37; ++i) log.reporter.report("192.0.2.7:1", "why");
   EXPECT_EQ(log.all.size(), RefusalReporter::kPerSecond);
@@ -35,7 +35,7 @@ TEST(RefusalReporter, ManyInOneSecondAreCountedAndToldWithTheNext) {
   EXPECT_EQ(log.all.back().why, "why");
 }
 
-TEST(RefusalReporter, TheRestIsToldWhenNoMoreCome) {
+TEST(RefusalReporter, RestIsReportedWhenNoMoreCome) {
   const core::SteadyClock clock;
   std::vector<RefusedConnection> all;
   std::mutex mutex;

@@ -53,7 +53,7 @@ TEST(EndpointRegistry, AutoHasOneEndpointForEachKindOfRun) {
   EXPECT_NE(automatic_endpoint(true, false).reach, Reach::process);
 }
 
-TEST(EndpointRegistry, WhatIsInNoModuleCanAlwaysBeMadeAndEveryModuleSaysWhatToInstall) {
+TEST(EndpointRegistry, EveryRowHasAFactoryOrNamesWhatToInstall) {
   const EndpointRegistry registry = built_in_endpoints();
   for (const auto& info : endpoint_infos()) {
     EXPECT_EQ(info.make == nullptr, !info.library.title.empty()) << info.name;
@@ -62,7 +62,7 @@ TEST(EndpointRegistry, WhatIsInNoModuleCanAlwaysBeMadeAndEveryModuleSaysWhatToIn
   }
 }
 
-TEST(EndpointRegistry, AMissingEndpointSaysWhyAndListsTheOthers) {
+TEST(EndpointRegistry, MissingEndpointIsExplainedAndTheOthersAreListed) {
   EndpointRegistry registry;
   registry.add("inproc", make_inproc_endpoint);
   registry.add_absent("ucx", "libucp-dev was not found by CMake");

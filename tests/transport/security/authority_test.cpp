@@ -15,7 +15,7 @@ namespace {
 constexpr std::time_t kNow = 1'800'000'000;  // 2027-01-15
 constexpr std::time_t kDay = 24 * 3600;
 
-TEST(Authority, ANodeIsGoodForItsHostsAndNoOthers) {
+TEST(Authority, NodeCertificateIsValidForItsHostsOnly) {
   const Identity authority = make_authority(authority_validity(kNow)).value();
   const Identity node =
       make_node(authority, "node1", {"10.0.0.11", "fd00::1", "node1.local"}, node_validity(kNow)).value();
@@ -36,7 +36,7 @@ TEST(Authority, SignsNodesButNoAuthorities) {
   EXPECT_EQ(X509_check_purpose(node.certificate.get(), X509_PURPOSE_SSL_CLIENT, 0), 1);
 }
 
-TEST(Authority, LastsTenYearsAndANodeTwo) {
+TEST(Authority, AuthorityIsValidTenYearsAndANodeTwo) {
   const auto ends = [](const X509* certificate, std::time_t at) {
     std::time_t before = at - kDay, after = at + kDay;
     return X509_cmp_time(X509_get0_notAfter(certificate), &before) > 0 &&
@@ -48,7 +48,7 @@ TEST(Authority, LastsTenYearsAndANodeTwo) {
   EXPECT_TRUE(ends(node.certificate.get(), kNow + 730 * kDay));
 }
 
-TEST(Authority, NamesAndHostsThatAreNone) {
+TEST(Authority, InvalidNamesAndHostsAreRefused) {
   const Identity authority = make_authority(authority_validity(kNow)).value();
   for (const char* name : {"", "ca", "../x", "a/b", ".hidden", "-x", "a b", "ä", "a,DNS:b"})
     EXPECT_EQ(make_node(authority, name, {}, node_validity(kNow)).error().code, core::Errc::usage) << name;
@@ -89,7 +89,7 @@ TEST(Authority, KeysOfEachAreItsOwn) {
       0);
 }
 
-TEST(Authority, ADirectoryIsNotChangedByWhatFails) {
+TEST(Authority, FailedCommandChangesNothingInTheDirectory) {
   const tests::Folder directory;
   EXPECT_EQ(create_node(directory.path(), "n", {}, kNow, false).error().code, core::Errc::config);
   ASSERT_TRUE(create_authority(directory.path(), kNow, false));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::time_t kDay = 24 * 3600;
 
-TEST(RunIdentity, IsInOrderAndInMemoryOnly) {
+TEST(RunIdentity, IsValidAndStaysInMemory) {
   const auto now = std::time(nullptr);
   const auto identity = make_run_identity({"10.0.0.11", "node1"}, now);
   ASSERT_TRUE(identity) << identity.error().message;

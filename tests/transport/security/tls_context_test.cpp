@@ -8,7 +8,7 @@
 namespace troupe::security {
 namespace {
 
-TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
+TEST(TlsContext, RequiresCertificatesAndNoOldProtocol) {
   const tests::Folder directory;
   const std::time_t now = std::time(nullptr);
   ASSERT_TRUE(create_authority(directory.path(), now, false));
@@ -19,7 +19,7 @@ TEST(TlsContext, AsksForCertificatesAndSpeaksNothingOld) {
   EXPECT_EQ(SSL_CTX_get_verify_mode(context.get()), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
 }
 
-TEST(TlsContext, RefusesWhatTheCheckRefuses) {
+TEST(TlsContext, IncompleteFilesAreRefused) {
   EXPECT_EQ(make_tls_context({}, 0).error().code, core::Errc::config);
   EXPECT_EQ(make_tls_context({"a", "b", ""}, 0).error().code, core::Errc::config);
 }

@@ -30,25 +30,25 @@ class TlsFilesTest : public ::testing::Test {
   TlsFiles files_;
 };
 
-TEST_F(TlsFilesTest, GoodAsMade) {
+TEST_F(TlsFilesTest, FreshFilesPassTheCheck) {
   EXPECT_TRUE(check(files_, kNow));
   EXPECT_TRUE(check(files_, kNow + 700 * kDay));
 }
 
-TEST_F(TlsFilesTest, AllOrNone) {
+TEST_F(TlsFilesTest, IncompleteSetsAreRefused) {
   EXPECT_TRUE(check_complete({}));
   EXPECT_TRUE(check_complete(files_));
   expect_refused({.certificate = files_.certificate}, kNow, {"TLS", "authority", "key"});
   expect_refused({}, kNow, {"TLS"});
 }
 
-TEST_F(TlsFilesTest, NotInForce) {
+TEST_F(TlsFilesTest, ExpiredAndFutureCertificatesAreRefused) {
   expect_refused(files_, kNow + 800 * kDay, {files_.certificate, "expired", "troupe certs"});
   expect_refused(files_, kNow + 4000 * kDay, {files_.ca, "expired"});
   expect_refused(files_, kNow - kDay, {files_.ca, "not valid before", "clock"});
 }
 
-TEST_F(TlsFilesTest, NotBelongingTogether) {
+TEST_F(TlsFilesTest, FilesThatDoNotBelongTogetherAreRefused) {
   const tests::Folder elsewhere;
   ASSERT_TRUE(create_authority(elsewhere.path(), kNow, false));
   const TlsFiles other = create_node(elsewhere.path(), "node", {}, kNow, false).value();
@@ -56,7 +56,7 @@ TEST_F(TlsFilesTest, NotBelongingTogether) {
   expect_refused({files_.ca, files_.certificate, other.key}, kNow, {other.key, "does not belong", files_.certificate});
 }
 
-TEST_F(TlsFilesTest, NotReadable) {
+TEST_F(TlsFilesTest, UnreadableFilesAreRefused) {
   expect_refused({files_.ca, files_.certificate, directory_.file("none")}, kNow, {"none", "No such file"});
   expect_refused({files_.ca, files_.certificate, directory_.path()}, kNow, {directory_.path(), "not a regular file"});
   expect_refused({files_.ca, files_.key, files_.key}, kNow, {files_.key, "no certificate"});

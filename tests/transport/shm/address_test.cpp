@@ -7,7 +7,7 @@ namespace {
 
 ShmAddress address() { return {random_shm_token().value(), random_shm_token().value(), "rank 3/of 7"}; }
 
-TEST(ShmAddress, TextAndBack) {
+TEST(ShmAddress, RoundTripsAsText) {
   const ShmAddress one = address();
   const auto parsed = ShmAddress::parse(one.text());
   ASSERT_TRUE(parsed);
@@ -24,7 +24,7 @@ TEST(ShmAddress, ThePublicTextDoesNotHoldTheSecret) {
   EXPECT_TRUE(one.label().ends_with("/rank 3/of 7"));
 }
 
-TEST(ShmAddress, NothingElseIsOne) {
+TEST(ShmAddress, OtherTextIsRefused) {
   const std::string text = address().text();
   for (std::size_t size = 0; size < 4 + 32 + 1 + 32 + 1; ++size) EXPECT_FALSE(ShmAddress::parse(text.substr(0, size)));
   for (const std::size_t at : {0U, 3U, 4U, 35U, 36U, 37U, 68U, 69U}) {
@@ -34,7 +34,7 @@ TEST(ShmAddress, NothingElseIsOne) {
   }
 }
 
-TEST(ShmArenaKey, TextAndBack) {
+TEST(ShmArenaKey, RoundTripsAsText) {
   const ShmArenaKey key{address(), 18'446'744'073'709'551'615U};
   const auto parsed = ShmArenaKey::parse(key.text());
   ASSERT_TRUE(parsed);

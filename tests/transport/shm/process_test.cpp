@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, ShmProcess, ::testing::Bool(),
 
 constexpr std::size_t kSizes[] = {0, 1, 8192, 8193, 262'144, 262'145, 5'000'001};
 
-TEST_P(ShmProcess, MessagesOfAllLengthsGoThereAndBack) {
+TEST_P(ShmProcess, MessagesOfAllLengthsReturnUnchanged) {
   Child child([](Line& line) {
     Member self = member("child");
     self.meet(line);
@@ -113,7 +113,7 @@ TEST_P(ShmProcess, MessagesOfAllLengthsGoThereAndBack) {
   }
 }
 
-TEST_P(ShmProcess, ManyLongMessagesAtOnceBothWays) {
+TEST_P(ShmProcess, ManyLongMessagesBothWaysArriveWhole) {
   constexpr unsigned kMessages = 12;
   const auto exchange = [](Member& self, unsigned mine, unsigned theirs) {
     std::vector<Bytes> out;
@@ -336,7 +336,7 @@ TEST_P(ShmProcess, ManySilentConnectionsDoNotKeepMembersOut) {
 }
 
 // disconnect() fails a send that a stopped peer has not seen, at once.
-TEST_P(ShmProcess, AStoppedPeerCanBeGivenUp) {
+TEST_P(ShmProcess, StoppedPeerCanBeDisconnected) {
   Child child([](Line& line) {
     Member self = member("worker-3");
     self.meet(line);

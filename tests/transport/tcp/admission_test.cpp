@@ -49,7 +49,7 @@ struct Undisturbed {
   Pair pair;
 };
 
-TEST(TcpAdmission, CertificatesThatAreNotGood) {
+TEST(TcpAdmission, InvalidCertificatesAreRefused) {
   Refusals refusals;
   TcpOptions options{.tls = good_certificate(), .on_refused = refusals.hook()};
   Undisturbed members(options);
@@ -71,7 +71,7 @@ TEST(TcpAdmission, CertificatesThatAreNotGood) {
   }
 }
 
-TEST(TcpAdmission, ACertificateIsGoodForItsHostsOnly) {
+TEST(TcpAdmission, CertificateForAnotherHostIsRefused) {
   Refusals refusals;
   Party a = tcp_party("a", {.tls = good_certificate(), .on_refused = refusals.hook()});
   RawTls client(port_of(a), good_certificate());
@@ -87,7 +87,7 @@ TEST(TcpAdmission, TheCertificateMustNameTheDialledHost) {
   a.expect_failed(connection.established, core::Errc::config, "certificate");
 }
 
-TEST(TcpAdmission, Garbage) {
+TEST(TcpAdmission, GarbageIsRejectedAndReported) {
   Refusals refusals;
   for (const bool tls : {false, true}) {
     TcpOptions options{.on_refused = refusals.hook()};
@@ -127,7 +127,7 @@ TEST(TcpAdmission, TheNumberOfSilentConnectionsIsLimited) {
   exchange(members.a, pair.b_at_a, c, pair.a_at_b);
 }
 
-TEST(TcpAdmission, ASilentConnectionIsGivenUp) {
+TEST(TcpAdmission, SilentConnectionIsClosed) {
   Refusals refusals;
   TcpOptions options{.on_refused = refusals.hook()};
   options.heartbeat = std::chrono::milliseconds{10};
@@ -141,7 +141,7 @@ TEST(TcpAdmission, ASilentConnectionIsGivenUp) {
   EXPECT_NE(refusals.wait_for(2).back().why.find("in time"), std::string::npos);
 }
 
-TEST(TcpAdmission, AConnectionForAnotherMemberIsToldSo) {
+TEST(TcpAdmission, ConnectionForAnotherMemberIsRefusedWithAReason) {
   Refusals refusals;
   Party a = tcp_party("a", {.on_refused = refusals.hook()});
   RawSocket client = RawSocket::connect("127.0.0.1", port_of(a));

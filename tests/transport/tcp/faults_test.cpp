@@ -77,7 +77,7 @@ TEST(TcpFaults, APeerThatFallsSilentIsLost) {
 }
 
 // Every frame that is invalid at its time. The connection ends with the reason, and nothing else happens.
-TEST(TcpFaults, FramesThatBreakTheProtocol) {
+TEST(TcpFaults, InvalidFramesEndTheConnectionWithTheReason) {
   const auto one = static_cast<std::uint64_t>(tag(1));
   const auto frame = [](Frame f, std::size_t payload = 0) { return std::pair{f, payload}; };
   const std::vector<std::vector<std::pair<Frame, std::size_t>>> cases{

@@ -75,7 +75,7 @@ TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
 }
 
 // Received bytes of a chunk are progress; heartbeats are not.
-TEST(TcpFlow, ProgressIsEveryByteOfAMessageAndNoHeartbeat) {
+TEST(TcpFlow, MessageBytesAreProgressAndHeartbeatsAreNot) {
   Party a = tcp_party("a", raw_options());
   RawPeer peer(a);
   Bytes received(kLong);
@@ -95,7 +95,7 @@ TEST(TcpFlow, ProgressIsEveryByteOfAMessageAndNoHeartbeat) {
   EXPECT_LE(a->progress(peer.at_party), before + kPart + kFrameBytes);
 }
 
-TEST(TcpFlow, TheReasonOfALossTravels) {
+TEST(TcpFlow, PeerLearnsTheReasonOfALoss) {
   Party a = tcp_party("a");
   Party b = tcp_party("b");
   const Pair pair = join(a, b);
@@ -115,7 +115,7 @@ void echo(Line& line, const TcpOptions& options) {
   (void)b.finish(b.receive(connection.peer, tag(3), MemoryView{}));
 }
 
-TEST(TcpFlow, TwoProcesses) {
+TEST(TcpFlow, MessageReturnsFromAnotherProcess) {
   for (const bool tls : {false, true}) {
     TcpOptions options;
     if (tls) options.tls = good_certificate();
@@ -137,7 +137,7 @@ TEST(TcpFlow, TwoProcesses) {
 }
 
 // A process that is stopped is not lost before its time, and continues where it was.
-TEST(TcpFlow, AStoppedProcessGoesOn) {
+TEST(TcpFlow, StoppedProcessContinuesWhereItWas) {
   Child child([](Line& line) { echo(line, {}); });
   Party a = tcp_party("parent");
   const Connection connection = a->connect({child.line().hear()}).value();

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(TcpHandshake, ACallThatFailsInsideIsGivenUp) {
+TEST(TcpHandshake, HandshakeThatThrowsIsAbandoned) {
   const RawSocket listening(listen_on("127.0.0.1", 0));
   std::vector<core::Error> failures;
   asio::io_context io;
@@ -40,7 +40,7 @@ core::Result<TcpEndpoints> addresses_of(const std::string& host) {
   return found;
 }
 
-TEST(TcpLookup, NumbersAndNames) {
+TEST(TcpLookup, NumbersAndNamesAreResolved) {
   // Resolvers take 127.1 for 127.0.0.1, although it is not the numeric form.
   for (const char* host : {"127.0.0.1", "127.1", "::1"}) {
     const auto found = addresses_of(host);
@@ -63,7 +63,7 @@ TEST(TcpLookup, CloseDoesNotWaitForALookup) {
   EXPECT_TRUE(ended);
 }
 
-TEST(TcpLookup, MembersMeetByNames) {
+TEST(TcpLookup, MembersConnectByName) {
   Party a = tcp_party("a", {.advertise = "127.1"});
   Party b = tcp_party("b", {.advertise = "127.1"});
   const Pair pair = join(a, b);

@@ -22,7 +22,7 @@ void expect_words(const core::Error& error, std::initializer_list<const char*> w
   for (const char* word : words) EXPECT_NE(error.message.find(word), std::string::npos) << error.message;
 }
 
-TEST(TcpOptions, HalfSetTlsNamesWhatIsMissing) {
+TEST(TcpOptions, IncompleteTlsFilesNameTheMissingOne) {
   const security::TlsFiles& good = good_certificate();
   expect_words(refusal({.tls = {.ca = good.ca}}), {"TLS", "certificate", "key", "not"});
   expect_words(refusal({.tls = {.ca = good.ca, .certificate = good.certificate}}), {"TLS", "not this node's key"});
@@ -48,7 +48,7 @@ TEST(TcpOptions, AWildcardNeedsAnAddressForOthers) {
   exchange(a, pair.b_at_a, b, pair.a_at_b);
 }
 
-TEST(TcpOptions, ListeningWhereItCannot) {
+TEST(TcpOptions, ListenErrorsNameTheAddress) {
   Party a = tcp_party("a");
   const auto port = std::to_string(parse_tcp_address(a->address().text)->at.port);
   expect_words(refusal({.listen = "127.0.0.1:" + port}), {"127.0.0.1:", port.c_str(), "in use", "another port"});
@@ -56,7 +56,7 @@ TEST(TcpOptions, ListeningWhereItCannot) {
   expect_words(refusal({.listen = "localhost"}), {"localhost", "host:port"});
 }
 
-TEST(TcpOptions, FilesThatAreNotInOrder) {
+TEST(TcpOptions, InvalidTlsFilesAreRefused) {
   const security::TlsFiles good = good_certificate(), expired = expired_certificate(), foreign = foreign_certificate();
   expect_words(refusal({.tls = expired}), {"TLS", expired.certificate.c_str(), "expired", "troupe certs"});
   expect_words(refusal({.tls = {good.ca, good.certificate, expired.key}}),
@@ -67,7 +67,7 @@ TEST(TcpOptions, FilesThatAreNotInOrder) {
   expect_words(refusal({.tls = {good.ca, good.key, good.key}}), {"TLS", "no certificate", good.key.c_str()});
 }
 
-TEST(TcpOptions, PlainAndTlsDoNotMeet) {
+TEST(TcpOptions, PlainAndTlsDoNotConnect) {
   Party plain = tcp_party("plain");
   Party secure = tcp_party("secure", {.tls = good_certificate()});
   for (const auto& connection : {plain->connect(secure->address()), secure->connect(plain->address())}) {

@@ -144,7 +144,7 @@ TEST_P(TcpResume, AnOutageThatLastsLosesThePeerAtBothEnds) {
 }
 
 // A peer that closes during an outage cannot report it. The other side, when it dials, is refused or finds no listener.
-TEST_P(TcpResume, APeerThatGoesDuringAnOutageIsLost) {
+TEST_P(TcpResume, PeerThatClosesDuringAnOutageIsLost) {
   for (const bool all : {false, true}) {
     TcpOptions options;
     if (GetParam()) options.tls = good_certificate();

@@ -19,7 +19,7 @@ UnackedFrames five() {
   return frames;
 }
 
-TEST(UnackedFrames, AnotherConnectionGoesOnAfterWhatThePeerHolds) {
+TEST(UnackedFrames, NewConnectionContinuesAfterTheFramesThatThePeerHas) {
   // The peer's count, and its effects: the changes (+ has left after all, - must leave again), and the next frame to write.
   const struct {
     std::uint64_t count;
@@ -42,7 +42,7 @@ TEST(UnackedFrames, AnotherConnectionGoesOnAfterWhatThePeerHolds) {
   }
 }
 
-TEST(UnackedFrames, CountsBeyondWhatWasSentOrBackwardsAreRefused) {
+TEST(UnackedFrames, CountsThatGoBackOrBeyondTheSentFramesAreRefused) {
   UnackedFrames frames = five();
   EXPECT_EQ(frames.acknowledge(4).error().code, core::Errc::corrupt);
   EXPECT_TRUE(frames.acknowledge(2));
