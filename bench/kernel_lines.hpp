@@ -1,4 +1,4 @@
-/// What bench_kernels measures: a line per kernel. scripts/check-orphans fails on a kernel that none of kernel*.cpp names.
+/// What bench_kernels measures: a line per kernel. scripts/check-orphans fails on a kernel that none of kernel_lines_*.cpp names.
 #pragma once
 
 #include <functional>

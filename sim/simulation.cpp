@@ -87,6 +87,7 @@ void Simulation::happen(const Event& event) {
     case EventKind::host_dies: return world_.failures->host_dies(event.who, event.what);
     case EventKind::loss_noticed: return world_.failures->loss_noticed(event.who);
     case EventKind::host_returns: return world_.failures->host_returns(event.who);
+    case EventKind::action: break;
   }
 }
 

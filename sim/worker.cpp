@@ -41,16 +41,12 @@ void Worker::begin_at(strategies::Step first, Duration after) {
 void Worker::make_host(std::uint64_t optimizer_steps) {
   free_ = world_.queue.now();
   started_ = early_news_ = false;
-  const auto& needs = world_.run.needs;
   strategies::WorkerHostOptions options{
       .self = self_, .seed = world_.run.seed, .membership = world_.membership, .buckets = world_.cluster.buckets};
   options.optimizer_steps = optimizer_steps;
   for (const auto& server : world_.servers) options.versions.push_back(server->host().version());
   host_ = std::make_unique<strategies::WorkerHost>(
-      world_.run.strategy->worker(),
-      strategies::WorkerPorts{*this, needs.servers ? this : nullptr, needs.group ? this : nullptr,
-                              needs.peers ? this : nullptr},
-      std::move(options));
+      world_.run.strategy->worker(), strategies::worker_ports(*this, world_.run.needs), std::move(options));
 }
 
 void Worker::begin_anew(strategies::Step first, std::uint64_t optimizer_steps) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "strategies/host/port.hpp"
 #include "strategies/host/rule.hpp"
 #include "strategies/search/option_space.hpp"
 #include "strategies/search/properties.hpp"
@@ -80,6 +81,12 @@ struct Needs {
   /// no request open or in flight: otherwise rounds would count it in which it has no part. The coordinator enforces this.
   [[nodiscard]] bool takes_newcomers() const noexcept { return model == ModelHome::center && !group; }
 };
+
+/// The ports of a worker's host, for a `port` that implements all of them: only those that the strategy needs.
+template <class Port>
+[[nodiscard]] WorkerPorts worker_ports(Port& port, const Needs& needs) noexcept {
+  return {port, needs.servers ? &port : nullptr, needs.group ? &port : nullptr, needs.peers ? &port : nullptr};
+}
 
 /// One strategy with its options, for one run. Immutable. Makes one rule per member.
 class Strategy {

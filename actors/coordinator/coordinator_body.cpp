@@ -181,6 +181,7 @@ bool CoordinatorBody::accepted(const Refusal& refusal) {
   if (!refusal) return true;
   std::vector<std::string> names;
   const auto workers = checks_.workers_of(sender_of(self_));
+  names.reserve(workers.size());
   for (const auto w : workers) names.push_back(machine_.name_of(w));
   const auto who = names.empty() ? "a process that has no part in the run" : fmt::format("{}", fmt::join(names, ", "));
   auto line = refusals_.add(who, *refusal);
@@ -215,6 +216,7 @@ void CoordinatorBody::perform(const Order& order) {
     case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
     case Task::take_state:
+      model_worker_ = order.worker;
       checkpoint_ = std::make_shared<Checkpoint>();
       return take_state(state_prefixes(), checkpoint_, next.done);
     case Task::prepare_newcomer: return prepare_newcomer(order);

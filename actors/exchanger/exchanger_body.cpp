@@ -206,6 +206,8 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
            promise.deliver(taken);
            return;
          }
+         // Not the worker's fault: without memory here the run ends.
+         if (!result && result.error().code == core::Errc::out_of_memory) run_error(result.error());
          promise.deliver(caf::make_error(caf::sec::runtime_error, result ? *refusal : result.error().message));
        });
   return promise;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kFirstExchange = 1U << 23;
 }  // namespace
 
 core::Duration measure_deadline(const MeasureOrder& order) {
-  constexpr double kSlowestLink = 64 << 10;  // bytes/s
+  constexpr double kSlowestLink = 1 << 10;  // bytes/s; a slower one is taken for broken
   constexpr double kMost = 30.0 * 24 * 3600;
   double bytes = 0;  // a reduction sends and receives the vector, at worst once per member of the site
   for (const auto floats : order.floats)
@@ -67,7 +67,7 @@ bool Measuring::go_on() {
     ++next_;
     over_ = false;
     began_ = means_.clock.now();
-    running_ = exchange::make_collective(means_.operations, means_.kernels, group_, std::move(task),
+    running_ = exchange::make_collective(means_.operations, means_.kernels, group_, task,
                                          [this](const core::Result<void>& result) { ended(result); });
     running_->start();
     means_.operations.flush();

@@ -18,6 +18,7 @@ inline constexpr auto kNoDeadline = caf::infinite;
 /// Calls `answered` with the answer, or `refused` with the error: caf::sec::request_timeout when no source of `sources` has moved for
 /// `silence`. Exactly one of them is called, once; a later answer is ignored. `silences` belongs to the actor and lives as long.
 template <class... Answers, class Self, class Member, class Answered, class... Messages>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): `sources` is moved on, which clang-tidy does not see in a template
 void ask_until_silent(Self self, SilenceDeadlines& silences, std::vector<SilenceDeadlines::Source> sources,
                       core::Duration silence, const Member& member, Answered answered,
                       const std::function<void(const caf::error&)>& refused, Messages&&... messages) {

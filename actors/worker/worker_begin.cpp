@@ -41,7 +41,7 @@ void WorkerBody::begin(const ActorDirectory& actors) {
   mailbox_->members(membership.workers);
   auto versions = start_->versions;
   versions.resize(actors.servers.size(), start_->center_version);
-  host_.emplace(setup_.strategy->worker(), strategies::WorkerPorts{*this, this, this, this},
+  host_.emplace(setup_.strategy->worker(), strategies::worker_ports(*this, setup_.strategy->needs()),
                 strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
                                               static_cast<int>(memory_->replica().buckets().size()),
                                               std::move(versions), start_->optimizer_steps.at(setup_.self)},

@@ -129,7 +129,7 @@ class Resolver {
 
 }  // namespace
 
-Result<ResolvedGrid> grid(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
+Result<ResolvedGrid> resolve(GridFile file, const std::vector<std::string>& overrides, const Check& check) {
   if (auto fixed = fix(file, overrides); !fixed) return tl::unexpected(std::move(fixed.error()));
   return Resolver(std::move(file), overrides, check).make();
 }

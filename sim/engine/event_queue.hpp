@@ -36,6 +36,7 @@ enum class EventKind : std::uint32_t {
   host_dies,        ///< host → deaths before, or a mark that the cluster file asks for it
   loss_noticed,     ///< host
   host_returns,     ///< host
+  action,           ///< of the schedule search (sim/explore/world/queue.hpp)
 };
 
 struct Event {

@@ -35,7 +35,7 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       next_step_(start.first_steps.at(self)),
       memory_(std::move(memory)),
       wire_bytes_(self, *segment.options().exchange, segment.packing()),
-      host_(segment.spec().strategy->worker(), WorkerPorts{*this, this, this, this},
+      host_(segment.spec().strategy->worker(), strategies::worker_ports(*this, segment.spec().needs),
             WorkerHostOptions{.self = self,
                               .seed = static_cast<std::uint64_t>(segment.spec().settings->run.seed),
                               .membership = segment.membership(),

@@ -71,6 +71,7 @@ void Coordinator::train() {
   state_ = State::training;
   began_ = true;
   fresh_epoch_ = false;
+  admissions_ = 0;
   training_since_ = port_.now();
   if (checkpoint_owed_ && disk_ != Disk::writing)
     return at_boundary();  // the one before reached the disk during the pause
@@ -92,20 +93,19 @@ void Coordinator::serve_all(bool after_pause) {
 
 /// A port may ask for more from inside grant().
 void Coordinator::serve(WorkerId worker, bool after_pause) {
-  std::array<data::Lease, 8> leases;
   while (state_ == State::training && wants_[worker] > 0) {
-    std::size_t count = 0;
-    while (count < leases.size() && wants_[worker] > 0) {
+    std::vector<data::Lease> leases;
+    while (wants_[worker] > 0) {
       // Workers report too rarely to count steps by their reports.
       if (disk_ != Disk::writing && schedule_.steps_due(granted_)) leases_->pause();
       const auto lease = leases_->grant(worker);
       if (!lease) break;
       --wants_[worker];
       ++granted_;
-      leases[count++] = *lease;
+      leases.push_back(*lease);
     }
-    if (count == 0) return;
-    port_.grant(worker, std::span(leases).first(count), after_pause);
+    if (leases.empty()) return;
+    port_.grant(worker, leases, after_pause);
   }
 }
 
@@ -113,6 +113,7 @@ void Coordinator::progressed(WorkerId worker, Step ended, std::span<const std::u
   if (!counts(worker)) return;
   steps_.ended(worker, ended);
   for (const auto lease : done) leases_->done(worker, lease);
+  if (newcomer_waits()) leases_->pause();
   check_limits();
   pause_when_quiet();
 }

@@ -176,6 +176,7 @@ class Coordinator {
   void lose_site(SiteId site, const std::string& why);
   void announce();
   [[nodiscard]] bool may_admit() const;
+  [[nodiscard]] bool newcomer_waits() const;
   void admit();
   void admit_next();
   void join(WorkerId worker, Step first_step);
@@ -204,6 +205,7 @@ class Coordinator {
   CheckpointSchedule schedule_;
   std::vector<std::uint32_t> wants_;      // by rank: leases requested, not granted yet
   std::vector<WorkerId> arrivals_;        // workers for which a newcomer is there
+  std::uint32_t admissions_ = 0;          // in this pause; newcomers that were refused included
   std::vector<SiteReport> early_losses_;  // reported before begin()
   bool placed_ = false;                   // sites are known
   State state_ = State::starting;
@@ -215,6 +217,7 @@ class Coordinator {
   bool has_checkpoint_ = false;   // on disk
   bool began_ = false;            // leases have been granted in this session
   bool fresh_epoch_ = false;      // no lease of the epoch has been granted
+  bool evaluated_ = false;        // the model at this epoch's end
   bool stop_ = false;             // at the next pause the run ends
   bool dismissed_ = false;        // no step follows
   bool checkpoint_owed_ = false;  // became due while another was written

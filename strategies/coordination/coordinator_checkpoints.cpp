@@ -19,7 +19,8 @@ void Coordinator::state_taken(const Answer& answer) {
   if (pause_ == Pause::emergency) return is_still_newest(answer) ? keep_newest() : find_newest();
   const bool waits = must_be_written();
   if (waits) await_disk(AfterDisk::go_on);
-  write(waits && pause_ != Pause::admission);
+  // A reason to stop that has come meanwhile is followed by another checkpoint, the last one.
+  write(waits && pause_ != Pause::admission && (!began_ || dismissed_));
   if (!waits) go_on();
 }
 

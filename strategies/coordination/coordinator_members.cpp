@@ -67,9 +67,16 @@ void Coordinator::arrived(WorkerId worker) {
   if (!options_.needs.in_step) request_pause();  // else it joins at an epoch's end
 }
 
-/// In step a newcomer begins with a round of the epoch that begins. It loads a checkpoint, so the latest one must have been written.
+/// In step a newcomer begins with a round of the epoch that begins. It loads a checkpoint, so the latest one must have been written. Where
+/// workers are lost as fast as newcomers come, a pause must end all the same.
 bool Coordinator::may_admit() const {
-  return !stop_ && !arrivals_.empty() && disk_ != Disk::failed && (!options_.needs.in_step || fresh_epoch_);
+  return !stop_ && !arrivals_.empty() && disk_ != Disk::failed && admissions_ < options_.workers &&
+         (!options_.needs.in_step || fresh_epoch_);
+}
+
+/// Whether a newcomer that the last pause did not admit waits for the next one.
+bool Coordinator::newcomer_waits() const {
+  return state_ == State::training && !options_.needs.in_step && !arrivals_.empty() && disk_ != Disk::failed;
 }
 
 /// Training is paused, and no exchange is pending: the model is saved, and the newcomers begin with it.
@@ -85,6 +92,7 @@ void Coordinator::admit_next() {
   if (!may_admit()) return go_on();
   const auto worker = arrivals_.back();
   arrivals_.pop_back();
+  ++admissions_;
   perform(Task::prepare_newcomer, worker, steps_.of_newcomer(options_.needs.in_step, members_.list()));
 }
 

@@ -28,7 +28,10 @@ void Coordinator::done(const Answer& answer) {
       return options_.needs.peers ? perform(Task::await_peer_messages) : take_segment();
     case Task::await_peer_messages: return segment ? take_segment() : take_model();
     case Task::take_model: return model_taken(answer);
-    case Task::evaluate: accuracy_ = answer.accuracy; return decide();
+    case Task::evaluate:
+      accuracy_ = answer.accuracy;
+      evaluated_ = true;
+      return decide();
     case Task::take_state: return state_taken(answer);
     case Task::prepare_newcomer:
       if (answer.outcome == TaskOutcome::done) return join(order_.worker, order_.first_step);
@@ -117,6 +120,8 @@ void Coordinator::go_on() {
   if (ended()) return;
   if (!complete() && start_pending_emergency()) return;
   if (leases_->epoch_done() && began_) {
+    // A loss during the pause has ended the epoch: its rest suits no remaining worker (drop_tail).
+    if (!evaluated_ && !dismissed_ && pause_ != Pause::emergency) return at_boundary();
     if (leases_->epoch() + 1 >= options_.epochs) {
       if (error_ && error_->code == core::Errc::interrupted)
         error_.reset();  // after the last step: the run is complete
@@ -124,6 +129,7 @@ void Coordinator::go_on() {
     }
     if (!stop_) {
       leases_->next_epoch();
+      evaluated_ = false;
       fresh_epoch_ = true;
     }
   }

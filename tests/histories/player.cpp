@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -214,12 +215,24 @@ void Player::run_session(std::vector<std::string> command) {
   const int code = train_->wait();
   if (progress_) progress_->look();
   say(fmt::format("ends with exit code {}", code));
+  if (was_complete(code)) return read_summary();
   check_end(code);
   outcome_.summary =
       code == 0 ? nlohmann::json::parse(train_->out(), nullptr, false) : nlohmann::json::parse("", nullptr, false);
   if (code == 0 && outcome_.summary.is_discarded()) wrong("no summary is printed: " + train_->out());
   outcome_.lost |= session_.lost;
   outcome_.crashed |= code == -1 || code == 75;
+}
+
+/// The session before had ended the run when it was killed.
+bool Player::was_complete(int code) {
+  return code == 78 && outcome_.crashed && count(train_->err(), "epochs are done; add") == 1;
+}
+
+void Player::read_summary() {
+  std::ifstream file(outcome_.run + "/summary.json");
+  outcome_.summary = nlohmann::json::parse(file, nullptr, false);
+  if (outcome_.summary.is_discarded()) wrong("the run is complete and has no summary.json");
 }
 
 void Player::check_end(int code) {

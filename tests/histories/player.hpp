@@ -75,6 +75,8 @@ class Player {
   void await_newcomer(std::uint32_t node, std::size_t times);
   void look_beside(const std::vector<std::string>& command, int code);
   void check_end(int code);
+  [[nodiscard]] bool was_complete(int code);
+  void read_summary();
   void await_free();
   void end_nodes();
   [[nodiscard]] bool over();

@@ -187,6 +187,8 @@ void Rpc::answered(Channel& channel, const Envelope& envelope) {
   const auto found = channel.calls.find(envelope.id);
   if (found == channel.calls.end() || found->second->answer)
     return drop(channel, {Errc::corrupt, "it answered a call that was not made"});
+  if (envelope.rounding == core::Rounding::change && !found->second->envelope.format().returns_change())
+    return drop(channel, {Errc::corrupt, "it sent a change where a vector was asked for"});
   found->second->answer = envelope;
   complete_if_done(channel, envelope.id);
 }
@@ -199,11 +201,11 @@ void Rpc::complete_if_done(Channel& channel, std::uint32_t id) {
   const auto outgoing = std::move(channel.calls.extract(found).mapped());
   const auto& answer = outgoing->answer;
   if (outgoing->error) return outgoing->answered(tl::unexpected(std::move(*outgoing->error)));
-  if (outgoing->envelope.writes())
+  const bool refused = answer->type == Type::run_error;
+  if (outgoing->envelope.writes() && !(refused && outgoing->slice.packing))  // else the vector stays as it is
     decode_answer(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory,
                   answer->rounding == core::Rounding::change);
-  if (answer->type == Type::run_error)
-    return outgoing->answered(core::fail(static_cast<Errc>(answer->code), std::string(answer->text())));
+  if (refused) return outgoing->answered(core::fail(static_cast<Errc>(answer->code), std::string(answer->text())));
   outgoing->answered(answer->text());
 }
 

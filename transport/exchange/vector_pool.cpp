@@ -14,6 +14,7 @@ struct VectorPool::Shelf {
   std::mutex mutex;
   std::vector<core::Buffer> free;  // the oldest first
   std::size_t free_floats = 0;
+  std::size_t lent = 0;
   std::size_t lent_floats = 0;
   std::size_t most_lent = 0;  // at once
   std::size_t made = 0;
@@ -26,6 +27,7 @@ core::Result<VectorPool::Loan> VectorPool::take(std::size_t floats) {
   if (floats == 0) return loan;
   auto& shelf = *shelf_;
   const std::lock_guard lock(shelf.mutex);
+  shelf.free.reserve(shelf.lent + shelf.free.size() + 1);  // a loan's destructor must not throw
   auto best = shelf.free.end();
   for (auto it = shelf.free.begin(); it != shelf.free.end(); ++it)
     if (it->size() >= floats && it->size() / 2 <= floats && (best == shelf.free.end() || it->size() < best->size()))
@@ -46,6 +48,7 @@ core::Result<VectorPool::Loan> VectorPool::take(std::size_t floats) {
     loan.buffer_ = std::move(*buffer);
     ++shelf.made;
   }
+  ++shelf.lent;
   shelf.lent_floats += loan.buffer_.size();
   shelf.most_lent = std::max(shelf.most_lent, shelf.lent_floats);
   loan.shelf_ = shelf_;
@@ -77,6 +80,7 @@ VectorPool::Loan& VectorPool::Loan::operator=(Loan&& other) noexcept {
 VectorPool::Loan::~Loan() {
   if (!shelf_) return;
   const std::lock_guard lock(shelf_->mutex);
+  --shelf_->lent;
   shelf_->lent_floats -= buffer_.size();
   shelf_->free_floats += buffer_.size();
   shelf_->free.push_back(std::move(buffer_));

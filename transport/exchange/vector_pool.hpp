@@ -1,5 +1,5 @@
 /// Reusable vectors of an Allocator: an exchange that is like the last one allocates none, and zeroes none. Never keeps more memory than was
-/// lent at once, and lends no vector that is more than twice as long as what was asked for. Thread-safe, because a vector's last owner may be
+/// lent at once, and lends no vector that is much more than twice as long as what was asked for. Thread-safe, because a vector's last owner may be
 /// a member with a thread of its own.
 #pragma once
 

@@ -13,7 +13,7 @@ namespace troupe::explore {
 
 using Invariants = std::vector<std::unique_ptr<Invariant>>;
 
-/// `config`: the schedule's. `needs`: its strategy's. Errc::config for a name that the registry does not have; Errc::internal for a
+/// `config`: the schedule's. `needs`: its strategy's. Errc::usage for a name that the registry does not have; Errc::internal for a
 /// strategy that declares no properties.
 [[nodiscard]] core::Result<Invariants> invariants_for(const Schedule& schedule, const core::Config& config,
                                                       const Needs& needs);

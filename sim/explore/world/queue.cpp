@@ -1,20 +1,21 @@
 #include "sim/explore/world/queue.hpp"
 
-#include <stdexcept>
+#include <utility>
 
 namespace troupe::explore {
 
 void EventQueue::at(Duration when, Action action) {
-  if (when < now_) throw std::logic_error("virtual time: an action in the past");
-  scheduled_.emplace(std::pair{when, next_++}, std::move(action));
+  const auto index = actions_.take();
+  actions_[index] = std::move(action);
+  events_.schedule(when, sim::EventKind::action, index);
 }
 
 bool EventQueue::run_next() {
-  if (scheduled_.empty()) return false;
-  const auto node = scheduled_.extract(scheduled_.begin());
-  now_ = node.key().first;
-  ++performed_;
-  node.mapped()();
+  sim::Event event;
+  if (!events_.next(event)) return false;
+  const auto action = std::exchange(actions_[event.who], {});
+  actions_.release(event.who);
+  action();
   return true;
 }
 

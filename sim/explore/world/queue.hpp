@@ -1,12 +1,10 @@
-/// Virtual time: actions run in order of time; actions of one time run in the order in which they were scheduled. One thread.
+/// Virtual time (sim/engine/event_queue.hpp) with actions as events. One thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <utility>
 
-#include "core/clock.hpp"
+#include "sim/engine/event_queue.hpp"
 
 namespace troupe::explore {
 
@@ -16,19 +14,17 @@ class EventQueue final : public core::Clock {
  public:
   using Action = std::function<void()>;
 
-  [[nodiscard]] Duration now() const noexcept override { return now_; }
+  [[nodiscard]] Duration now() const noexcept override { return events_.now(); }
   /// REQUIRES when >= now(), else std::logic_error.
   void at(Duration when, Action action);
-  void after(Duration delay, Action action) { at(now_ + delay, std::move(action)); }
+  void after(Duration delay, Action action) { at(now() + delay, std::move(action)); }
   /// Moves time to the next action and runs it; false when there is none.
   bool run_next();
-  [[nodiscard]] std::uint64_t performed() const noexcept { return performed_; }
+  [[nodiscard]] std::uint64_t performed() const noexcept { return events_.happened(); }
 
  private:
-  std::map<std::pair<Duration, std::uint64_t>, Action> scheduled_;
-  Duration now_{0};
-  std::uint64_t next_ = 0;
-  std::uint64_t performed_ = 0;
+  sim::EventQueue events_;
+  sim::Pool<Action> actions_;  // scheduled ones
 };
 
 }  // namespace troupe::explore

@@ -13,10 +13,6 @@ constexpr std::uint8_t kFirstInbox = 128;
 constexpr std::uint64_t kPeerMessageLoss = std::uint64_t{1} << 62;
 Slot inbox(WorkerId from) { return staged(static_cast<std::uint8_t>(kFirstInbox + from)); }
 
-WorkerPorts ports(Worker& worker, const Needs& needs) {
-  return {worker, needs.servers ? &worker : nullptr, needs.group ? &worker : nullptr, needs.peers ? &worker : nullptr};
-}
-
 }  // namespace
 
 Worker::Worker(VirtualRun& run, Identity self, const Strategy& strategy, const Membership& membership,
@@ -27,7 +23,7 @@ Worker::Worker(VirtualRun& run, Identity self, const Strategy& strategy, const M
       memory_(run.options().floats),
       gradient_(floats(run.options().floats)),
       peer_message_loss_(run.options().seed, core::Purpose::schedule, kPeerMessageLoss | self.address),
-      host_(strategy.worker(), ports(*this, strategy.needs()),
+      host_(strategy.worker(), worker_ports(*this, strategy.needs()),
             {.self = self.rank,
              .seed = run.options().seed,
              .membership = membership,

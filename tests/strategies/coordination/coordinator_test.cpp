@@ -158,6 +158,51 @@ TEST(Coordinator, ACheckpointThatCannotBeWrittenIsTakenAgain) {
   EXPECT_EQ(run.coordinator->task(), Task::take_state);
 }
 
+TEST(Coordinator, FailedCheckpointBeforeTheLastOneIsNoError) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.checkpoints.steps = 1;
+    made.options.epochs = 9;
+  });
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.finish_leases();
+  run.until(Task::take_state);
+  run.coordinator->interrupted();
+  run.answer();
+  run.coordinator->written(core::fail(core::Errc::no_space, "full"));
+  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+  run.until(Task::find_newest);  // to the end
+  ASSERT_TRUE(run.coordinator->ended());
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::interrupted) << run.port.error->message;
+}
+
+TEST(Coordinator, EpochThatALossEndsDuringAPauseIsEvaluated) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.checkpoints.steps = 2;
+    made.options.epochs = 1;
+  });
+  run.leases = std::make_shared<data::LeaseScheduler>(
+      *data::LeaseScheduler::create({.epoch_size = 10, .epochs = 1, .batches = {4, 1}, .drop_tail = true}));
+  run.coordinator = std::make_unique<Coordinator>(run.port, run.options, run.leases);
+  run.to_training();
+  run.coordinator->requested(0, 2);
+  run.finish_leases();
+  run.until(Task::take_state);
+  EXPECT_FALSE(run.leases->epoch_done());
+  run.coordinator->lost(1, "gone");
+  EXPECT_TRUE(run.leases->epoch_done()) << "what is left is too little for worker 0";
+  run.port.take_calls();
+  run.answer();
+  run.write();
+  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+  run.until(Task::evaluate);
+  EXPECT_EQ(run.coordinator->task(), Task::evaluate);
+  run.until(Task::find_newest);
+  EXPECT_TRUE(run.coordinator->ended());
+  EXPECT_FALSE(run.port.error);
+}
+
 TEST(Coordinator, ALastCheckpointThatCannotBeWrittenIsAnError) {
   TestedRun run(Kind::on_demand);
   run.to_training();

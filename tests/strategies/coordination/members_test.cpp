@@ -126,6 +126,29 @@ TEST(Newcomers, NewcomerAnnouncedAgainWhilePreparedJoinsOnce) {
   EXPECT_EQ(run.port.take_calls(), "members 0,1; begin_newcomer; settle_workers") << "and a new segment of the journal";
 }
 
+TEST(Newcomers, TrainingGoesOnWhereNewcomersComeWithoutEnd) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.keeps_journal = false; });
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.finish_leases();
+  run.coordinator->requested(0, 1);
+  run.coordinator->lost(1, "gone");
+  run.coordinator->arrived(1);
+  run.finish_leases();
+  run.coordinator->requested(0, 1);
+  int prepared = 0;
+  for (; run.coordinator->state() != State::training && prepared < 100; ++prepared) {
+    run.until(Task::prepare_newcomer);
+    if (run.coordinator->state() == State::training) break;
+    run.coordinator->arrived(1);
+    run.answer(TaskOutcome::refused);
+  }
+  EXPECT_EQ(prepared, 2) << "as many as there are workers";
+  run.finish_leases();
+  run.until(Task::prepare_newcomer);
+  EXPECT_EQ(run.coordinator->task(), Task::prepare_newcomer) << "after a lease it is another newcomer's turn";
+}
+
 TEST(Newcomers, RefusedNewcomerIsReplaced) {
   TestedRun run(Kind::on_demand);
   run.to_training();

@@ -71,7 +71,7 @@ TEST(PeerGraph, NewsReachesAllWithinAFewMessagesEvenIfHalfAreLost) {
   EXPECT_EQ(spread(graph, std::vector<bool>(workers, true)), (std::pair{2, std::size_t{0}}));
   std::vector<bool> half(workers, true);
   for (WorkerId w = 1; w < workers; ++w) half[w] = random() % 2 == 0;
-  EXPECT_EQ(spread(graph, rule), (std::pair{3, std::size_t{0}}));
+  EXPECT_EQ(spread(graph, half), (std::pair{3, std::size_t{0}}));
 }
 
 TEST(PeerGraph, OneSlotMakesARing) {
