@@ -52,7 +52,7 @@ core::Result<void> run(std::size_t rank, RankLine& line, int socket, int blocks)
                       .value();
   (void)line.say(self.endpoint->address().text);
   std::array<Address, 2> addresses;
-  for (Address& address : addresses) address.text = line.hear(kPatience).value();
+  for (Address& address : addresses) address.text = line.receive(kPatience).value();
   self.peer = self.endpoint->connect(addresses[1 - rank]).value().peer;
   self.wait_for(1);
   std::vector<double> of_endpoint;
@@ -86,7 +86,7 @@ core::Result<void> run(std::size_t rank, RankLine& line, int socket, int blocks)
   auto said =
       line.say(fmt::format("shm endpoint {:.1f} us (best {:.1f}), bare socket {:.1f} us (best {:.1f}), ratio {:.2f}",
                            endpoint, of_endpoint.front(), bare, of_socket.front(), endpoint / bare));
-  (void)line.hear(kPatience);
+  (void)line.receive(kPatience);
   return said;
 }
 

@@ -96,7 +96,7 @@ class Gossip final : public Strategy {
 
 StrategyInfo gossip() {
   return {.name = "gossip",
-          .summary = "workers train alone and mail their parameters to random peers, which mix them in",
+          .summary = "workers train alone and send their parameters to random peers, which mix them in",
           .add_options = [](core::Schema& schema) { schema.add(gossip_table(), "gossip"); },
           .make = [](const core::Config& config, const RunShape& shape) -> core::Result<std::unique_ptr<Strategy>> {
             return std::make_unique<Gossip>(shape.workers, config.get(gossip_table()).p);

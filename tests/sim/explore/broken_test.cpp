@@ -130,7 +130,7 @@ TEST(Broken, AShardThatLetsOthersReadTooEarlyIsFoundOut) {
 }
 
 /// The peers are drawn anew for every number of workers, so a smaller run may run out of credit later.
-TEST(Broken, AWorkerThatLosesWeightIsFoundOut) { expect_found("gossip", "the weights of the living", {}, 6); }
+TEST(Broken, AWorkerThatLosesWeightIsFoundOut) { expect_found("gossip", "the weights of living workers", {}, 6); }
 
 TEST(Broken, AShardThatMovesTheCentreTooFarIsFoundOut) {
   expect_found("easgd", "other than alpha d", [](const ServerEvent&, const ServerAction& said, ServerActions& then) {
