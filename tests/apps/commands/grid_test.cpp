@@ -222,11 +222,11 @@ TEST_F(GridTest, RunThatCannotBeResumedKeepsItsFiles) {
   EXPECT_EQ(run_directories(), std::vector<std::string>{run});
 }
 
-/// The run ends its step of five seconds before it saves. (The test does not stop it with a signal: Linux ends a stopped process when its
+/// The run ends its step of eight seconds before it saves. (The test does not stop it with a signal: Linux ends a stopped process when its
 /// process group is orphaned.)
 TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
   auto arguments =
-      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=5000", "--set", "data.train_samples=20"});
+      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=8000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   const std::vector<std::string> again(arguments.begin() + 1, arguments.end());
   pid_t run = -1;
