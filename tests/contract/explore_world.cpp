@@ -60,7 +60,7 @@ World explore_world(bool carried) {
               auto schedule = explore::draw_schedule(scenario.probe, scenario.seed + seen.runs).value();
               schedule.carriage = carried ? explore::Carriage::carried : explore::Carriage::in_place;
               schedule.options = scenario.options;
-              schedule.steps += 8;
+              schedule.steps += 8 * schedule.epochs;
               // The probe itself sends unusable pushes, and knows which they are.
               std::erase_if(schedule.faults, [](const auto& i) { return std::holds_alternative<explore::BadPush>(i); });
               if (!run(schedule, seen)) break;

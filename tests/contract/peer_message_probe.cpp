@@ -102,6 +102,12 @@ void PeerMessageProbe::on(const PeerMessageArrived& event, const WorkerContext& 
   if (pushing_) push(then);
 }
 
+/// A newcomer numbers its messages anew.
+void PeerMessageProbe::on(const MembershipChanged& event, const WorkerContext&, WorkerActions&) {
+  std::erase_if(latest_,
+                [&](const auto& peer) { return !std::ranges::binary_search(event.membership.workers, peer.first); });
+}
+
 void PeerMessageProbe::read_all(WorkerActions& then) {
   for (const auto& message : std::exchange(unread_, {})) {
     if (here_) expect(then, message.slot, times_of(message.weight));

@@ -23,6 +23,8 @@ class PeerMessageProbe final : public strategies::WorkerRule {
           strategies::WorkerActions& then) override;
   void on(const strategies::PeerMessageArrived& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
+  void on(const strategies::MembershipChanged& event, const strategies::WorkerContext& context,
+          strategies::WorkerActions& then) override;
   void on(const strategies::SendSkipped& event, const strategies::WorkerContext& context,
           strategies::WorkerActions& then) override;
 

@@ -51,7 +51,8 @@ void draw_losses(Schedule& schedule, const Needs& needs, core::Random& random) {
     Loss loss{.worker = static_cast<WorkerId>(random.below(schedule.workers)),
               .at = up_to(random, kRun),
               .in_exchange = needs.servers && random.below(2) == 0};
-    if (needs.takes_newcomers() && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
+    // No strategy has both; a rule could not tell a newcomer's peer messages from its predecessor's.
+    if (needs.takes_newcomers() && !needs.peers && random.below(3) > 0) loss.replaced_after = up_to(random, kRun);
     schedule.faults.emplace_back(loss);
   }
 }

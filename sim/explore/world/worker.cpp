@@ -35,7 +35,7 @@ Worker::Worker(VirtualRun& run, Identity self, const Strategy& strategy, const M
   if (core::state_slots(run.options().optimizer.kind) > 0) memory_.add(kVelocity);
   for (const Slot slot : needs.worker_slots) memory_.add(slot);
   if (needs.peers) {
-    for (const auto peer : membership.workers) memory_.add(inbox(peer));
+    for (WorkerId peer = 0; peer < run.options().workers; ++peer) memory_.add(inbox(peer));
   }
 }
 
@@ -58,7 +58,10 @@ void Worker::start(core::ConstSpan params, Step first) {
 
 void Worker::membership_changed(const Membership& membership) {
   heard([this, membership] {
-    if (membership.epoch > host_.membership().epoch) host_.membership_changed(membership);
+    if (membership.epoch <= host_.membership().epoch) return;
+    std::erase_if(credit_taken_,
+                  [&](const auto& taken) { return !std::ranges::binary_search(membership.workers, taken.first); });
+    host_.membership_changed(membership);
   });
 }
 
@@ -224,7 +227,9 @@ void Worker::collective(Step step, ExchangeId id, Collectives::Task task) {
 
 bool Worker::send(const SendPeer& message) {
   if (message.to == self_) throw Violation("a worker sends a peer message to itself");
-  if (!run_.peers().may_write(self_, message.to) || !credit_taken_.emplace(message.to, true).second) return false;
+  if (!run_.peers().may_write(self_, message.to) || credit_taken_.contains(message.to)) return false;
+  auto& to = run_.worker(message.to);
+  credit_taken_.emplace(message.to, &to);
   run_.peer_message_sent(message.weight);
   auto copy = std::make_shared<core::Buffer>(floats(memory_.size()));
   const auto from = memory_.use(message.slot);
@@ -237,19 +242,34 @@ bool Worker::send(const SendPeer& message) {
   };
   run_.network().send(
       {Traffic::peer_message, address(), run_.worker(message.to).address()}, Order::any,
-      [this, message, copy, lost, goes_missing] {
-        if (lost) return goes_missing(), credit_returned(message.to);
+      [this, &to, message, copy, lost, goes_missing] {
+        if (lost) return goes_missing(), credit_returned(to);
         run_.peer_message_arrived(message.weight);
-        run_.worker(message.to).receive_peer_message(self_, message.weight, copy);
+        to.receive_peer_message(*this, message.weight, copy);
       },
       goes_missing);
   return true;
 }
 
-void Worker::receive_peer_message(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector) {
+/// As a real worker's mailbox: no message of a lost worker, and none while another of the same rank is unread.
+bool Worker::takes_message_of(const Worker& sender) const {
+  const WorkerId from = sender.self_;
+  return std::ranges::binary_search(host_.membership().workers, from) && &run_.worker(from) == &sender &&
+         !unread_.contains(from);
+}
+
+void Worker::receive_peer_message(Worker& sender, double weight, std::shared_ptr<const core::Buffer> vector) {
   if (!alive_) return run_.lose_weight(weight);
   untold_peer_weight_ += weight;
-  heard([this, from, weight, vector = std::move(vector)] {
+  heard([this, &sender, weight, vector = std::move(vector)] {
+    const WorkerId from = sender.self_;
+    if (!takes_message_of(sender)) {
+      untold_peer_weight_ -= weight;
+      run_.peer_message_lost();
+      run_.lose_weight(weight);
+      return sender.credit_returned(*this);
+    }
+    unread_.emplace(from, &sender);
     std::copy(vector->view().begin(), vector->view().end(), memory_.use(inbox(from)).begin());
     host_.peer_message_arrived({.from = from, .weight = weight, .slot = inbox(from)});
   });
@@ -257,9 +277,15 @@ void Worker::receive_peer_message(WorkerId from, double weight, std::shared_ptr<
 
 void Worker::release(Slot slot) {
   poison(memory_.use(slot));
-  const WorkerId from = slot.index - kFirstInbox;
-  run_.network().send({Traffic::credit, address(), run_.worker(from).address()}, Order::any,
-                      [this, from] { run_.worker(from).credit_returned(self_); });
+  auto& sender = *unread_.extract(slot.index - kFirstInbox).mapped();
+  run_.network().send({Traffic::credit, address(), sender.address()}, Order::any,
+                      [this, &sender] { sender.credit_returned(*this); });
+}
+
+/// A newcomer owes no credit for what its predecessor has received.
+void Worker::credit_returned(const Worker& receiver) {
+  const auto taken = credit_taken_.find(receiver.self_);
+  if (taken != credit_taken_.end() && taken->second == &receiver) credit_taken_.erase(taken);
 }
 
 // ---- observers

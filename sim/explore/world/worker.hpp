@@ -31,8 +31,8 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   void start(core::ConstSpan params, Step first = 0);
   void answered(const ShardReply& reply);
   /// A peer's vector. A sender has at most one per peer that is in flight or unread there.
-  void receive_peer_message(WorkerId from, double weight, std::shared_ptr<const core::Buffer> vector);
-  void credit_returned(WorkerId from) { credit_taken_.erase(from); }
+  void receive_peer_message(Worker& sender, double weight, std::shared_ptr<const core::Buffer> vector);
+  void credit_returned(const Worker& receiver);
   void membership_changed(const Membership& membership);
   void granted(const data::Lease& lease);
   void dismiss();  ///< no step follows
@@ -80,6 +80,7 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   /// Runs `what` after `delay` if the worker still lives, then checks whether it is at rest.
   void later(Duration delay, EventQueue::Action what);
   void heard(const EventQueue::Action& what);
+  [[nodiscard]] bool takes_message_of(const Worker& sender) const;
   void ask_for_lease();
   void take_lease();
   void stop();
@@ -96,16 +97,17 @@ class Worker final : public WorkerPort, public ShardPort, public GroupPort, publ
   Memory memory_;
   core::Buffer gradient_;  // computed at the start of the step, final bucket by bucket
   std::map<std::pair<ExchangeId, ShardId>, Away> away_;
-  std::map<WorkerId, bool> credit_taken_;
-  std::uint64_t params_checksum_ = 0;   // while computing
-  Step first_ = 0;                      // first step of its host
-  Step wants_step_ = 0;                 // to compute; or it computes it
-  Step next_step_ = 0;                  // of the next lease that it is granted
-  std::optional<data::Lease> granted_;  // and not begun
-  std::optional<data::Lease> lease_;    // begun, and not reported as done
-  double untold_peer_weight_ = 0;       // weight of peer messages not yet passed to the rule
-  bool stands_ = false;                 // between two steps
-  bool asks_ = false;                   // a lease that comes now is taken up by ask_for_lease()
+  std::map<WorkerId, const Worker*> credit_taken_;  // by receiver
+  std::map<WorkerId, Worker*> unread_;              // the sender of each message in an inbox
+  std::uint64_t params_checksum_ = 0;               // while computing
+  Step first_ = 0;                                  // first step of its host
+  Step wants_step_ = 0;                             // to compute; or it computes it
+  Step next_step_ = 0;                              // of the next lease that it is granted
+  std::optional<data::Lease> granted_;              // and not begun
+  std::optional<data::Lease> lease_;                // begun, and not reported as done
+  double untold_peer_weight_ = 0;                   // weight of peer messages not yet passed to the rule
+  bool stands_ = false;                             // between two steps
+  bool asks_ = false;                               // a lease that comes now is taken up by ask_for_lease()
   bool dismissed_ = false;
   core::Random peer_message_loss_;
   bool alive_ = true;
