@@ -42,8 +42,10 @@ void CoordinatorBody::ask_peer_messages(const Continuations& next, const Arrival
 void CoordinatorBody::judge_peer_messages(const Continuations& next, const Arrivals& last) {
   const auto missing = peer_messages_.under_way();
   if (!missing) {
-    if (auto whole = peer_messages_.balance(); !whole) return fail(whole.error().code, whole.error().message);
-    return next.done();
+    // Only the shares of a weighted model must add up.
+    const bool weighted = setup_.needs.model == strategies::ModelHome::weighted;
+    const auto whole = weighted ? peer_messages_.balance() : core::Result<void>{};
+    return whole ? next.done() : fail(whole.error().code, whole.error().message);
   }
   const Arrivals now{peer_messages_.arrived(), setup_.clock->now()};
   if (now.peer_messages > last.peer_messages) return ask_peer_messages(next, now);

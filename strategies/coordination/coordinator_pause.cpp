@@ -76,9 +76,9 @@ void Coordinator::dismiss() {
 }
 
 void Coordinator::take_current_model() {
-  // Then peer messages in transit are a part of the model.
-  const bool weighted = options_.needs.peers && options_.needs.model == strategies::ModelHome::weighted;
-  weighted ? perform(Task::await_peer_messages) : take_model();
+  // Peer messages in transit are a part of a weighted model. The last ones are awaited too: they are in the journal then.
+  const bool weighted = options_.needs.model == strategies::ModelHome::weighted;
+  options_.needs.peers && (weighted || dismissed_) ? perform(Task::await_peer_messages) : take_model();
 }
 
 void Coordinator::model_taken(const Answer& answer) {

@@ -40,7 +40,7 @@ struct Envelope {
   [[nodiscard]] std::string_view text() const { return {header, header_size}; }
   void set(std::string_view text) {
     header_size = static_cast<std::uint32_t>(std::min(text.size(), kMostHeader));
-    std::memcpy(header, text.data(), header_size);
+    if (header_size > 0) std::memcpy(header, text.data(), header_size);  // an empty text may have no address
   }
   [[nodiscard]] WireFormat format() const {
     return {half == kNoHalf ? std::nullopt : std::optional(static_cast<core::HalfKind>(half)), rounding};
