@@ -87,6 +87,13 @@ class Dice {
   core::Random random_;
 };
 
+/// Bytes by which resident memory may grow while arbitrary messages arrive. AddressSanitizer keeps freed memory for a while: up to 256 MiB.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr std::uint64_t kMostGrowth = std::uint64_t{320} << 20;
+#else
+inline constexpr std::uint64_t kMostGrowth = std::uint64_t{64} << 20;
+#endif
+
 /// Resident memory of a process in bytes.
 [[nodiscard]] inline std::uint64_t resident(int process = ::getpid()) {
   std::ifstream statm("/proc/" + std::to_string(process) + "/statm");

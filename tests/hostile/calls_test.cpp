@@ -222,7 +222,7 @@ TEST(HostileCalls, ArbitraryHeadersOfNonMembersChangeNothing) {
   }
   EXPECT_GT(refused, 0U);
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
 }
 
@@ -283,7 +283,7 @@ TEST(HostileCalls, ALyingMemberEndsNoOtherProcess) {
     for (const auto& loss : center.told().losses) EXPECT_EQ(loss.lost, 2U);
   }
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
 }
 
@@ -367,7 +367,7 @@ TEST(HostileCalls, InvalidEnvelopesEndTheConnectionOnly) {
     for (const auto& loss : told.losses) EXPECT_EQ(loss.lost, 2U);
   }
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
 }
 

@@ -77,7 +77,7 @@ TEST(HostileTcp, InvalidHellosAreRefused) {
   }
   honest.exchange();
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
 }
 
@@ -126,7 +126,7 @@ TEST(HostileTcp, ArbitraryFramesOfAConnectedPeerHarmNoOther) {
   }
   honest.exchange();
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
 }
 

@@ -153,7 +153,7 @@ TEST(HostileWire, AcceptedMessagesAreHarmlessToRead) {
   }
   EXPECT_GT(passed, count / 100);  // otherwise the test has tried too little
   if (before > 0) {
-    EXPECT_LT(resident(), before + (std::uint64_t{64} << 20));
+    EXPECT_LT(resident(), before + kMostGrowth);
   }
   EXPECT_EQ(peers->claim(in_wire_form(system, test_node(9)), "x").use_count(), 1);
 }

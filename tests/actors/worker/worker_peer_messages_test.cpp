@@ -57,8 +57,8 @@ TEST_F(WorkerPeerMessages, UnreadMessagesNeverExceedTheSlots) {
 
 TEST_F(WorkerPeerMessages, NoneIsSentToAWorkerWithoutASlotForIt) {
   const strategies::PeerGraph graph(kWorkers);
+  core::HostAllocator memory;  // outlives the mailbox
   PeerMailbox mailbox(3, kWorkers);
-  core::HostAllocator memory;
   std::vector<float> vector(4);
   for (WorkerId to = 0; to < kWorkers; ++to) {
     const bool sent = mailbox.copy_for(to, vector, core::host_kernels(), memory).owner != nullptr;
