@@ -3,8 +3,8 @@
 
 Sums what scripts/test left in DIRECTORY and prints "N passed, N failed[, N skipped]"; exits 1 when anything failed or nothing ran.
 
-  PRESET.ctest    CTest's JUnit file: one test program each
-  PRESET/*.xml    GoogleTest's own results: the cases of a program (tests that are not GoogleTest programs have none and count as one)
+  PRESET.ctest    CTest's JUnit file: one of its tests each
+  PRESET/*.xml    GoogleTest's own results of a test: its cases (tests that are not GoogleTest programs have none and count as one)
   checks          lines "ok …" and "not ok …"
 """
 import pathlib
@@ -12,12 +12,12 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def count_program(program, results):
+def count_test(program, results):
     """(passed, failed, skipped) of one CTest entry."""
     ctest_passed = program.get("status") == "run"
     why = program.find("skipped")  # also what CTest calls a program that was not built
     ctest_skipped = why is not None and why.get("message", "").startswith(("SKIP_", "Disabled"))
-    path = results / f"{program.get('name')}_tests.xml"
+    path = results / f"{program.get('name')}.xml"
     if not path.exists():  # no GoogleTest program, or one that died before it could write
         return (int(ctest_passed), int(not ctest_passed and not ctest_skipped), int(ctest_skipped))
     suites = xml.parse(path).getroot()
@@ -36,7 +36,7 @@ def main():
     passed = failed = skipped = 0
     for junit in sorted(directory.glob("*.ctest")):
         for program in xml.parse(junit).getroot().iter("testcase"):
-            counts = count_program(program, directory / junit.stem)
+            counts = count_test(program, directory / junit.stem)
             passed, failed, skipped = passed + counts[0], failed + counts[1], skipped + counts[2]
             if counts[1]:
                 print(f"failed: {program.get('name')} ({junit.stem}): {counts[1]} of {sum(counts)}")
