@@ -1,0 +1,1 @@
+// Only here because CMake needs a source to compile headers for (troupe_headers in Troupe.cmake).
