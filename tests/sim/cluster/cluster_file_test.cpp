@@ -246,7 +246,7 @@ TEST(Placement, ImpossiblePlacementIsNamed) {
             "c.toml: 1 workers do not fit on 0 devices: ");
 }
 
-TEST(ClusterFileTest, StepTimesOfOneModelAreNotThoseOfAnother) {
+TEST(ClusterFile, StepTimesOfOneModelAreNotThoseOfAnother) {
   const std::string text = "[hosts.a]\nimage_ms = 0.16\nmodel = \"lenet\"\n";
   const auto file = parse_cluster(text, "c.toml").value();
   EXPECT_TRUE(place(file, {.workers = 1, .model = "lenet"}));
