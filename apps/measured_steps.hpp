@@ -12,8 +12,9 @@
 namespace troupe::apps {
 
 struct MeasuredSteps {
-  std::vector<cpu::StepBench> workers;  ///< worker w has entry w mod size: one entry if all have the same batch and threads
-  std::size_t at_once = 1;              ///< replicas that computed at the same time
+  std::vector<cpu::StepBench>
+      workers;              ///< worker w has entry w mod size: one entry if all have the same batch and threads
+  std::size_t at_once = 1;  ///< replicas that computed at the same time
 };
 
 /// Measures the steps of `graph` with the batches and threads of the workers, each combination once, in three windows of `seconds` each.

@@ -276,7 +276,8 @@ std::string to_text(const Report& r) {
       if (size > 0) text += fmt::format("  {:<22}  {:>8}\n", what, in_bytes(size));
   }
   if (r.servers_bytes > 0)
-    text += fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
+    text +=
+        fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
   text += fmt::format("\n{} of an epoch, {}: {} over all workers, {} in all\n",
                       plural(static_cast<std::uint64_t>(r.steps.samples), "sample"),
                       plural(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),

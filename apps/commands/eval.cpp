@@ -47,9 +47,7 @@ core::Result<experiment::Settings> own_settings(const Arguments& arguments) {
                                   "with it: name its run's with --config FILE",
                                   arguments.path));
   return core::Config::parse(experiment::schema(), text->second, arguments.path, arguments.overrides)
-      .and_then([](core::Config config) {
-        return experiment::resolve(std::move(config), experiment::Use::remains);
-      });
+      .and_then([](core::Config config) { return experiment::resolve(std::move(config), experiment::Use::remains); });
 }
 
 core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
@@ -76,8 +74,7 @@ core::Result<void> run_eval(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CHECKPOINT|RUN_DIR", arguments->path,
-                 "a checkpoint file, or a run's directory: its newest")
+  app.add_option("CHECKPOINT|RUN_DIR", arguments->path, "a checkpoint file, or a run's directory: its newest")
       ->required();
   app.add_option("--config", arguments->config,
                  "configuration (TOML) for the model and data, in place of the run's or of the one in the checkpoint")

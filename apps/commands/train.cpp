@@ -161,8 +161,9 @@ Action declare(CLI::App& app) {
          "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "
          "differ in their last bits")
       ->needs(resume);
-  auto* nodes = app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
-      ->type_name("HOST:PORT,…");
+  auto* nodes =
+      app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
+          ->type_name("HOST:PORT,…");
   app.add_option("--min-nodes", arguments->min_nodes,
                  "start once N nodes are connected; nodes that connect later join the run (default: all)")
       ->type_name("N")
@@ -177,7 +178,8 @@ Action declare(CLI::App& app) {
                  "measurement")
       ->type_name("FILE")
       ->needs(dry);
-  app.add_flag("--json", arguments->json, "print the run's summary, or the dry run, on standard output, as one line of JSON");
+  app.add_flag("--json", arguments->json,
+               "print the run's summary, or the dry run, on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
   return [arguments] { return run_train(*arguments); };

@@ -60,8 +60,7 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
 
 core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint) {
   const auto parts = parts_of(checkpoint);
-  const auto file =
-      nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+  const auto file = nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
   if (!file) return tl::unexpected(file.error());
   std::vector<std::byte> bytes;
   for (const auto& part : file->parts()) bytes.insert(bytes.end(), part.begin(), part.end());

@@ -167,8 +167,7 @@ core::Result<void> place_faults(const ClusterFile& file, std::uint32_t workers, 
 
 core::Result<void> check_profile(const StepProfile& profile, const Placing& placing, std::int64_t batch,
                                  const std::string& where) {
-  const bool other_size =
-      profile.parameters > 0 && placing.parameters > 0 && profile.parameters != placing.parameters;
+  const bool other_size = profile.parameters > 0 && placing.parameters > 0 && profile.parameters != placing.parameters;
   const bool same_model = (placing.model.empty() || profile.model == placing.model) && !other_size;
   if (same_model && profile.batch == batch) return {};
   const auto size = [&](std::uint64_t parameters) {
@@ -184,7 +183,9 @@ core::Result<void> check_profile(const StepProfile& profile, const Placing& plac
 std::string source_of_times(const ClusterFile& file, std::size_t kind) {
   const auto& [name, hosts] = file.hosts[kind];
   const auto key = key_of_times(hosts);
-  const auto whose = key == "profile" ? std::string() : hosts.model.empty() ? ", for any model" : ", for " + hosts.model;
+  const auto whose = key == "profile"      ? std::string()
+                     : hosts.model.empty() ? ", for any model"
+                                           : ", for " + hosts.model;
   return fmt::format("hosts.{}.{} of {}{}", name, key, file.origin, whose);
 }
 

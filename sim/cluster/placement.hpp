@@ -10,8 +10,8 @@ namespace troupe::sim {
 struct Placing {
   std::uint32_t workers = 1;
   std::uint32_t servers = 0;
-  std::string model{};                  ///< of the run: the hosts' step times must be of it; empty: any
-  std::uint64_t parameters = 0;         ///< of the run's model; profiles that know theirs must have as many; 0: not checked
+  std::string model{};           ///< of the run: the hosts' step times must be of it; empty: any
+  std::uint64_t parameters = 0;  ///< of the run's model; profiles that know theirs must have as many; 0: not checked
   std::vector<std::int64_t> batches{};  ///< required batch of profiles, per worker; empty: any
   double image_ms = 0;                  ///< > 0: replaces the hosts' step times
   std::vector<StepTimes> recorded{};    ///< not empty: replaces the hosts' step times; worker w has entry w mod size

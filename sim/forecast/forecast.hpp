@@ -16,10 +16,12 @@ namespace troupe::sim {
 struct ForecastRequest {
   experiment::Settings settings;  ///< resolved for Use::forecast
   ClusterFile cluster;
-  std::string model{};     ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
-  std::string from{};  ///< a recorded run's directory, or a step profile, whose step times replace the hosts'; empty: the hosts'
-  std::vector<StepProfile> measured{};  ///< not empty: step times of this machine, which replace the hosts'; worker w has entry w mod size
-  std::int64_t steps = 0;  ///< per worker, as a single epoch; 0: the configuration's epochs
+  std::string model{};  ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
+  std::string
+      from{};  ///< a recorded run's directory, or a step profile, whose step times replace the hosts'; empty: the hosts'
+  std::vector<StepProfile>
+      measured{};  ///< not empty: step times of this machine, which replace the hosts'; worker w has entry w mod size
+  std::int64_t steps = 0;            ///< per worker, as a single epoch; 0: the configuration's epochs
   nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };
 

@@ -141,7 +141,8 @@ class Readme : public testing::Test {
     if (!fs::exists(folder_.file("runs"))) return newest;
     for (const auto& entry : fs::directory_iterator(folder_.file("runs"))) {
       const auto file = entry.path().filename().string();
-      if (std::regex_match(file, std::regex("[0-9]{8}-[0-9]{6}-" + name + "(-[0-9]+)?"))) newest = std::max(newest, file);
+      if (std::regex_match(file, std::regex("[0-9]{8}-[0-9]{6}-" + name + "(-[0-9]+)?")))
+        newest = std::max(newest, file);
     }
     return newest;
   }
@@ -208,7 +209,8 @@ class Readme : public testing::Test {
   /// Whether a command after `command` names a run: it is filled in when that run is there.
   static bool needs_result(const Block& block, const std::string& command) {
     const auto next = std::find(block.commands.begin(), block.commands.end(), command) + 1;
-    return std::any_of(next, block.commands.end(), [](const std::string& c) { return c.find("<time>") != std::string::npos; });
+    return std::any_of(next, block.commands.end(),
+                       [](const std::string& c) { return c.find("<time>") != std::string::npos; });
   }
 
   static std::string until_open(const std::string& port) {
@@ -218,7 +220,8 @@ class Readme : public testing::Test {
 
   static void execute(const Block& block, const std::string& script) {
     // Containers run as root, which mpirun refuses otherwise.
-    auto outcome = run_program({"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "bash", "-c", script});
+    auto outcome =
+        run_program({"env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "bash", "-c", script});
     EXPECT_EQ(outcome.code, 0) << "README.md:" << block.line << "\n" << script << outcome.out << outcome.err;
   }
 

@@ -39,7 +39,8 @@ TEST(BenchTest, StepMeasuresTheModelOfAConfiguration) {
   EXPECT_EQ(json["batch"], 5);
   EXPECT_EQ(json["parameters"], 9550);
   EXPECT_FALSE(json["steps_ms"].empty());
-  const auto other = troupe({"bench", "step", config, "--batch", "7", "--set", "model.name=other", "--seconds", "0.01"});
+  const auto other =
+      troupe({"bench", "step", config, "--batch", "7", "--set", "model.name=other", "--seconds", "0.01"});
   EXPECT_TRUE(other.out.starts_with("other, batch 7, ")) << other.out << other.err;
   EXPECT_EQ(troupe({"bench", "step", config, "--model", "lenet"}).code, 2);
   EXPECT_EQ(troupe({"bench", "step", "--set", "data.batch=3"}).code, 2);

@@ -178,8 +178,7 @@ TEST_F(Simulate, GradientsGiveTheModelOfARealRun) {
 
 TEST_F(Simulate, TakesAProfileThatBenchStepWrote) {
   const auto profile = folder_.file("profile.json");
-  const auto bench =
-      troupe({"bench", "step", config_, "--batch", "4", "--seconds", "0.01", "--profile", profile});
+  const auto bench = troupe({"bench", "step", config_, "--batch", "4", "--seconds", "0.01", "--profile", profile});
   ASSERT_EQ(bench.code, 0) << bench.err;
   const auto steps = json::parse(contents(profile))["steps_ms"].get<std::vector<double>>();
   ASSERT_FALSE(steps.empty());

@@ -31,7 +31,8 @@ class InitTest : public testing::Test {
     return outcome.code == 0 ? json::parse(outcome.out) : json();
   }
   Outcome attempt(const std::string& name, const std::vector<std::string>& more) const {
-    std::vector<std::string> all{"train", config_, "--json", "--quiet", "--set", "run.dir=" + runs(), "--set", "run.name=" + name};
+    std::vector<std::string> all{"train", config_,           "--json", "--quiet", "--set", "run.dir=" + runs(),
+                                 "--set", "run.name=" + name};
     all.insert(all.end(), more.begin(), more.end());
     return troupe(all);
   }
@@ -116,7 +117,8 @@ TEST_F(InitTest, EveryKindOfStrategyBeginsAndReplays) {
     expect_replays(second);
   }
   const std::string normalised =
-      "model.layers=[{type=\"conv2d\", outputs=3, kernel=5, bias=false}, {type=\"batch_norm\"}, {type=\"linear\", outputs=10}]";
+      "model.layers=[{type=\"conv2d\", outputs=3, kernel=5, bias=false}, {type=\"batch_norm\"}, {type=\"linear\", "
+      "outputs=10}]";
   const auto norm = train("norm", {"--set", "model.name=norm", "--set", normalised});
   const auto next = train("next", {"--set", "model.name=norm", "--set", normalised, "--init", norm["run"]});
   expect_replays(next);
@@ -207,7 +209,8 @@ TEST_F(InitTest, DryRunSaysWhatARunWouldBeAndWritesNothing) {
 }
 
 TEST_F(InitTest, DryRunNeedsNoDataOfAPublishedForm) {
-  const auto config = folder_.write("mnist.toml", "[model]\nname = \"lenet\"\n[data]\nname = \"mnist\"\npath = \"nowhere\"\n");
+  const auto config =
+      folder_.write("mnist.toml", "[model]\nname = \"lenet\"\n[data]\nname = \"mnist\"\npath = \"nowhere\"\n");
   const auto outcome = troupe({"train", config, "--dry-run", "--set", "strategy.name=bsp"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("431,080"), std::string::npos) << outcome.out;

@@ -250,9 +250,10 @@ TEST(ClusterFile, StepTimesOfOneModelAreNotThoseOfAnother) {
   const std::string text = "[hosts.a]\nimage_ms = 0.16\nmodel = \"lenet\"\n";
   const auto file = parse_cluster(text, "c.toml").value();
   EXPECT_TRUE(place(file, {.workers = 1, .model = "lenet"}));
-  EXPECT_EQ(place(file, {.workers = 1, .model = "cifar"}).error().message,
-            "c.toml:2: hosts.a.image_ms is the time of lenet, and this run trains cifar: add --measure to time cifar on "
-            "this machine, or --from FILE with a profile of it (`troupe bench step CONFIG --profile FILE`)");
+  EXPECT_EQ(
+      place(file, {.workers = 1, .model = "cifar"}).error().message,
+      "c.toml:2: hosts.a.image_ms is the time of lenet, and this run trains cifar: add --measure to time cifar on "
+      "this machine, or --from FILE with a profile of it (`troupe bench step CONFIG --profile FILE`)");
   // The model's own time, of [models.cifar] or measured, needs none of the hosts'.
   EXPECT_TRUE(place(file, {.workers = 1, .model = "cifar", .image_ms = 1}));
   EXPECT_TRUE(place(file, {.workers = 1, .model = "cifar", .recorded = {measured(std::vector<double>{1})}}));
