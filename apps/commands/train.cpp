@@ -84,7 +84,8 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   return printed;
 }
 
-core::Result<void> lead(const Arguments& arguments, Job& job, Interrupt& interrupt) {
+core::Result<void> lead(Arguments arguments, Job& job, Interrupt& interrupt) {
+  if (auto begun = begin_with(arguments); !begun) return begun;
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
@@ -106,10 +107,11 @@ core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment
   return outcome;
 }
 
-core::Result<void> run_dry(const Arguments& arguments) {
+core::Result<void> run_dry(Arguments arguments) {
   if (const auto environment = job_environment())
     return core::fail(core::Errc::usage,
                       fmt::format("--dry-run trains nothing: start it without {}", environment->launcher));
+  if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto backend = make_backend(settings->cluster.device);
@@ -118,7 +120,6 @@ core::Result<void> run_dry(const Arguments& arguments) {
 }
 
 core::Result<void> run_train(Arguments arguments) {
-  if (auto begun = begin_with(arguments); !begun) return begun;
   if (arguments.dry_run) return run_dry(arguments);
   if (const auto environment = job_environment()) {
     Interrupt interrupt;  // before MPI starts threads
@@ -128,6 +129,7 @@ core::Result<void> run_train(Arguments arguments) {
     return core::fail(core::Errc::usage,
                       "--min-nodes, --ca, --cert and --key are about --nodes: name them, or leave "
                       "these away");
+  if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   Interrupt interrupt;  // before the backend starts threads
