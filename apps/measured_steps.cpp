@@ -1,6 +1,7 @@
 #include "apps/measured_steps.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <thread>
 #include <utility>

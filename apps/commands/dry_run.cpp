@@ -189,7 +189,7 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
 
 /// One layer of the table. `activations`: of worker 0's batch, forward, as the model defines them.
 struct Row {
-  std::string name, type, output;
+  std::string name{}, type{}, output{};
   std::int64_t parameters = 0;
   double flops = 0;  // forward and backward, of one sample
   std::size_t activations = 0;

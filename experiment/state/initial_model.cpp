@@ -59,7 +59,8 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   const auto models = fmt::format("the checkpoint has model \"{}\", and this run trains \"{}\"",
                                   text_or(file, "model", "?"), graph.name());
 
-  Checkpoint begin{.graph = spec.graph};
+  Checkpoint begin;
+  begin.graph = spec.graph;
   std::vector<float> parameters(static_cast<std::size_t>(graph.parameter_count()));
   begin.statistics.resize(nn::statistics_layout(graph).canonical_floats());
   const auto read = nn::canonical_from(file, graph, parameters).and_then([&] {

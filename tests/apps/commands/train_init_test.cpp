@@ -141,7 +141,7 @@ TEST_F(InitTest, AnotherModelIsRefusedBeforeTheRunBegins) {
   expect({"--init", deep["run"]}, 78, "tensor \"fc3.");
   expect({"--init", folder_.file("none")}, 74, "none");
   expect({"--init", folder_.write("empty.safetensors", "")}, 65, "empty.safetensors");
-  expect({"--init", folder_.path()}, 78, "not a run directory");
+  expect({"--init", runs()}, 78, "not a run directory");
   const auto resumed = troupe({"train", "--resume", deep["run"], "--set", "run.init=x", "--set", "run.epochs=2"});
   EXPECT_EQ(resumed.code, 78) << resumed.err;
   EXPECT_EQ(troupe({"train", "--resume", deep["run"], "--init", file}).code, 2);
