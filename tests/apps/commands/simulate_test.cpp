@@ -222,6 +222,10 @@ TEST_F(Simulate, AModelDoesNotTakeAnotherModelsSpeed) {
   EXPECT_EQ(simulated["step_times"], "measured now, on this machine");
   EXPECT_GT(simulated["step_ms"].get<double>(), 0);
   EXPECT_EQ(run({"--measure", "--model", "big"}).code, 2);
+  const std::string configs = TROUPE_SOURCE_DIR "/configs/";
+  const auto shipped = troupe({"simulate", configs + "cifar10-easgd.toml", "--cluster", configs + "clusters/lan.toml"});
+  EXPECT_EQ(shipped.code, 78);
+  EXPECT_NE(shipped.err.find("is the time of lenet, and this run trains cifar"), std::string::npos) << shipped.err;
 }
 
 // 31,840 bytes at 1 Gbit/s keep a card of a ring of four busy for 2 · 3/4 · 254.72 µs in every step of 10 ms and 0.98 ms of exchange.
