@@ -62,22 +62,24 @@ Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32
 
 std::vector<Note> notes_on(const RunSpec& spec) {
   const auto& settings = *spec.settings;
-  auto leases = spec.leases;
-  if (!leases) {
-    const auto samples = data::published_samples(settings.data, data::Split::train);
-    if (!samples) return unused(settings, spec.needs);
-    const auto cut = cut_leases(spec, *samples);
-    if (!cut) return unused(settings, spec.needs);  // check_leases() reports its error
-    leases = *cut;
-  }
-  const auto per_run = leases->leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);
+  const auto planned = planned_leases(spec);
+  if (!planned || !*planned) return unused(settings, spec.needs);  // check_leases() reports the error
+  const auto& leases = **planned;
+  const auto per_run = leases.leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);
   return notes_on(settings, spec.needs, per_run / spec.workers);
 }
 
 core::Result<void> check_leases(const RunSpec& spec) {
+  return planned_leases(spec).map([](const auto&) {});
+}
+
+core::Result<std::shared_ptr<const data::LeaseScheduler>> planned_leases(const RunSpec& spec) {
+  if (spec.leases) return spec.leases;
   const auto samples = data::published_samples(spec.settings->data, data::Split::train);
-  if (spec.leases || !samples) return {};
-  return cut_leases(spec, *samples).map([](const auto&) {});
+  if (!samples) return std::shared_ptr<const data::LeaseScheduler>();
+  return cut_leases(spec, *samples).map([](auto leases) {
+    return std::shared_ptr<const data::LeaseScheduler>(std::move(leases));
+  });
 }
 
 core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings) {

@@ -39,6 +39,10 @@ struct RunSpec {
 /// opening makes. Errc::config.
 [[nodiscard]] core::Result<void> check_leases(const RunSpec& spec);
 
+/// The division of the training data among the workers, if the data set is open or its length is published; else null. Errors: those of
+/// check_leases().
+[[nodiscard]] core::Result<std::shared_ptr<const data::LeaseScheduler>> planned_leases(const RunSpec& spec);
+
 /// The strategy that the settings name, checked against the numbers of workers and servers. Errc::config.
 [[nodiscard]] core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Settings& settings);
 

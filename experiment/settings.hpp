@@ -27,6 +27,7 @@ struct RunConfig {
   std::int64_t keep_checkpoints = 2;
   double target_accuracy = 0;  // stop at this test accuracy; 0: never
   double max_seconds = 0;      // of training; 0: no limit
+  std::string init;            // a checkpoint, or a run directory, with the first weights; empty: fresh ones
 };
 
 struct ClusterConfig {

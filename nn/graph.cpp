@@ -239,9 +239,15 @@ std::int64_t Graph::parameter_count() const noexcept {
 
 double Graph::training_flops() const noexcept {
   double flops = 0;
+  for (int node = 0; node < static_cast<int>(nodes_.size()); ++node) flops += training_flops(node);
+  return flops;
+}
+
+double Graph::training_flops(int node) const noexcept {
+  double flops = 0;
   for (const auto& parameter : parameters_) {
-    if (parameter.shape.size() < 2) continue;                       // biases and normalisation
-    const bool first = parameter.node == parameters_.front().node;  // no gradient of its input is needed
+    if (parameter.node != node || parameter.shape.size() < 2) continue;  // biases and normalisation
+    const bool first = parameter.node == parameters_.front().node;       // no gradient of its input is needed
     const Shape& output = nodes_[static_cast<std::size_t>(parameter.node)].output;
     const double positions = static_cast<double>(output.height) * static_cast<double>(output.width);
     const double forward = 2.0 * static_cast<double>(parameter.size()) * positions;

@@ -138,6 +138,8 @@ class Graph {
   /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s. Counts only
   /// products of matrices, not operations that touch each value a few times (activations, pooling, normalisation).
   [[nodiscard]] double training_flops() const noexcept;
+  /// The part of one node: 0 for layers without such a product. All nodes together make training_flops().
+  [[nodiscard]] double training_flops(int node) const noexcept;
 
  private:
   std::string name_;

@@ -185,6 +185,20 @@ core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, con
   return result;
 }
 
+std::string_view layer_type(const Layer& layer) {
+  struct Types {
+    std::string_view operator()(const LinearLayer&) const { return "linear"; }
+    std::string_view operator()(const Conv2dLayer&) const { return "conv2d"; }
+    std::string_view operator()(const PoolLayer&) const { return "pool"; }
+    std::string_view operator()(const ActivationLayer& l) const { return to_string(l.kind); }
+    std::string_view operator()(const DropoutLayer&) const { return "dropout"; }
+    std::string_view operator()(const FlattenLayer&) const { return "flatten"; }
+    std::string_view operator()(const LrnLayer&) const { return "lrn"; }
+    std::string_view operator()(const BatchNormLayer&) const { return "batch_norm"; }
+  };
+  return std::visit(Types{}, layer);
+}
+
 core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key) {
   if (name == "normal") return InitialiserKind::normal;
   if (name == "uniform") return InitialiserKind::uniform;

@@ -22,6 +22,9 @@ namespace troupe::nn {
 /// and for an unknown word the nearest known one. Graph checks whether layers fit each other.
 [[nodiscard]] core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight);
 
+/// The `type` of a layer in `model.layers`: "conv2d", "relu".
+[[nodiscard]] std::string_view layer_type(const Layer& layer);
+
 /// "normal", "uniform", "xavier" or "he"; Errc::config for anything else, naming `key`.
 [[nodiscard]] core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key);
 

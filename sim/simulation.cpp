@@ -157,8 +157,11 @@ SimulationResult Simulation::result() const {
     return result.trained.count() > 0 ? static_cast<double>(busy.count()) / static_cast<double>(result.trained.count())
                                       : 0;
   };
-  for (const auto& card : world_.network.use())
-    result.busiest_card = std::max(result.busiest_card, share(std::max(card.in, card.out)));
+  const auto& cards = world_.network.use();
+  const auto& collectives = world_.collectives.card_time();
+  for (std::size_t host = 0; host < cards.size(); ++host)
+    result.busiest_card =
+        std::max(result.busiest_card, share(std::max(cards[host].in, cards[host].out) + collectives[host]));
   for (const auto& server : world_.servers)
     result.busiest_server = std::max(result.busiest_server, share(server->busy()));
   return result;

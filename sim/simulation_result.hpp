@@ -33,8 +33,9 @@ struct SimulationResult {
   double lost_weight = 0;         ///< strategies with peer messages: of lost members and of messages to them
   double alone_images_per_s = 0;  ///< of worker 0 without any exchange
   double ideal_images_per_s = 0;  ///< of all workers without any exchange
-  double busiest_card = 0;        ///< share of `trained` that the busiest network card was busy in one direction
-  double busiest_server = 0;      ///< share of `trained` that the busiest server worked
+  double busiest_card =
+      0;  ///< share of `trained` that the busiest network card was busy in one direction, with collectives
+  double busiest_server = 0;  ///< share of `trained` that the busiest server worked
 
   [[nodiscard]] std::uint64_t samples() const noexcept;
   [[nodiscard]] double images_per_s() const noexcept;

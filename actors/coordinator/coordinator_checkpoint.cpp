@@ -21,6 +21,7 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.server_optimizer = setup_.needs.server_state_of;
   checkpoint.statistics = *statistics_;
   checkpoint.leases = setup_.leases->state();
+  checkpoint.config = setup_.settings->config.to_toml();
   checkpoint.totals =
       progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
   checkpoint.totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};

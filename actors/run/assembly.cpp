@@ -79,6 +79,18 @@ SiteOrder Assembly::order_for(const SiteHandle& handle, bool resumed) const {
           .resumed = resumed};
 }
 
+namespace {
+
+/// The checkpoint for the other sites. That of run.init has no file before the run directory is made.
+core::Result<StartPayload> start_payload(const Beginning& beginning) {
+  if (!beginning.checkpoint_file.empty()) return read_start(beginning.checkpoint_file);
+  return experiment::encode(*beginning.checkpoint).map([](std::vector<std::byte> bytes) {
+    return StartPayload{std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
+  });
+}
+
+}  // namespace
+
 core::Result<void> Assembly::open_sites(const Beginning& beginning) {
   const auto& placement = launch_.placement;
   const bool resumed = beginning.checkpoint != nullptr;
@@ -111,9 +123,9 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
       setup.fingerprint = layout_->fingerprint();
     }
     if (handle.number == 0 && resumed && !launch_.nodes.empty()) {
-      auto file = read_start(beginning.checkpoint_file);
-      if (!file) return tl::unexpected(file.error());
-      setup.start = *file;
+      auto file = start_payload(beginning);
+      if (!file) return tl::unexpected(std::move(file.error()));
+      setup.start = std::move(*file);
     }
     handle.here = std::make_unique<Site>(context_, std::move(setup));
     result = handle.here->open();

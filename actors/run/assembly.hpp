@@ -20,8 +20,8 @@ namespace troupe::actors {
 
 /// The start state of a run.
 struct Beginning {
-  std::shared_ptr<const Checkpoint> checkpoint;   // null: a new run
-  std::string checkpoint_file;                    // its path
+  std::shared_ptr<const Checkpoint> checkpoint;   // null: a new run with fresh weights
+  std::string checkpoint_file;                    // its path; with run.init set after make_sites()
   std::shared_ptr<const RunDirectory> directory;  // in a new run set after make_sites(), as disk and checkpoints
   std::shared_ptr<nn::MeteredFiles> disk;         // the checkpoints are written through it
   std::shared_ptr<nn::CheckpointStore> checkpoints;

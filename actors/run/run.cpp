@@ -10,6 +10,7 @@
 #include "actors/run/missing_summary.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/state/initial_model.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
 
@@ -107,10 +108,25 @@ core::Error with_remedy(core::Error error, const RunRequest& request, const Begi
   return error;
 }
 
-/// The state of a resumed run; for a new run an empty Beginning.
-core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec) {
+/// A new run with run.init begins as if it were resumed from a checkpoint of step 0, which open_directory() saves.
+core::Result<Beginning> begin_new(const RunSpec& spec) {
+  auto initial = experiment::initial_model(spec);
+  if (!initial) return tl::unexpected(std::move(initial.error()));
   Beginning beginning;
-  if (request.resume.empty()) return beginning;
+  beginning.checkpoint = std::move(initial->checkpoint);
+  if (!initial->note.empty()) beginning.notes.push_back({Note::Level::info, std::move(initial->note)});
+  return beginning;
+}
+
+/// The state of a resumed run; for a new run that of run.init, or an empty Beginning.
+core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec) {
+  if (request.resume.empty()) return begin_new(spec);
+  Beginning beginning;
+  if (const auto where = spec.settings->config.where("run.init"); where == "--set")
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: run.init is the beginning of a new run, and {} goes on from its own checkpoint: "
+                                  "leave it away, or train without --resume",
+                                  where, request.resume));
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
     return tl::unexpected(opened.error());
   if (auto read = read_plan(request, beginning); !read) return tl::unexpected(read.error());
@@ -130,6 +146,11 @@ core::Result<void> open_directory(const RunRequest& request, const RunSpec& spec
                       return lock.take(directory).map([&] { return std::move(directory); });
                     });
     if (auto opened = open_store(request, std::move(made), beginning); !opened) return opened;
+    if (beginning.checkpoint) {
+      auto saved = experiment::save(*beginning.checkpoints, *beginning.checkpoint);
+      if (!saved) return tl::unexpected(std::move(saved.error()));
+      beginning.checkpoint_file = std::move(*saved);
+    }
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
   beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
@@ -240,6 +261,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
           check_library_sum(settings, spec->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
       !sums)
     return tl::unexpected(sums.error());
+  if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
     const auto replica = backend.compile(

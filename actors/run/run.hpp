@@ -55,7 +55,7 @@ struct Evaluation {
   std::string model, dataset, hash;
 };
 /// `troupe eval`: the test split under a checkpoint file, or under the newest valid checkpoint of a run directory.
-/// `settings` come from the run directory's config.toml, or the one beside the checkpoint's folder.
+/// `settings` come from the run directory's config.toml, the one beside the checkpoint's folder, or the checkpoint itself.
 [[nodiscard]] core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
                                                            nn::Backend& backend);
 

@@ -9,8 +9,10 @@
 
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
+#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "cpu/step_bench.hpp"
+#include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"
 #include "nn/models.hpp"
 
@@ -18,6 +20,8 @@ namespace troupe::apps {
 namespace {
 
 struct Arguments {
+  std::string config;
+  std::vector<std::string> overrides;
   std::string model = "lenet";
   std::int64_t batch = 64;
   std::string precision = "fp32";
@@ -26,14 +30,20 @@ struct Arguments {
   double seconds = 1;
   double slowdown = 1;
   std::string profile;
+  bool batch_given = false;
+  bool threads_given = false;
   bool json = false;
 };
 
 /// Step times for a cluster file of `troupe simulate`: docs/formats/step-profile.md.
-core::Result<void> write_profile(const Arguments& arguments, const cpu::StepBench& bench) {
-  const nlohmann::ordered_json json{{"model", arguments.model},         {"batch", arguments.batch},
-                                    {"precision", arguments.precision}, {"device", arguments.device},
-                                    {"threads", arguments.threads},     {"slowdown", arguments.slowdown},
+core::Result<void> write_profile(const Arguments& arguments, const nn::Graph& graph, const cpu::StepBench& bench) {
+  const nlohmann::ordered_json json{{"model", graph.name()},
+                                    {"batch", arguments.batch},
+                                    {"precision", arguments.precision},
+                                    {"device", arguments.device},
+                                    {"threads", arguments.threads},
+                                    {"slowdown", arguments.slowdown},
+                                    {"parameters", graph.parameter_count()},
                                     {"steps_ms", bench.steps_ms}};
   const auto text = json.dump() + "\n";
   const std::filesystem::path path(arguments.profile);
@@ -48,46 +58,72 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-core::Result<void> run_step(const Arguments& arguments) {
+core::Result<std::shared_ptr<const nn::Graph>> zoo_model(const std::string& name) {
+  const auto& entry = *std::ranges::find(nn::model_zoo(), name, &nn::ZooEntry::name);
+  nn::ModelConfig config;
+  config.name = entry.name;
+  return nn::build_model(config, entry.input, entry.classes).map([](nn::Graph graph) {
+    return std::make_shared<const nn::Graph>(std::move(graph));
+  });
+}
+
+/// The configuration's model for its data. Its worker 0 gives what the flags leave open: see declare_step().
+core::Result<std::shared_ptr<const nn::Graph>> configured_model(Arguments& arguments) {
+  const auto settings = load_settings(arguments.config, arguments.overrides, experiment::Use::remains);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto spec = experiment::build_run_spec(*settings, false);
+  if (!spec) return tl::unexpected(spec.error());
+  if (!arguments.batch_given) arguments.batch = settings->batch(0);
+  if (!arguments.threads_given) arguments.threads = settings->threads(0);
+  return spec->graph;
+}
+
+core::Result<void> run_step(Arguments arguments) {
+  if (arguments.config.empty() && !arguments.overrides.empty())
+    return core::fail(core::Errc::usage, "--set changes a key of a CONFIG: name one; see `troupe bench step --help`");
   // Checks that this build has the device; the benchmark creates its own backend.
   if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
   if (arguments.precision != "fp32")
     return core::fail(
         core::Errc::config,
         fmt::format("precision \"{}\": this build computes in float32 only: use \"fp32\"", arguments.precision));
-  const auto& entry = *std::ranges::find(nn::model_zoo(), arguments.model, &nn::ZooEntry::name);
-  nn::ModelConfig config;
-  config.name = entry.name;
-  const auto graph = nn::build_model(config, entry.input, entry.classes);
-  if (!graph) return tl::unexpected(graph.error());
+  const auto model = arguments.config.empty() ? zoo_model(arguments.model) : configured_model(arguments);
+  if (!model) return tl::unexpected(model.error());
+  const auto& graph = **model;
   const auto bench =
-      cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
+      cpu::run_step_bench(graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
   if (!bench) return tl::unexpected(bench.error());
   if (!arguments.profile.empty())
-    if (auto written = write_profile(arguments, *bench); !written) return written;
+    if (auto written = write_profile(arguments, graph, *bench); !written) return written;
   if (arguments.json) {
     const nlohmann::ordered_json json{
         {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
     return print(json.dump() + "\n");
   }
   return print(fmt::format("{}, batch {}, {}, {} x {}: {:.0f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
-                           arguments.model, arguments.batch, arguments.precision, arguments.threads, arguments.device,
+                           graph.name(), arguments.batch, arguments.precision, arguments.threads, arguments.device,
                            bench->images_per_s, bench->ms_per_step, bench->gflops));
 }
 
 Action declare_step(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
+  auto* config = app.add_option("CONFIG", a->config,
+                                "measure the model of this configuration (TOML), with its worker 0's batch and threads "
+                                "unless --batch and --threads say otherwise");
+  add_set(app, a->overrides);
   app.add_option("--model", a->model, "a model of `troupe models`")
       ->check(CLI::IsMember(model_names()))
-      ->capture_default_str();
-  app.add_option("--batch", a->batch, "samples per step")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+      ->capture_default_str()
+      ->excludes(config);
+  auto* batch =
+      app.add_option("--batch", a->batch, "samples per step")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--precision", a->precision, "of forward and backward")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_option("--device", a->device, "what computes")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--threads", a->threads, "threads that compute the step")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  auto* threads = app.add_option("--threads", a->threads, "threads that compute the step")
+                      ->check(CLI::Range(1, 1024))
+                      ->capture_default_str();
   app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
@@ -97,7 +133,11 @@ Action declare_step(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--json", a->json, "one line of JSON");
-  return [a] { return run_step(*a); };
+  return [a, batch, threads] {
+    a->batch_given = batch->count() > 0;
+    a->threads_given = threads->count() > 0;
+    return run_step(*a);
+  };
 }
 
 }  // namespace
@@ -113,6 +153,7 @@ Command bench() {
       .subcommands = {{.name = "step",
                        .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
                        .examples = "  troupe bench step --model lenet --batch 64 --threads 1 --profile lenet-64.json\n"
+                                   "  troupe bench step configs/cifar10-easgd.toml --profile cifar.json\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
                        .declare = declare_step},
                       bench_exchange()}};

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -9,12 +10,14 @@
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "experiment/directory/run_directory.hpp"
+#include "nn/checkpoint/checkpoint.hpp"
 
 namespace troupe::apps {
 namespace {
 
 struct Arguments {
   std::string path;
+  std::string config;
   std::vector<std::string> overrides;
   bool json = false;
 };
@@ -33,10 +36,34 @@ std::string sentence(const actors::Evaluation& e) {
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
 }
 
-core::Result<void> run_eval(const Arguments& arguments) {
+/// A checkpoint that lies in no run directory has the configuration of its run with it.
+core::Result<experiment::Settings> own_settings(const Arguments& arguments) {
+  const auto loaded = nn::load_checkpoint(arguments.path);
+  if (!loaded) return tl::unexpected(loaded.error());
+  const auto text = loaded->file.metadata().find("config");
+  if (text == loaded->file.metadata().end())
+    return core::fail(core::Errc::config,
+                      fmt::format("{} lies in no run directory and, written by an older version, has no configuration "
+                                  "with it: name its run's with --config FILE",
+                                  arguments.path));
+  return core::Config::parse(experiment::schema(), text->second, arguments.path, arguments.overrides)
+      .and_then([](core::Config config) { return experiment::resolve(std::move(config), experiment::Use::remains); });
+}
+
+core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+  const auto from = [&](const std::string& file) {
+    return load_settings(file, arguments.overrides, experiment::Use::remains);
+  };
+  if (!arguments.config.empty()) return from(arguments.config);
   const auto run = experiment::RunDirectory::containing(arguments.path);
-  if (!run) return tl::unexpected(run.error());
-  const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
+  if (run) return from(run->config_file());
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(arguments.path, ignored)) return own_settings(arguments);
+  return tl::unexpected(run.error());
+}
+
+core::Result<void> run_eval(const Arguments& arguments) {
+  const auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
@@ -47,9 +74,11 @@ core::Result<void> run_eval(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("CHECKPOINT|RUN_DIR", arguments->path,
-                 "a checkpoint file of a run, or the run's directory: its newest")
+  app.add_option("CHECKPOINT|RUN_DIR", arguments->path, "a checkpoint file, or a run's directory: its newest")
       ->required();
+  app.add_option("--config", arguments->config,
+                 "configuration (TOML) for the model and data, in place of the run's or of the one in the checkpoint")
+      ->type_name("FILE");
   add_set(app, arguments->overrides);
   app.add_flag("--json", arguments->json, "one line of JSON");
   return [arguments] { return run_eval(*arguments); };
@@ -62,7 +91,8 @@ Command eval() {
           .summary = "evaluate a trained model on the test split",
           .examples =
               "  troupe eval runs/20260102-030405-mnist-easgd\n"
-              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-0000000938.safetensors --json\n",
+              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-0000000938.safetensors --json\n"
+              "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n",
           .declare = declare};
 }
 

@@ -6,7 +6,9 @@
 #include "apps/command.hpp"
 #include "apps/commands/explore.hpp"
 #include "apps/config_arguments.hpp"
+#include "apps/measured_steps.hpp"
 #include "apps/output.hpp"
+#include "experiment/run_spec.hpp"
 #include "sim/forecast/forecast.hpp"
 
 namespace troupe::apps {
@@ -25,6 +27,7 @@ struct Arguments {
   std::int64_t explore = 0;
   std::string strategy;
   bool gradients = false;
+  bool measure = false;
   bool json = false;
 };
 
@@ -35,6 +38,22 @@ core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
   return core::Config::load(experiment::schema(), arguments.config, overrides).and_then([](core::Config config) {
     return experiment::resolve(std::move(config), experiment::Use::forecast);
   });
+}
+
+/// One replica alone: the simulated machines have nothing else to do.
+core::Result<std::vector<sim::StepProfile>> measured_here(const experiment::Settings& settings) {
+  constexpr double kWindow = 0.5;  // seconds; three of them
+  const auto spec = experiment::build_run_spec(settings, false);
+  if (!spec) return tl::unexpected(spec.error());
+  const auto steps = measure_steps(settings, *spec->graph, kWindow, false);
+  if (!steps) return tl::unexpected(steps.error());
+  std::vector<sim::StepProfile> profiles;
+  for (std::size_t w = 0; w < steps->workers.size(); ++w)
+    profiles.push_back({.model = spec->graph->name(),
+                        .batch = settings.batch(w),
+                        .parameters = static_cast<std::uint64_t>(spec->graph->parameter_count()),
+                        .steps_ms = steps->workers[w].steps_ms});
+  return profiles;
 }
 
 core::Result<void> run_simulate(const Arguments& arguments) {
@@ -54,10 +73,17 @@ core::Result<void> run_simulate(const Arguments& arguments) {
     if (!made) return tl::unexpected(std::move(made.error()));
     backend = std::move(*made);
   }
+  std::vector<sim::StepProfile> measured;
+  if (arguments.measure) {
+    auto steps = measured_here(*settings);
+    if (!steps) return tl::unexpected(std::move(steps.error()));
+    measured = std::move(*steps);
+  }
   const auto forecast = sim::forecast({.settings = std::move(*settings),
                                        .cluster = std::move(*cluster),
                                        .model = arguments.model,
                                        .from = arguments.from,
+                                       .measured = std::move(measured),
                                        .steps = arguments.steps,
                                        .gradients = backend.get()});
   if (!forecast) return tl::unexpected(forecast.error());
@@ -83,8 +109,14 @@ Action declare(CLI::App& app) {
   auto* model =
       app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
           ->type_name("NAME");
-  auto* from = app.add_option("--from", a->from, "step times of a recorded run, in place of the cluster file's")
-                   ->type_name("RUN_DIR");
+  auto* from = app.add_option("--from", a->from,
+                              "step times of a recorded run, or of a profile (`troupe bench step --profile FILE`), in "
+                              "place of the cluster file's")
+                   ->type_name("RUN_DIR|FILE");
+  auto* measure = app.add_flag("--measure", a->measure,
+                               "time the configuration's model on this machine, in place of the cluster file's times")
+                      ->excludes(from)
+                      ->excludes(model);
   auto* gradients = app.add_flag("--gradients", a->gradients, "compute real gradients: accuracy as well as time")
                         ->excludes(steps)
                         ->excludes(model);
@@ -94,7 +126,7 @@ Action declare(CLI::App& app) {
              "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
              "invariants watched; exit 70 when one is violated")
           ->check(CLI::Range(1, 1'000'000'000));
-  for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, gradients})
+  for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, measure, gradients})
     explore->excludes(of_a_forecast);
   app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
@@ -111,6 +143,7 @@ Command simulate() {
           "  troupe simulate configs/mnist-easgd.toml --cluster configs/clusters/lan.toml --workers 64\n"
           "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
           "  troupe simulate configs/glyphs-easgd.toml --cluster configs/clusters/lan.toml --workers 32 --gradients\n"
+          "  troupe simulate configs/cifar10-easgd.toml --cluster configs/clusters/lan.toml --measure\n"
           "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
           "      --cluster configs/clusters/lan.toml --workers 16\n"
           "  troupe simulate --explore 1000\n",

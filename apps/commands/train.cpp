@@ -7,6 +7,7 @@
 #include "actors/run/run.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
+#include "apps/commands/dry_run.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
@@ -14,6 +15,7 @@
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
 #include "experiment/directory/run_directory.hpp"
+#include "experiment/state/initial_model.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -21,15 +23,27 @@ namespace {
 struct Arguments {
   std::string config;
   std::string resume;
+  std::string init;
   std::vector<std::string> overrides;
   std::optional<std::string> nodes;  // empty: an unfilled list, which is an error
   std::size_t min_nodes = 0;
   security::TlsFiles tls;
   bool replan = false;
+  bool dry_run = false;
+  std::string profile;  // of the dry run
   bool json = false;
   bool quiet = false;
   bool plain = false;
 };
+
+/// --init is short for --set run.init=FILE. A run directory's newest checkpoint is named, so that config.toml says which one it was.
+core::Result<void> begin_with(Arguments& arguments) {
+  if (arguments.init.empty()) return {};
+  auto file = experiment::checkpoint_file(arguments.init);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  arguments.overrides.push_back("run.init=" + core::to_toml(core::Value{std::move(*file)}));
+  return {};
+}
 
 core::Result<std::string> config_file(const Arguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
@@ -70,7 +84,8 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   return printed;
 }
 
-core::Result<void> lead(const Arguments& arguments, Job& job, Interrupt& interrupt) {
+core::Result<void> lead(Arguments arguments, Job& job, Interrupt& interrupt) {
+  if (auto begun = begin_with(arguments); !begun) return begun;
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
@@ -92,7 +107,20 @@ core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment
   return outcome;
 }
 
-core::Result<void> run_train(const Arguments& arguments) {
+core::Result<void> run_dry(Arguments arguments) {
+  if (const auto environment = job_environment())
+    return core::fail(core::Errc::usage,
+                      fmt::format("--dry-run trains nothing: start it without {}", environment->launcher));
+  if (auto begun = begin_with(arguments); !begun) return begun;
+  auto settings = settings_of(arguments);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  auto backend = make_backend(settings->cluster.device);
+  if (!backend) return tl::unexpected(std::move(backend.error()));
+  return dry_run(*settings, **backend, {.profile = arguments.profile, .json = arguments.json});
+}
+
+core::Result<void> run_train(Arguments arguments) {
+  if (arguments.dry_run) return run_dry(arguments);
   if (const auto environment = job_environment()) {
     Interrupt interrupt;  // before MPI starts threads
     return train_in_job(arguments, *environment, interrupt);
@@ -101,6 +129,7 @@ core::Result<void> run_train(const Arguments& arguments) {
     return core::fail(core::Errc::usage,
                       "--min-nodes, --ca, --cert and --key are about --nodes: name them, or leave "
                       "these away");
+  if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   Interrupt interrupt;  // before the backend starts threads
@@ -124,19 +153,35 @@ Action declare(CLI::App& app) {
   auto* resume =
       app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
           ->type_name("RUN_DIR");
+  app.add_option("--init", arguments->init,
+                 "begin with the weights of this checkpoint, or of the newest one of this run: a new run, short for "
+                 "--set run.init=FILE")
+      ->type_name("CHECKPOINT|RUN_DIR")
+      ->excludes(resume);
   app.add_flag(
          "--replan", arguments->replan,
          "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "
          "differ in their last bits")
       ->needs(resume);
-  app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
-      ->type_name("HOST:PORT,…");
+  auto* nodes =
+      app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
+          ->type_name("HOST:PORT,…");
   app.add_option("--min-nodes", arguments->min_nodes,
                  "start once N nodes are connected; nodes that connect later join the run (default: all)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   add_tls(app, arguments->tls);
-  app.add_flag("--json", arguments->json, "print the run's summary on standard output, as one line of JSON");
+  auto* dry = app.add_flag("--dry-run", arguments->dry_run,
+                           "print layers, memory, steps and a forecast of the time; train nothing, write nothing")
+                  ->excludes(resume)
+                  ->excludes(nodes);
+  app.add_option("--profile", arguments->profile,
+                 "with --dry-run: step times of this file (`troupe bench step --profile FILE`), in place of a "
+                 "measurement")
+      ->type_name("FILE")
+      ->needs(dry);
+  app.add_flag("--json", arguments->json,
+               "print the run's summary, or the dry run, on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
   return [arguments] { return run_train(*arguments); };
@@ -155,12 +200,14 @@ Command train() {
           .summary = "train a model",
           .examples =
               "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
+              "  troupe train configs/cifar10-easgd.toml --dry-run        layers, memory, steps, forecast\n"
               "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
               "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
               "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
               "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
               "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
-              "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
+              "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n"
+              "  troupe train configs/mnist-bsp.toml --init runs/20260102-030405-mnist-easgd    from its weights\n",
           .declare = declare,
           .appendix = appendix};
 }

@@ -44,6 +44,7 @@ Parts parts_of(const Checkpoint& checkpoint) {
                     {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
                     {"leases", checkpoint.leases},         {"state", prefixes},
                     {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.config.empty()) parts.metadata["config"] = checkpoint.config;
   if (!checkpoint.optimizer_steps.empty())
     parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
   if (!checkpoint.members.empty()) parts.metadata["members"] = nlohmann::json(checkpoint.members).dump();
@@ -55,6 +56,15 @@ Parts parts_of(const Checkpoint& checkpoint) {
 core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint) {
   const auto parts = parts_of(checkpoint);
   return store.save(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+}
+
+core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint) {
+  const auto parts = parts_of(checkpoint);
+  const auto file = nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
+  if (!file) return tl::unexpected(file.error());
+  std::vector<std::byte> bytes;
+  for (const auto& part : file->parts()) bytes.insert(bytes.end(), part.begin(), part.end());
+  return bytes;
 }
 
 core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint, nn::FileSystem& files) {
@@ -100,6 +110,7 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   auto parsed = parse_totals(totals);
   if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
   checkpoint.totals = std::move(*parsed);
+  if (file.metadata().contains("config")) checkpoint.config = file.metadata().at("config");
   if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
   if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
     return tl::unexpected(read.error());

@@ -28,6 +28,7 @@ struct Checkpoint {
   std::string optimizer;          // of the workers: the rule that made their state
   std::string server_optimizer;   // the same of the servers; empty: none
   RunTotals totals;
+  std::string config{};  // TOML, resolved, of the session that wrote it; empty: not known, as in files of version 0.1
   /// Start state of a journal segment: each member's state besides its vectors, by name ("worker.0", "server.1"). Empty in a checkpoint for
   /// resume: its members begin anew.
   std::map<std::string, std::string> members;
@@ -44,6 +45,9 @@ inline constexpr const char* kCenterPrefix = "center.";
 
 /// Writes a new generation; returns its path. Errors: nn::CheckpointStore::save.
 [[nodiscard]] core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& checkpoint);
+
+/// The same file in memory, for other processes.
+[[nodiscard]] core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint);
 
 /// Writes only the file `path`: a segment's start state. Errors: nn::write_checkpoint.
 [[nodiscard]] core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint,

@@ -100,12 +100,17 @@ core::Result<CheckpointStore> CheckpointStore::open(std::string directory, std::
   return store;
 }
 
-core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory, const std::string& name,
-                                    std::int64_t step, std::span<const TensorView> tensors, const Metadata& metadata) {
+core::Result<EncodedSafetensors> encode_checkpoint(std::int64_t step, std::span<const TensorView> tensors,
+                                                   const Metadata& metadata) {
   Metadata all = metadata;
   all[kFormatKey] = kFormatValue;
   all[kStepKey] = std::to_string(step);
-  const auto encoded = encode_safetensors(tensors, all);
+  return encode_safetensors(tensors, all);
+}
+
+core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory, const std::string& name,
+                                    std::int64_t step, std::span<const TensorView> tensors, const Metadata& metadata) {
+  const auto encoded = encode_checkpoint(step, tensors, metadata);
   if (!encoded) return tl::unexpected(encoded.error());
   return replace_file(files, directory, name, encoded->parts());
 }

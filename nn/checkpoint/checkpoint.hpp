@@ -29,6 +29,10 @@ struct NewestCheckpoint {
   std::vector<std::string> refused;  // one line per newer generation or manifest that was not usable, with the reason
 };
 
+/// The contents of a checkpoint file of `step`; `tensors` must stay alive until they are written.
+[[nodiscard]] core::Result<EncodedSafetensors> encode_checkpoint(std::int64_t step, std::span<const TensorView> tensors,
+                                                                 const Metadata& metadata);
+
 /// Writes directory/name as a checkpoint of `step`, atomically: a file for load_checkpoint() outside of any store.
 [[nodiscard]] core::Result<void> write_checkpoint(FileSystem& files, const std::string& directory,
                                                   const std::string& name, std::int64_t step,

@@ -71,6 +71,8 @@ core::Result<void> check_hosts(const ClusterFile& file, const std::string& name,
     return refuse(given[1], fmt::format("{} says how long steps take already: give one of step_ms, image_ms, steps_ms "
                                         "and profile",
                                         given[0]));
+  if (!config.model.empty() && !config.profile.empty())
+    return refuse("model", "a profile says itself of which model it is: leave model away");
   if (config.step_sigma > 0 && config.step_ms == 0 && config.image_ms == 0)
     return refuse("step_sigma", "needs step_ms or image_ms, the mean that steps vary around");
   return {};

@@ -18,6 +18,7 @@ struct HostsConfig {
   double step_ms = 0;
   double image_ms = 0;
   double step_sigma = 0;
+  std::string model;  // of step_ms, image_ms or steps_ms; empty: they hold for any model
   std::vector<double> steps_ms;
   std::vector<std::string> profile;
   double slowdown = 1;

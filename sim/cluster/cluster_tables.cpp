@@ -52,6 +52,8 @@ core::Table<HostsConfig> hosts_table(const std::string& name) {
         "or: measured times of steps; each step takes one of them"},
        {"profile", &HostsConfig::profile, core::anything(),
         "or: a file of measured times, from `troupe bench step --profile FILE`, or several, for ranks in turn"},
+       {"model", &HostsConfig::model, core::anything(),
+        "the model that step_ms, image_ms or steps_ms were measured with; other models are refused; empty: any model"},
        {"step_sigma", &HostsConfig::step_sigma, between(0, 5),
         "steps vary around step_ms or image_ms: log-normal, deviation of the logarithm"},
        {"slowdown", &HostsConfig::slowdown, between(0.001, 1000), "times as long for a step"},

@@ -76,7 +76,29 @@ class Formula {
   }
   [[nodiscard]] const Group& group() const { return group_; }
 
+  // The cards' part of the times above.
+  void ring_cards(double ranks, std::span<Duration> busy) const {
+    add_neighbours(2 * (ranks - 1) / ranks * bytes_, 2 * (ranks - 1), busy);
+  }
+  void broadcast_cards(double ranks, std::span<Duration> busy) const {
+    add_neighbours(std::min(log2_up(ranks), 2 * (ranks - 1) / ranks) * bytes_, log2_up(ranks), busy);
+  }
+  void everyone_cards(double messages, std::span<Duration> busy) const {
+    const double n = group_.n;
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+      if (const double k = count_at(rank); k > 0) add(hosts_[rank], k * (n - k) / n * 2 * bytes_, messages, busy);
+  }
+
  private:
+  void add_neighbours(double bytes, double messages, std::span<Duration> busy) const {
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+      if (count_at(rank) > 0) add(hosts_[rank], bytes, messages, busy);
+  }
+  void add(HostId host, double bytes, double messages, std::span<Duration> busy) const {
+    const auto whole = cluster_.hosts[host].card.ns;
+    const double per_byte = std::min(whole, card(host));  // an algorithm's own rate does not slow the card down
+    busy[host] += nanoseconds(bytes * per_byte + parts_ * messages * per_message());
+  }
   [[nodiscard]] double local() const { return static_cast<double>(cluster_.network.local_latency.count()); }
   [[nodiscard]] double per_message() const { return static_cast<double>(cluster_.network.per_message.count()); }
   [[nodiscard]] double alpha() const {
@@ -143,10 +165,14 @@ Algorithm CollectiveCosts::chosen(std::span<const HostId> hosts) const {
   return group.most > 1 ? Algorithm::hierarchical : Algorithm::ring;
 }
 
+Algorithm CollectiveCosts::chosen(const Vector& vector, std::span<const HostId> hosts) const {
+  const auto algorithm = chosen(hosts);
+  return algorithm == Algorithm::asa16 && !vector.rounds ? Algorithm::asa : algorithm;
+}
+
 Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> hosts) const {
   if (hosts.size() < 2) return Duration{0};
-  auto algorithm = chosen(hosts);
-  if (algorithm == Algorithm::asa16 && !vector.rounds) algorithm = Algorithm::asa;
+  const auto algorithm = chosen(vector, hosts);
   const bool halves = algorithm == Algorithm::asa16;
   const double wire = halves ? 2 : vector.wire_bytes;
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
@@ -169,6 +195,24 @@ Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId
   if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
     return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
   return nanoseconds(formula.broadcast_between(formula.group().n));
+}
+
+void CollectiveCosts::add_card_time(const Vector& vector, std::span<const HostId> hosts, bool broadcast,
+                                    std::span<Duration> busy) const {
+  const auto algorithm = broadcast ? chosen(hosts) : chosen(vector, hosts);
+  const double wire = algorithm == Algorithm::asa16 && !broadcast ? 2 : vector.wire_bytes;
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  const auto& group = formula.group();
+  if (group.hosts < 2) return;
+  const bool by_host = algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm;
+  const double ranks = by_host ? group.hosts : group.n;
+  if (broadcast) return formula.broadcast_cards(ranks, busy);
+  switch (algorithm) {
+    case Algorithm::ar: return formula.everyone_cards(log2_up(group.n), busy);
+    case Algorithm::asa:
+    case Algorithm::asa16: return formula.everyone_cards(2 * (group.n - 1), busy);
+    default: return formula.ring_cards(ranks, busy);
+  }
 }
 
 }  // namespace troupe::sim

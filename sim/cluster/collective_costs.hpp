@@ -44,10 +44,16 @@ class CollectiveCosts {
   /// `hosts`: the host of each rank; ranks of one host are consecutive. One rank costs nothing.
   [[nodiscard]] Duration reduce(const Vector& vector, std::span<const HostId> hosts) const;
   [[nodiscard]] Duration broadcast(const Vector& vector, std::span<const HostId> hosts) const;
+  /// Adds to `busy`, by host, the time that the bytes and messages of such a collective keep the host's card busy, one way. It is part of
+  /// the collective's time: traffic within a host, sums and latency do not use the card.
+  void add_card_time(const Vector& vector, std::span<const HostId> hosts, bool broadcast,
+                     std::span<Duration> busy) const;
   /// The algorithm for these ranks; `automatic` is shm on one host, hierarchical where a host has several ranks, else ring.
   [[nodiscard]] Algorithm chosen(std::span<const HostId> hosts) const;
 
  private:
+  /// As chosen(), but asa for vectors that asa16 may not round.
+  [[nodiscard]] Algorithm chosen(const Vector& vector, std::span<const HostId> hosts) const;
   const Cluster& cluster_;
   Algorithm algorithm_;
 };

@@ -15,6 +15,28 @@ Duration microseconds(double us) { return nanoseconds(1e3 * us); }
 
 StepTimes per_image(double ms, double sigma) { return {.mean_ns = 1e6 * ms, .per_image = true, .sigma = sigma}; }
 
+/// The key with which the hosts say how long a step takes; empty: none.
+std::string key_of_times(const HostsConfig& hosts) {
+  if (hosts.image_ms > 0) return "image_ms";
+  if (!hosts.steps_ms.empty()) return "steps_ms";
+  if (!hosts.profile.empty()) return "profile";
+  return hosts.step_ms > 0 ? "step_ms" : "";
+}
+
+/// A step of one model says nothing of another model's.
+core::Result<void> check_model(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
+                               const Placing& placing) {
+  const auto& of = hosts.config.model;
+  const auto key = key_of_times(hosts.config);
+  if (of.empty() || placing.model.empty() || of == placing.model || key.empty()) return {};
+  const auto full = fmt::format("hosts.{}.{}", hosts.name, key);
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: {} is the time of {}, and this run trains {}: add --measure to time {} on this "
+                                "machine, or --from FILE with a profile of it (`troupe bench step CONFIG --profile "
+                                "FILE`)",
+                                file.where(full), full, of, placing.model, placing.model));
+}
+
 /// Step times of the ranks that use profile `index` of `hosts`.
 core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,
                                  const Placing& placing, std::size_t index) {
@@ -23,15 +45,11 @@ core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Nam
   const auto key = fmt::format("hosts.{}.profile", hosts.name);
   if (!profile)
     return core::fail(profile.error().code, fmt::format("{}: {}: {}", file.where(key), key, profile.error().message));
-  const bool other_model = !placing.model.empty() && profile->model != placing.model;
   auto batch = profile->batch;
   for (auto w = index; w < placing.batches.size() && batch == profile->batch; w += hosts.config.profile.size())
     batch = placing.batches[w];
-  if (other_model || batch != profile->batch)
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: {} is of {} with batch {}, and this run has {} with batch {}: measure that with "
-                                  "`troupe bench step --profile FILE`",
-                                  file.where(key), path, profile->model, profile->batch, placing.model, batch));
+  const auto fits = check_profile(*profile, placing, batch, fmt::format("{}: {}", file.where(key), path));
+  if (!fits) return tl::unexpected(fits.error());
   return measured(profile->steps_ms);
 }
 
@@ -40,6 +58,7 @@ core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const C
   const auto& config = hosts.config;
   if (!placing.recorded.empty()) return placing.recorded;
   if (placing.image_ms > 0) return std::vector{per_image(placing.image_ms, config.step_sigma)};
+  if (auto same = check_model(file, hosts, placing); !same) return tl::unexpected(std::move(same.error()));
   if (config.image_ms > 0) return std::vector{per_image(config.image_ms, config.step_sigma)};
   if (!config.steps_ms.empty()) return std::vector{measured(config.steps_ms)};
   if (config.profile.empty())
@@ -145,6 +164,30 @@ core::Result<void> place_faults(const ClusterFile& file, std::uint32_t workers, 
 }
 
 }  // namespace
+
+core::Result<void> check_profile(const StepProfile& profile, const Placing& placing, std::int64_t batch,
+                                 const std::string& where) {
+  const bool other_size = profile.parameters > 0 && placing.parameters > 0 && profile.parameters != placing.parameters;
+  const bool same_model = (placing.model.empty() || profile.model == placing.model) && !other_size;
+  if (same_model && profile.batch == batch) return {};
+  const auto size = [&](std::uint64_t parameters) {
+    return other_size ? fmt::format(" ({} parameters)", parameters) : std::string();
+  };
+  return core::fail(core::Errc::config,
+                    fmt::format("{} is of {}{} with batch {}, and this run has {}{} with batch {}: measure that with "
+                                "`troupe bench step CONFIG --profile FILE`",
+                                where, profile.model, size(profile.parameters), profile.batch, placing.model,
+                                size(placing.parameters), batch));
+}
+
+std::string source_of_times(const ClusterFile& file, std::size_t kind) {
+  const auto& [name, hosts] = file.hosts[kind];
+  const auto key = key_of_times(hosts);
+  const auto whose = key == "profile"      ? std::string()
+                     : hosts.model.empty() ? ", for any model"
+                                           : ", for " + hosts.model;
+  return fmt::format("hosts.{}.{} of {}{}", name, key, file.origin, whose);
+}
 
 core::Result<Cluster> place(const ClusterFile& file, const Placing& placing) {
   Cluster cluster;

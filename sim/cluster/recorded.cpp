@@ -56,6 +56,7 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
       const auto kind = line.at("kind").get<std::string>();
       if (kind == "started") {
         run.model = line.at("model").get<std::string>();
+        run.parameters = line.value("parameters", std::uint64_t{0});
         std::ranges::fill(sums, Sums{});  // every session counts from 0
       }
       if (kind != "worker") continue;
@@ -94,6 +95,7 @@ core::Result<StepProfile> load_profile(const std::string& path) {
   if (!batch.is_number_integer()) return refuse("\"batch\" is missing or no whole number");
   if (!steps.is_array() || steps.empty()) return refuse("\"steps_ms\" is missing, empty or no list");
   StepProfile profile{.model = model, .batch = batch, .steps_ms = {}};
+  if (const auto parameters = part("parameters"); parameters.is_number_unsigned()) profile.parameters = parameters;
   for (const auto& ms : steps) {
     const double time = ms.is_number() ? ms.get<double>() : 0;
     if (!(time > 0 && time <= kMostStepMs))

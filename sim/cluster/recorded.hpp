@@ -13,6 +13,7 @@ namespace troupe::sim {
 struct StepProfile {
   std::string model;
   std::int64_t batch = 0;
+  std::uint64_t parameters = 0;  ///< of the model; 0: the file does not say, like those of version 0.1
   std::vector<double> steps_ms;
 };
 /// Longer steps in a profile or record are invalid.
@@ -28,6 +29,7 @@ struct RecordedSteps {
 };
 struct RecordedRun {
   std::string model;
+  std::uint64_t parameters = 0;                   // of the model
   std::vector<std::int64_t> batches;              // data.batch
   std::vector<std::vector<RecordedSteps>> steps;  // by worker
 };

@@ -48,6 +48,7 @@ void Collectives::begin(std::uint32_t index, const Vector& vector) {
   }
   const auto ends =
       begins + (collective.task.broadcast ? costs_.broadcast(vector, hosts_) : costs_.reduce(vector, hosts_));
+  costs_.add_card_time(vector, hosts_, collective.task.broadcast, card_time_);
   for (const auto& part : parts) free_[part.worker] = ends;
   running_.push_back(index);
   queue_.schedule(ends, EventKind::collective_done, index, collective.generation);

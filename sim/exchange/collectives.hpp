@@ -44,7 +44,11 @@ struct PendingCollective {
 class Collectives {
  public:
   Collectives(EventQueue& queue, const Cluster& cluster, Algorithm algorithm)
-      : queue_(queue), cluster_(cluster), costs_(cluster, algorithm), free_(cluster.workers.size()) {}
+      : queue_(queue),
+        cluster_(cluster),
+        costs_(cluster, algorithm),
+        free_(cluster.workers.size()),
+        card_time_(cluster.hosts.size()) {}
 
   /// `worker` asks at `now` (its own clock). `group` is ascending. std::logic_error: members disagree, or one asks twice.
   void ask(strategies::WorkerId worker, Duration now, strategies::Step step, strategies::ExchangeId id,
@@ -57,6 +61,8 @@ class Collectives {
   void abandon(std::span<const strategies::WorkerId> workers);
 
   [[nodiscard]] std::size_t open() const noexcept { return collectives_.used(); }
+  /// By host: the time that collectives have kept its card busy, each way.
+  [[nodiscard]] const std::vector<Duration>& card_time() const noexcept { return card_time_; }
 
  private:
   /// Groups with the same step and id are disjoint: the lowest rank distinguishes them.
@@ -71,6 +77,7 @@ class Collectives {
   Pool<PendingCollective> collectives_;
   std::vector<std::uint32_t> running_;
   std::vector<HostId> hosts_;  // scratch
+  std::vector<Duration> card_time_;
 };
 
 }  // namespace troupe::sim

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "experiment/state/initial_model.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/hash.hpp"
 
@@ -41,7 +42,9 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
   auto& g = *gradients;
   g.spec_ = spec;
   g.kernels_ = &backend.kernels();
-  g.start_ = experiment::start_state(spec, nullptr);
+  const auto initial = experiment::initial_model(spec);
+  if (!initial) return tl::unexpected(initial.error());
+  g.start_ = experiment::start_state(spec, initial->checkpoint.get());
   std::int64_t largest = 1;
   const nn::Layout* layout = nullptr;
   for (WorkerId worker = 0; worker < spec.workers; ++worker) {

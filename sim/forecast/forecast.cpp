@@ -1,5 +1,7 @@
 #include "sim/forecast/forecast.hpp"
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "experiment/run_spec.hpp"
@@ -7,6 +9,7 @@
 #include "sim/cluster/recorded.hpp"
 #include "sim/exchange/gradients.hpp"
 #include "sim/simulation.hpp"
+#include "sim/step_time_model.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -96,26 +99,71 @@ std::string placement_of(const experiment::Settings& settings) {
   return std::get<std::string>(settings.config.value(kKey));
 }
 
-/// Places the members, with the step times of a recorded run if one is given.
-core::Result<Cluster> place_all(const ForecastRequest& request, const SimulatedRun& run, const Size& size) {
+/// Where the step times come from, and what replaces the hosts' own.
+struct GivenTimes {
+  std::vector<StepTimes> steps;  // none: the hosts' own
+  std::string source;
+};
+
+core::Result<GivenTimes> times_of_run(const ForecastRequest& request, const Size& size) {
+  const auto recorded = load_recorded(request.from);
+  if (!recorded) return tl::unexpected(recorded.error());
+  const bool other_size = recorded->parameters > 0 && recorded->parameters != size.parameters;
+  if (recorded->model != size.name || recorded->batches != request.settings.data.batch || other_size)
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: this run was {} ({} parameters) with data.batch = {}, and the forecast is of {} ({}) with {}: "
+                    "step times are those of a model and a batch",
+                    request.from, recorded->model, recorded->parameters, fmt::join(recorded->batches, ", "), size.name,
+                    size.parameters, fmt::join(request.settings.data.batch, ", ")));
+  GivenTimes times{.steps = {}, .source = "recorded in " + request.from};
+  for (const auto& steps : recorded->steps) times.steps.push_back(measured(steps));
+  return times;
+}
+
+core::Result<GivenTimes> times_of_profile(const ForecastRequest& request, const Placing& placing) {
+  const auto profile = load_profile(request.from);
+  if (!profile) return tl::unexpected(profile.error());
+  for (const auto batch : placing.batches)
+    if (auto fits = check_profile(*profile, placing, batch, request.from); !fits) return tl::unexpected(fits.error());
+  return GivenTimes{.steps = {measured(profile->steps_ms)}, .source = "measured, in " + request.from};
+}
+
+core::Result<GivenTimes> given_times(const ForecastRequest& request, const Placing& placing, const Size& size) {
+  if (!request.measured.empty()) {
+    GivenTimes times{.steps = {}, .source = "measured now, on this machine"};
+    for (const auto& profile : request.measured) times.steps.push_back(measured(profile.steps_ms));
+    return times;
+  }
+  if (request.from.empty()) return GivenTimes{};
+  std::error_code missing;
+  return std::filesystem::is_regular_file(request.from, missing) ? times_of_profile(request, placing)
+                                                                 : times_of_run(request, size);
+}
+
+struct PlacedRun {
+  Cluster cluster;
+  std::string step_times;
+};
+
+core::Result<PlacedRun> place_all(const ForecastRequest& request, const SimulatedRun& run, const Size& size) {
   Placing placing{.workers = run.workers,
                   .servers = run.servers,
-                  .model = request.model.empty() ? size.name : std::string{},
+                  .model = size.name,
+                  .parameters = size.parameters,
                   .batches = run.leases.batches,
                   .image_ms = size.image_ms,
                   .placement = placement_of(request.settings)};
-  if (request.from.empty()) return place(request.cluster, placing);
-  const auto recorded = load_recorded(request.from);
-  if (!recorded) return tl::unexpected(recorded.error());
-  if (recorded->model != size.name || recorded->batches != request.settings.data.batch)
-    return core::fail(
-        core::Errc::config,
-        fmt::format("{}: this run was {} with data.batch = {}, and the forecast is of {} with {}: step times "
-                    "are those of a model and a batch",
-                    request.from, recorded->model, fmt::join(recorded->batches, ", "), size.name,
-                    fmt::join(request.settings.data.batch, ", ")));
-  for (const auto& steps : recorded->steps) placing.recorded.push_back(measured(steps));
-  return place(request.cluster, placing);
+  auto given = given_times(request, placing, size);
+  if (!given) return tl::unexpected(std::move(given.error()));
+  placing.recorded = std::move(given->steps);
+  auto cluster = place(request.cluster, placing);
+  if (!cluster) return tl::unexpected(std::move(cluster.error()));
+  auto source = std::move(given->source);
+  if (source.empty() && size.image_ms > 0)
+    source = fmt::format("models.{}.image_ms of {}", size.name, request.cluster.origin);
+  if (source.empty()) source = source_of_times(request.cluster, cluster->workers.front().kind);
+  return PlacedRun{std::move(*cluster), std::move(source)};
 }
 
 }  // namespace
@@ -129,8 +177,9 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   if (!size) return tl::unexpected(size.error());
   const auto run = run_of(request, *size);
   if (!run) return tl::unexpected(run.error());
-  const auto cluster = place_all(request, *run, *size);
-  if (!cluster) return tl::unexpected(cluster.error());
+  const auto placed = place_all(request, *run, *size);
+  if (!placed) return tl::unexpected(placed.error());
+  const auto* cluster = &placed->cluster;
   auto leases = data::LeaseScheduler::create(run->leases);
   if (!leases) return tl::unexpected(std::move(leases.error()));
   const auto per_run = leases->leases_per_epoch(run->workers) * run->leases.epochs;
@@ -148,6 +197,8 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   Forecast forecast{.summary = summary_of(*result, *run),
                     .result = std::move(*result),
                     .cluster = request.cluster.origin,
+                    .step_ms = 1e3 * StepTimeModel(*run, *cluster).expected_s(0),
+                    .step_times = placed->step_times,
                     .seed = run->seed,
                     .notes = std::move(notes)};
   auto& summary = forecast.summary;

@@ -16,21 +16,26 @@ namespace troupe::sim {
 struct ForecastRequest {
   experiment::Settings settings;  ///< resolved for Use::forecast
   ClusterFile cluster;
-  std::string model{};     ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
-  std::string from{};      ///< directory of a recorded run whose step times replace the hosts'; empty: the hosts'
-  std::int64_t steps = 0;  ///< per worker, as a single epoch; 0: the configuration's epochs
+  std::string model{};  ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
+  std::string
+      from{};  ///< a recorded run's directory, or a step profile, whose step times replace the hosts'; empty: the hosts'
+  std::vector<StepProfile>
+      measured{};  ///< not empty: step times of this machine, which replace the hosts'; worker w has entry w mod size
+  std::int64_t steps = 0;            ///< per worker, as a single epoch; 0: the configuration's epochs
   nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };
 
 struct Forecast {
   experiment::Summary summary;  ///< in virtual seconds
   SimulationResult result;
-  std::string cluster;  ///< file
+  std::string cluster;     ///< file
+  double step_ms = 0;      ///< worker 0's mean, without exchanges
+  std::string step_times;  ///< where it comes from: "hosts.node.image_ms of lan.toml, for lenet"
   std::uint64_t seed = 0;
   std::vector<experiment::Note> notes{};  ///< as of a real run: likely unintended effects of the settings
 };
 
-/// Errc::config, data or io for a bad request (a model of the cluster file, or `steps`, cannot have gradients); peer_lost when all
+/// Errc::config, data or io for a bad request (step times of another model; a model of the cluster file, or `steps`, cannot have gradients); peer_lost when all
 /// workers are lost; internal for a deadlock; diverged.
 [[nodiscard]] core::Result<Forecast> forecast(const ForecastRequest& request);
 

@@ -41,6 +41,8 @@ Json simulated(const Forecast& forecast) {
             {"lost", result.lost},
             {"returned", result.returned},
             {"staleness", staleness(result)},
+            {"step_ms", forecast.step_ms},
+            {"step_times", forecast.step_times},
             {"waits", Json::array()}};
   for (const auto& [waiter, cause, time] : longest_waits(result, kWaitsInJson))
     json["waits"].push_back({waiter, name(cause.kind), cause.id, core::seconds(time)});
@@ -77,6 +79,7 @@ std::string to_text(const Forecast& forecast) {
                           plural(s.servers, "server"), forecast.cluster);
   text += fmt::format("  {:.1f} images/s, {:.2f} times worker 0 alone, {:.1f} % of what all would do alone\n",
                       s.images_per_s, result.speedup(), 100 * result.efficiency());
+  text += fmt::format("  a step takes {:.2f} ms ({})\n", forecast.step_ms, forecast.step_times);
   if (result.learned)
     text += fmt::format("  test accuracy {:.2f} %, training loss {:.4f}\n", 100 * s.test_accuracy, s.train_loss);
   text += fmt::format("  {} in {:.3f} s of training ({} finished)\n", plural(s.steps, "step"),

@@ -36,7 +36,7 @@ core::Error of(const Diverged& diverged, bool same_numbers) {
 core::Result<std::shared_ptr<const Checkpoint>> start_of(const experiment::JournalSegment& segment,
                                                          const experiment::RunSpec& spec) {
   if (segment.start.empty()) {
-    if (segment.number == 1) return nullptr;
+    if (segment.number == 1 && spec.settings->run.init.empty()) return nullptr;
     return core::fail(core::Errc::corrupt,
                       fmt::format("{}: its start state is missing, so it cannot be replayed", segment.path));
   }

@@ -45,6 +45,24 @@ TEST_P(Sums, HaveTheBitsOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Nodes get the weights from the coordinator: the checkpoint lies on its host alone.
+TEST_F(Training, ARunFromACheckpointHasTheBitsOfOneProcess) {
+  Process first(program({"train", config_, "--set", "run.dir=" + folder_.file("first"), "--quiet", "--json", "--set",
+                         "strategy.name=bsp"}));
+  ASSERT_EQ(first.wait(), 0) << first.err();
+  const std::vector<std::string> init{"--init", summary(first)["run"], "--set", "strategy.name=bsp"};
+  auto here = program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json"});
+  here.insert(here.end(), init.begin(), init.end());
+  Process alone(here);
+  ASSERT_EQ(alone.wait(), 0) << alone.err();
+  EXPECT_NE(summary(alone)["center_hash"], summary(first)["center_hash"]);
+  start_nodes(2);
+  Process over(train(init));
+  ASSERT_EQ(over.wait(), 0) << over.err();
+  EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]);
+  expect_replays(this->run());
+}
+
 /// A pull sees the push before it, even where the push's vector takes longer to arrive.
 TEST_F(Training, OneWorkersExchangesHaveTheBitsOfOneProcess) {
   start_nodes(1, transport::testing::good_certificate());

@@ -17,6 +17,36 @@ TEST(BenchTest, StepPrintsItsThreeFigures) {
   EXPECT_NEAR(images_per_s * ms_per_step / 1000, 4, 0.01);  // samples per step
 }
 
+constexpr const char* kOwnModel = R"([model]
+name = "own"
+layers = [{type = "flatten"}, {type = "linear", outputs = 12}, {type = "relu"}, {type = "linear", outputs = 10}]
+[data]
+name = "glyphs"
+batch = 5
+[strategy]
+name = "bsp"
+)";
+
+// 784·12 + 12 + 12·10 + 10 parameters.
+TEST(BenchTest, StepMeasuresTheModelOfAConfiguration) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("own.toml", kOwnModel), profile = folder.file("own.json");
+  const auto outcome = troupe({"bench", "step", config, "--seconds", "0.01", "--profile", profile});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("own, batch 5, fp32, 1 x cpu: ")) << outcome.out;
+  const auto json = nlohmann::json::parse(contents(profile));
+  EXPECT_EQ(json["model"], "own");
+  EXPECT_EQ(json["batch"], 5);
+  EXPECT_EQ(json["parameters"], 9550);
+  EXPECT_FALSE(json["steps_ms"].empty());
+  const auto other =
+      troupe({"bench", "step", config, "--batch", "7", "--set", "model.name=other", "--seconds", "0.01"});
+  EXPECT_TRUE(other.out.starts_with("other, batch 7, ")) << other.out << other.err;
+  EXPECT_EQ(troupe({"bench", "step", config, "--model", "lenet"}).code, 2);
+  EXPECT_EQ(troupe({"bench", "step", "--set", "data.batch=3"}).code, 2);
+  EXPECT_EQ(troupe({"bench", "step", folder.file("none.toml")}).code, 78);
+}
+
 TEST(BenchTest, ExchangePrintsItsThreeFigures) {
   for (const char* ranks_are : {"--threads", "--processes"}) {
     const auto outcome =

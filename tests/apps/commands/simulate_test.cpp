@@ -178,8 +178,7 @@ TEST_F(Simulate, GradientsGiveTheModelOfARealRun) {
 
 TEST_F(Simulate, TakesAProfileThatBenchStepWrote) {
   const auto profile = folder_.file("profile.json");
-  const auto bench =
-      troupe({"bench", "step", "--model", "mlp", "--batch", "4", "--seconds", "0.01", "--profile", profile});
+  const auto bench = troupe({"bench", "step", config_, "--batch", "4", "--seconds", "0.01", "--profile", profile});
   ASSERT_EQ(bench.code, 0) << bench.err;
   const auto steps = json::parse(contents(profile))["steps_ms"].get<std::vector<double>>();
   ASSERT_FALSE(steps.empty());
@@ -190,6 +189,57 @@ TEST_F(Simulate, TakesAProfileThatBenchStepWrote) {
   for (const double ms : steps) sum += ms;
   EXPECT_NEAR(json::parse(outcome.out)["simulated"]["alone_images_per_s"].get<double>(),
               4e3 * static_cast<double>(steps.size()) / sum, 1e-3);
+}
+
+// The profile's time, not the cluster file's, and only for the model that it is of.
+TEST_F(Simulate, TakesAProfileInPlaceOfTheClustersTimes) {
+  const auto profile = folder_.write("p.json", R"({"model":"mlp","batch":50,"parameters":7960,"steps_ms":[2.5]})");
+  const auto outcome = run({"--from", profile, "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto simulated = json::parse(outcome.out)["simulated"];
+  EXPECT_DOUBLE_EQ(simulated["alone_images_per_s"], 20'000);
+  EXPECT_DOUBLE_EQ(simulated["step_ms"], 2.5);
+  EXPECT_EQ(simulated["step_times"], "measured, in " + profile);
+  const auto other = run({"--from", profile, "--set", "model.widths=[12]"});
+  EXPECT_EQ(other.code, 78);
+  EXPECT_NE(other.err.find("is of mlp (7960 parameters) with batch 50, and this run has mlp (9550 parameters)"),
+            std::string::npos)
+      << other.err;
+}
+
+TEST_F(Simulate, AModelDoesNotTakeAnotherModelsSpeed) {
+  const std::vector<std::string> lenets{"--cluster-set", "hosts.node.model=lenet"};
+  const auto refused = run(lenets);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_TRUE(is_one_line(refused)) << refused.err;
+  EXPECT_NE(refused.err.find("hosts.node.step_ms is the time of lenet, and this run trains mlp"), std::string::npos)
+      << refused.err;
+  auto measured = lenets;
+  measured.insert(measured.end(), {"--measure", "--json"});
+  const auto outcome = run(measured);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto simulated = json::parse(outcome.out)["simulated"];
+  EXPECT_EQ(simulated["step_times"], "measured now, on this machine");
+  EXPECT_GT(simulated["step_ms"].get<double>(), 0);
+  EXPECT_EQ(run({"--measure", "--model", "big"}).code, 2);
+  const std::string configs = TROUPE_SOURCE_DIR "/configs/";
+  const auto shipped = troupe({"simulate", configs + "cifar10-easgd.toml", "--cluster", configs + "clusters/lan.toml"});
+  EXPECT_EQ(shipped.code, 78);
+  EXPECT_NE(shipped.err.find("is the time of lenet, and this run trains cifar"), std::string::npos) << shipped.err;
+}
+
+// 31,840 bytes at 1 Gbit/s keep a card of a ring of four busy for 2 · 3/4 · 254.72 µs in every step of 10 ms and 0.98 ms of exchange.
+TEST_F(Simulate, ReductionsCountAtTheNetworkCards) {
+  const auto outcome = run({"--set", "strategy.name=bsp", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto j = json::parse(outcome.out);
+  const double step_s = j["simulated"]["train_s"].get<double>() / 10;  // 10 steps of each of the four workers
+  EXPECT_NEAR(j["simulated"]["busiest_card"].get<double>(), 1.5 * 254.72e-6 / step_s, 1e-3);
+  const auto text = run({"--set", "strategy.name=bsp"});
+  EXPECT_EQ(text.out.find("busiest network card 0.0 %"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("  a step takes 10.00 ms (hosts.node.step_ms of " + cluster_ + ", for any model)\n"),
+            std::string::npos)
+      << text.out;
 }
 
 }  // namespace

@@ -106,6 +106,18 @@ TEST_F(JobTest, EveryEndpointCarriesTheSameBits) {
   }
 }
 
+/// Only rank 0 reads the checkpoint.
+TEST_F(JobTest, ARunFromACheckpointHasTheBitsOfOneProcess) {
+  const auto first = parsed(troupe(with({"--set", "cluster.workers=2"})))["run"].get<std::string>();
+  const auto alone = parsed(troupe(with({"--set", "cluster.workers=2", "--init", first})));
+  for (const char* endpoint : {"shm", "tcp"}) {
+    SCOPED_TRACE(endpoint);
+    const auto job = parsed(run_program(mpirun(2, with({"--init", first, "--set", "exchange.algorithm=asa", "--set",
+                                                        std::string("exchange.endpoint=") + endpoint}))));
+    EXPECT_EQ(job["center_hash"], alone["center_hash"]);
+  }
+}
+
 TEST_F(JobTest, ArUsesTheLibrarysSums) {
   const Arguments over_mpi{"--set", "exchange.endpoint=mpi", "--set", "exchange.algorithm=ar"};
   for (const std::size_t ranks : {1U, 3U}) {

@@ -246,5 +246,24 @@ TEST(Placement, ImpossiblePlacementIsNamed) {
             "c.toml: 1 workers do not fit on 0 devices: ");
 }
 
+TEST(ClusterFile, StepTimesOfOneModelAreNotThoseOfAnother) {
+  const std::string text = "[hosts.a]\nimage_ms = 0.16\nmodel = \"lenet\"\n";
+  const auto file = parse_cluster(text, "c.toml").value();
+  EXPECT_TRUE(place(file, {.workers = 1, .model = "lenet"}));
+  EXPECT_EQ(
+      place(file, {.workers = 1, .model = "cifar"}).error().message,
+      "c.toml:2: hosts.a.image_ms is the time of lenet, and this run trains cifar: add --measure to time cifar on "
+      "this machine, or --from FILE with a profile of it (`troupe bench step CONFIG --profile FILE`)");
+  // The model's own time, of [models.cifar] or measured, needs none of the hosts'.
+  EXPECT_TRUE(place(file, {.workers = 1, .model = "cifar", .image_ms = 1}));
+  EXPECT_TRUE(place(file, {.workers = 1, .model = "cifar", .recorded = {measured(std::vector<double>{1})}}));
+  EXPECT_EQ(source_of_times(file, 0), "hosts.a.image_ms of c.toml, for lenet");
+  const auto any = parse_cluster("[hosts.a]\nstep_ms = 3\n", "c.toml").value();
+  EXPECT_TRUE(place(any, {.workers = 1, .model = "cifar"}));
+  EXPECT_EQ(source_of_times(any, 0), "hosts.a.step_ms of c.toml, for any model");
+  EXPECT_EQ(error_of("[hosts.a]\nprofile = \"p.json\"\nmodel = \"lenet\"\n"),
+            "c.toml:3: hosts.a.model: a profile says itself of which model it is: leave model away");
+}
+
 }  // namespace
 }  // namespace troupe::sim

@@ -93,6 +93,36 @@ TEST(CollectiveCosts, BroadcastsMatchValuesByHand) {
   EXPECT_EQ(CollectiveCosts(c, Algorithm::shm).broadcast(kVector, kTogether), microseconds(1 + 2000));
 }
 
+/// By host.
+std::vector<Duration> card_time(const Cluster& cluster, Algorithm algorithm, const std::vector<HostId>& hosts,
+                                bool broadcast = false) {
+  std::vector<Duration> busy(cluster.hosts.size());
+  CollectiveCosts(cluster, algorithm).add_card_time(kVector, hosts, broadcast, busy);
+  return busy;
+}
+
+// The bytes and messages of the times above, without latency, sums and memory.
+TEST(CollectiveCosts, CardsAreBusyWithBytesAndMessages) {
+  const auto four = cluster(4, 1);
+  EXPECT_EQ(card_time(four, Algorithm::ring, kApart), std::vector<Duration>(4, microseconds(6 + 6000)));
+  EXPECT_EQ(card_time(four, Algorithm::asa, kApart), std::vector<Duration>(4, microseconds(6 + 6000)));
+  EXPECT_EQ(card_time(four, Algorithm::asa16, kApart), std::vector<Duration>(4, microseconds(6 + 3000)));
+  EXPECT_EQ(card_time(four, Algorithm::ar, kApart), std::vector<Duration>(4, microseconds(2 + 6000)));
+  EXPECT_EQ(card_time(four, Algorithm::ring, kApart, true), std::vector<Duration>(4, microseconds(2 + 6000)));
+  const auto two = cluster(2, 2);
+  EXPECT_EQ(card_time(two, Algorithm::asa, kPaired), std::vector<Duration>(2, microseconds(6 + 8000)));
+  EXPECT_EQ(card_time(two, Algorithm::hierarchical, kPaired), std::vector<Duration>(2, microseconds(2 + 4000)));
+  EXPECT_EQ(card_time(cluster(1, 4), Algorithm::shm, kTogether), std::vector<Duration>(1));
+}
+
+// A library that stages through the host's memory is slower than the card, which stays idle meanwhile.
+TEST(CollectiveCosts, AnAlgorithmsOwnRateDoesNotKeepTheCardBusyLonger) {
+  auto slow = cluster(4, 1);
+  slow.collectives.fill({.rate = gb_per_s(0.1)});
+  EXPECT_EQ(card_time(slow, Algorithm::ring, kApart), std::vector<Duration>(4, microseconds(6 + 6000)));
+  EXPECT_GT(reduce(slow, Algorithm::ring, kApart), microseconds(60'000));
+}
+
 TEST(CollectiveCosts, OneRankCostsNothing) {
   const auto c = cluster(1, 1);
   EXPECT_EQ(reduce(c, Algorithm::ring, {0}), Duration{0});

@@ -134,8 +134,19 @@ TEST_F(Recorded, AProfileIsOfAModelAndABatch) {
   EXPECT_EQ(place(file, {.workers = 2, .model = "mlp", .batches = {20, 30}}).error().message,
             "c.toml:3: " + path +
                 " is of mlp with batch 20, and this run has mlp with batch 30: measure that with `troupe bench step "
-                "--profile FILE`");
+                "CONFIG --profile FILE`");
   EXPECT_FALSE(place(file, {.workers = 2, .model = "lenet", .batches = {20, 20}}));
+}
+
+// Two models can have one name: mlp with other widths, or two lists of layers.
+TEST_F(Recorded, AProfileOfAModelWithOtherParametersIsRefused) {
+  const auto path = write("p.json", R"({"model":"mlp","batch":20,"parameters":7960,"steps_ms":[3.5,4.5]})");
+  const auto file = parse_cluster("[hosts.a]\ndevices = 2\nprofile = \"" + path + "\"\n", "c.toml").value();
+  EXPECT_TRUE(place(file, {.workers = 1, .model = "mlp", .parameters = 7960, .batches = {20}}));
+  EXPECT_EQ(place(file, {.workers = 1, .model = "mlp", .parameters = 89'610, .batches = {20}}).error().message,
+            "c.toml:3: " + path +
+                " is of mlp (7960 parameters) with batch 20, and this run has mlp (89610 parameters) with batch 20: "
+                "measure that with `troupe bench step CONFIG --profile FILE`");
 }
 
 TEST_F(Recorded, ProfilesInAListGoToTheRanksInTurn) {
@@ -150,7 +161,7 @@ TEST_F(Recorded, ProfilesInAListGoToTheRanksInTurn) {
   EXPECT_EQ(place(file, {.workers = 3, .model = "mlp", .batches = {20, 20, 20}}).error().message,
             "c.toml:3: " + slow +
                 " is of mlp with batch 10, and this run has mlp with batch 20: measure that with `troupe bench step "
-                "--profile FILE`");
+                "CONFIG --profile FILE`");
 }
 
 TEST_F(Recorded, FileThatIsNoProfileIsNamed) {
