@@ -99,7 +99,9 @@ std::string Config::to_toml() const {
     const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
     auto it = std::find_if(sections.begin(), sections.end(), [&](const auto& s) { return s.first == section; });
     if (it == sections.end()) it = sections.insert(section.empty() ? sections.begin() : sections.end(), {section, ""});
-    it->second += fmt::format("{} = {}\n", key.substr(dot + 1), core::to_toml(v));
+    const auto why = std::ranges::find(reasons_, key, &std::pair<std::string, std::string>::first);
+    it->second += fmt::format("{} = {}{}\n", key.substr(dot + 1), core::to_toml(v),
+                              why == reasons_.end() ? "" : "  # " + why->second);
   }
   std::string text;
   for (const auto& [section, body] : sections) {

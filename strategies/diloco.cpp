@@ -11,7 +11,10 @@ StrategyInfo diloco() {
                      const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
           .option_space = local_sgd_rounds,
           .properties = [](const core::Config& config,
-                           const RunShape&) { return local_sgd_properties(config.get(table)); }};
+                           const RunShape&) { return local_sgd_properties(config.get(table)); },
+          .rate_share = [](const core::Config& config,
+                           const RunShape&) { return local_sgd_share(config.get(table)); },
+          .numbers = local_sgd_numbers()};
 }
 
 }  // namespace troupe::strategies

@@ -198,7 +198,9 @@ StrategyInfo downpour() {
           .add_options = [](core::Schema& schema) { schema.add(downpour_table(), "downpour"); },
           .make = make_downpour,
           .option_space = downpour_space,
-          .properties = downpour_properties};
+          .properties = downpour_properties,
+          .rate_share = [](const core::Config&, const RunShape& shape) { return share_of_pushes(shape.workers); },
+          .numbers = {"server_optimizer", "staleness_aware"}};
 }
 
 }  // namespace troupe::strategies

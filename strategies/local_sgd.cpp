@@ -261,6 +261,17 @@ Properties local_sgd_properties(const LocalSgdConfig& options) {
                       .quorum = static_cast<std::size_t>(options.quorum)}};
 }
 
+/// The outer step multiplies the change of a local phase by lr, and its momentum repeats it: in the long run by lr / (1 − μ).
+RateShare local_sgd_share(const LocalSgdConfig& options) {
+  constexpr double kMostGain = 1.4;
+  const bool repeats = core::optimizer_info(options.outer).momentum && options.outer_momentum < 1;
+  const double gain = outer_rate(options) / (repeats ? 1 - options.outer_momentum : 1);
+  if (gain <= kMostGain) return {};
+  return {kMostGain / gain, fmt::format("the outer step multiplies the change of a local phase by {:.3g}", gain)};
+}
+
+std::vector<std::string> local_sgd_numbers() { return {"outer", "outer_lr", "outer_momentum"}; }
+
 StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
   return {.name = "local_sgd",
@@ -275,7 +286,10 @@ StrategyInfo local_sgd() {
                 return space;
               },
           .properties = [](const core::Config& config,
-                           const RunShape&) { return local_sgd_properties(config.get(table)); }};
+                           const RunShape&) { return local_sgd_properties(config.get(table)); },
+          .rate_share = [](const core::Config& config,
+                           const RunShape&) { return local_sgd_share(config.get(table)); },
+          .numbers = local_sgd_numbers()};
 }
 
 }  // namespace troupe::strategies

@@ -10,6 +10,7 @@
 #include "actors/run/missing_summary.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/state/accumulation.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
 
@@ -242,8 +243,10 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
     return tl::unexpected(sums.error());
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
-    const auto replica = backend.compile(
-        *spec->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
+    const auto replica = experiment::compile_worker(
+        backend, *spec->graph,
+        {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory},
+        settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
   }
   auto text =

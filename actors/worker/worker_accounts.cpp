@@ -39,7 +39,8 @@ bool WorkerBody::look_at(const experiment::GuardedStep& step) {
   bad_.bad();
   ++bad_gradients_;
   const auto text = experiment::bad_gradient(setup_.self, host_->steps(), bad_);
-  if (bad_.too_many()) return run_error(core::Errc::diverged, text), false;
+  if (bad_.too_many())
+    return run_error(core::Errc::diverged, text + experiment::against_divergence(setup_.train.lr)), false;
   if (bad_.worth_a_warning()) self_->send(actors_.recorder, Note{Note::Level::warning, text});
   return true;
 }

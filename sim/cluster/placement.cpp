@@ -26,13 +26,15 @@ core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Nam
   const bool other_model = !placing.model.empty() && profile->model != placing.model;
   auto batch = profile->batch;
   for (auto w = index; w < placing.batches.size() && batch == profile->batch; w += hosts.config.profile.size())
-    batch = placing.batches[w];
+    batch = placing.batches[w] / placing.micro_batches;
   if (other_model || batch != profile->batch)
     return core::fail(core::Errc::config,
                       fmt::format("{}: {} is of {} with batch {}, and this run has {} with batch {}: measure that with "
                                   "`troupe bench step --profile FILE`",
                                   file.where(key), path, profile->model, profile->batch, placing.model, batch));
-  return measured(profile->steps_ms);
+  auto times = measured(profile->steps_ms);
+  times.draws = static_cast<std::uint32_t>(placing.micro_batches);
+  return times;
 }
 
 core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,

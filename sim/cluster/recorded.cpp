@@ -112,6 +112,7 @@ core::Result<RecordedRun> load_recorded(const std::string& directory) {
   if (!settings) return tl::unexpected(settings.error());
   RecordedRun run;
   run.batches = settings->data.batch;
+  run.micro_batches = settings->train.accumulate;
   run.steps.resize(static_cast<std::size_t>(settings->cluster.workers));
   if (auto read = read_metrics(opened->metrics_file(), *settings, run); !read)
     return tl::unexpected(std::move(read.error()));

@@ -29,6 +29,7 @@ struct RecordedSteps {
 struct RecordedRun {
   std::string model;
   std::vector<std::int64_t> batches;              // data.batch
+  std::int64_t micro_batches = 1;                 // train.accumulate
   std::vector<std::vector<RecordedSteps>> steps;  // by worker
 };
 /// Errc::config: `directory` is not a run directory. Errc::data names file and line: an invalid line, an impossible value, or a worker

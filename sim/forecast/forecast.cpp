@@ -102,6 +102,7 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const SimulatedR
                   .servers = run.servers,
                   .model = request.model.empty() ? size.name : std::string{},
                   .batches = run.leases.batches,
+                  .micro_batches = request.settings.train.accumulate,
                   .image_ms = size.image_ms,
                   .placement = placement_of(request.settings)};
   if (request.from.empty()) return place(request.cluster, placing);
@@ -114,6 +115,10 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const SimulatedR
                     "are those of a model and a batch",
                     request.from, recorded->model, fmt::join(recorded->batches, ", "), size.name,
                     fmt::join(request.settings.data.batch, ", ")));
+  if (recorded->micro_batches != request.settings.train.accumulate)
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
+                                  request.from, recorded->micro_batches, request.settings.train.accumulate));
   for (const auto& steps : recorded->steps) placing.recorded.push_back(measured(steps));
   return place(request.cluster, placing);
 }
