@@ -71,6 +71,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .leases = spec_.leases,
                          .started = {},
                          .before = {},
+                         .data = experiment::data_fingerprint(spec_),
                          .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .launcher = launch_.launcher,

@@ -11,6 +11,7 @@
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
+#include "experiment/state/resume_notes.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
 
@@ -119,6 +120,10 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
   if (auto restored = spec.leases->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());
   beginning.complete = spec.leases->finished();
+  const auto recorded = beginning.directory->read_config(experiment::schema(), {});
+  if (!recorded) return tl::unexpected(recorded.error());
+  for (auto& note : experiment::notes_on_resume(spec, *beginning.checkpoint, *recorded))
+    beginning.notes.push_back(std::move(note));
   return beginning;
 }
 

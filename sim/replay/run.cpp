@@ -178,7 +178,7 @@ class Replayer {
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
-    if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
+    if (progress_.empty() || !goes_on) begin_session(checkpoint->get());
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
@@ -235,7 +235,17 @@ class Replayer {
                                   fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
-  /// A summary covers a session: all its segments that still exist.
+  /// A summary covers the run's life: of earlier sessions what was replayed.
+  void begin_session(const Checkpoint* start) {
+    experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(progress_.size()), before_);
+    for (const auto& progress : progress_) earlier.add(progress);
+    auto life = earlier.life(before_.train_s);
+    before_ = start ? start->totals : experiment::RunTotals{};
+    before_.session = std::move(life);
+    before_.session.train_s = 0;
+  }
+
+  /// A session has all its segments that still exist.
   void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
     if (goes_on && !progress_.empty()) {
       for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
