@@ -8,7 +8,7 @@ namespace troupe::experiment {
 /// train.optimizer: a strategy with one optimizer of local steps (StrategyInfo::local_optimizer) takes it instead of another that steps
 /// with or without a velocity too; for others its own check refuses the run.
 /// train.lr = "auto": the optimizer's usual rate (core::OptimizerInfo::lr), times the model's share if the optimizer's steps are along the
-/// gradient (nn::rate_share), times the strategy's share (strategies::rate_share), to three digits.
+/// gradient (nn::rate_share) and the batch's if it is below 16, times the strategy's share (strategies::rate_share), to three digits.
 void add_derivations(core::Schema& schema);
 
 }  // namespace troupe::experiment

@@ -1,5 +1,6 @@
 #include "experiment/bad_updates.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string_view>
@@ -39,13 +40,13 @@ constexpr std::string_view kBadNumbers = "held numbers that are not finite, or t
 }  // namespace
 
 bool LossWatch::diverged(std::uint64_t step, double loss) noexcept {
-  const bool bad = !std::isfinite(loss) || (seen_ == kLongest && loss > kMostGrowth * first_);
+  const bool bad = !std::isfinite(loss) || (seen_ == kLongest && loss > kMostGrowth * std::max(first_, 1.0));
   if (seen_ < kLongest && !bad) first_ += (loss - first_) / ++seen_;
   if (!bad) {
     in_a_row_ = 0;
     return false;
   }
-  if (in_a_row_++ == 0) since_ = step;
+  if (in_a_row_++ == 0 || !std::isfinite(loss)) since_ = step;
   loss_ = loss;
   return !std::isfinite(loss) || in_a_row_ == kLongest;
 }

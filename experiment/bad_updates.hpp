@@ -47,7 +47,7 @@ class BadUpdates {
 class LossWatch {
  public:
   /// Looks at the loss of the next step. True: training diverged. The loss is not finite, or the last kLongest losses were all more than
-  /// kMostGrowth times the mean of the first kLongest.
+  /// kMostGrowth times the mean of the first kLongest, or than kMostGrowth itself where that mean is below 1.
   [[nodiscard]] bool diverged(std::uint64_t step, double loss) noexcept;
   /// "worker 1: diverged: the loss is not a number since step 7", "… the loss is 3.1e+09 since step 7, and was 2.3 at first".
   [[nodiscard]] std::string text(std::uint32_t worker) const;

@@ -124,7 +124,7 @@ struct StrategyInfo {
 };
 
 /// The share where workers add full steps to one centre: all of them move it, and each from a point that the others have left meanwhile.
-/// With w workers 0.6 / w, as measured with two to four on LeNet and momentum 0.9 (docs/strategies/downpour.md); with one all.
+/// With w workers 0.6 / w, as measured with 2 to 512 on LeNet and momentum 0.9 (docs/staleness-at-scale.md); with one all.
 [[nodiscard]] RateShare share_of_pushes(std::uint32_t workers);
 
 }  // namespace troupe::strategies

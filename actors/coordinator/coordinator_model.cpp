@@ -6,6 +6,7 @@
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "core/buffer.hpp"
+#include "experiment/bad_updates.hpp"
 #include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
 

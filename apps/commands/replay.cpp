@@ -77,10 +77,22 @@ Action declare(CLI::App& app) {
 }
 
 std::string appendix() {
+  constexpr std::size_t kColumns = 76;
   std::string text =
       "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's options those\n"
       "that never change which exchange comes when:\n\n";
-  for (const auto& row : strategies::registry()) text += fmt::format("  {:12}{}\n", row.name, replay::changeable(row.name));
+  for (const auto& row : strategies::registry()) {
+    std::string line = fmt::format("  {:<12}", row.name);
+    for (const auto& name : row.numbers) {
+      const bool last = &name == &row.numbers.back();
+      if (line.size() + name.size() > kColumns) {
+        text += line + "\n";
+        line.assign(14, ' ');
+      }
+      line += name + (last ? "" : ", ");
+    }
+    text += line + (row.numbers.empty() ? "none" : "") + "\n";
+  }
   return text;
 }
 

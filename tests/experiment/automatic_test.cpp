@@ -59,6 +59,20 @@ TEST(AutomaticRate, FollowsStrategyAndWorkers) {
   EXPECT_EQ(rate({"strategy.name=bsp", "strategy.combine=updates"}), 0.025);
 }
 
+// A push that is divided by its staleness counts as one of two workers' at any size.
+TEST(AutomaticRate, StalenessAwareServersNeedNoLowerRateForMoreWorkers) {
+  const std::string aware = "strategy.staleness_aware=true";
+  EXPECT_EQ(rate({"strategy.name=downpour", aware}), 0.015);
+  EXPECT_EQ(rate({"strategy.name=downpour", aware, "cluster.workers=64"}), 0.015);
+}
+
+TEST(AutomaticRate, FallsWithASmallBatch) {
+  EXPECT_EQ(rate({"data.batch=16"}), 0.05);
+  EXPECT_EQ(rate({"data.batch=8"}), 0.025);
+  EXPECT_EQ(rate({"data.batch=[64, 8]"}), 0.025);
+  EXPECT_EQ(rate({"data.batch=8", "train.optimizer=adam"}), 0.001);
+}
+
 // Groups are the workers of the inner strategy.
 TEST(AutomaticRate, MixedCountsGroups) {
   EXPECT_EQ(rate({"strategy.name=mixed"}), 0.05);  // one group of two
