@@ -52,15 +52,15 @@ class LossWatch {
   /// "worker 1: diverged: the loss is not a number since step 7", "… the loss is 3.1e+09 since step 7, and was 2.3 at first".
   [[nodiscard]] std::string text(std::uint32_t worker) const;
 
-  static constexpr std::uint32_t kLongest = 16;     // steps
+  static constexpr std::uint32_t kLongest = 16;  // steps
   static constexpr double kMostGrowth = 1000;
 
  private:
-  std::uint32_t seen_ = 0;     // at most kLongest
-  double first_ = 0;           // their mean
+  std::uint32_t seen_ = 0;  // at most kLongest
+  double first_ = 0;        // their mean
   std::uint32_t in_a_row_ = 0;
-  std::uint64_t since_ = 0;    // the first step of them
-  double loss_ = 0;            // the latest
+  std::uint64_t since_ = 0;  // the first step of them
+  double loss_ = 0;          // the latest
 };
 
 /// What helps against it, where the settings are the user's to change: "; try a smaller train.lr (it is 0.05)".

@@ -31,7 +31,8 @@ std::vector<Note> not_as_set(const Settings& settings, const strategies::Needs& 
   for (const auto& key : settings.config.unused())
     notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
   for (const auto& [key, why] : settings.config.reasons())
-    notes.push_back({Note::Level::info, fmt::format("{} = {} ({})", key, core::to_toml(settings.config.value(key)), why)});
+    notes.push_back(
+        {Note::Level::info, fmt::format("{} = {} ({})", key, core::to_toml(settings.config.value(key)), why)});
   if (settings.exchange.wire != "fp32" && !needs.rounds)
     notes.push_back({Note::Level::info,
                      fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",

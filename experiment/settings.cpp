@@ -76,10 +76,11 @@ core::Result<void> check_list_lengths(const Settings& settings) {
 core::Result<void> check_parts(const Settings& settings) {
   for (const auto batch : settings.data.batch) {
     if (batch % settings.train.accumulate == 0) continue;
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: train.accumulate = {} must divide data.batch = {}: a step's batch is computed in "
-                                  "equal parts",
-                                  settings.config.where("train.accumulate"), settings.train.accumulate, batch));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: train.accumulate = {} must divide data.batch = {}: a step's batch is computed in "
+                    "equal parts",
+                    settings.config.where("train.accumulate"), settings.train.accumulate, batch));
   }
   return {};
 }

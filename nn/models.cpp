@@ -13,7 +13,7 @@ namespace {
 constexpr Shape kMnist{1, 28, 28};
 constexpr Shape kCifarCrop{3, 28, 28};  // of 32x32
 constexpr std::int64_t kTenClasses = 10;
-constexpr double kCautious = 0.4;  // of the usual learning rate
+constexpr double kCautious = 0.4;       // of the usual learning rate
 constexpr double kMostUnits = 1 << 24;  // of a layer, as in Graph::sequential
 
 /// The checked settings from which a model of the zoo is made.

@@ -274,22 +274,21 @@ std::vector<std::string> local_sgd_numbers() { return {"outer", "outer_lr", "out
 
 StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
-  return {.name = "local_sgd",
-          .summary = "every tau steps the centre moves to the mean of all workers, and they go on from it",
-          .add_options = [](core::Schema& schema) { schema.add(table, "local_sgd"); },
-          .make = [](const core::Config& config,
-                     const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
-          .option_space =
-              [](const RunShape& shape) {
-                auto space = local_sgd_rounds(shape);
-                space.choices.push_back(values("outer", core::optimizer_names(&core::OptimizerInfo::outer)));
-                return space;
-              },
-          .properties = [](const core::Config& config,
-                           const RunShape&) { return local_sgd_properties(config.get(table)); },
-          .rate_share = [](const core::Config& config,
-                           const RunShape&) { return local_sgd_share(config.get(table)); },
-          .numbers = local_sgd_numbers()};
+  return {
+      .name = "local_sgd",
+      .summary = "every tau steps the centre moves to the mean of all workers, and they go on from it",
+      .add_options = [](core::Schema& schema) { schema.add(table, "local_sgd"); },
+      .make = [](const core::Config& config,
+                 const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
+      .option_space =
+          [](const RunShape& shape) {
+            auto space = local_sgd_rounds(shape);
+            space.choices.push_back(values("outer", core::optimizer_names(&core::OptimizerInfo::outer)));
+            return space;
+          },
+      .properties = [](const core::Config& config, const RunShape&) { return local_sgd_properties(config.get(table)); },
+      .rate_share = [](const core::Config& config, const RunShape&) { return local_sgd_share(config.get(table)); },
+      .numbers = local_sgd_numbers()};
 }
 
 }  // namespace troupe::strategies

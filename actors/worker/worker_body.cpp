@@ -93,8 +93,7 @@ void WorkerBody::compute_now() {
                      fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
   const auto* const result = &step->result;
   if (losses_.diverged(host_->steps(), result->loss))
-    return run_error(core::Errc::diverged,
-                     losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
+    return run_error(core::Errc::diverged, losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
   lease_open_ = true;
   ++progress_.steps;
   progress_.samples += static_cast<std::uint64_t>(result->samples);

@@ -79,7 +79,8 @@ Action declare(CLI::App& app) {
 std::string appendix() {
   constexpr std::size_t kColumns = 76;
   std::string text =
-      "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's options those\n"
+      "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's options "
+      "those\n"
       "that never change which exchange comes when:\n\n";
   for (const auto& row : strategies::registry()) {
     std::string line = fmt::format("  {:<12}", row.name);

@@ -61,8 +61,8 @@ class AccumulatingReplica final : public nn::Replica {
     const auto samples = part_->batch();
     const auto pixels = static_cast<std::size_t>(samples * graph().input().size());
     if (batch.images.size() != pixels * static_cast<std::size_t>(parts_))
-      throw std::invalid_argument(fmt::format("a batch of {} floats for {} micro-batches of {}", batch.images.size(),
-                                              parts_, pixels));
+      throw std::invalid_argument(
+          fmt::format("a batch of {} floats for {} micro-batches of {}", batch.images.size(), parts_, pixels));
     outputs_.clear();
     nn::StepResult sum;
     double loss = 0;
@@ -99,8 +99,8 @@ core::Result<std::unique_ptr<nn::Replica>> compile_worker(nn::Backend& backend, 
                                                           std::int64_t micro_batches) {
   if (micro_batches == 1) return backend.compile(graph, options);
   if (micro_batches < 1 || options.batch % micro_batches != 0)
-    return core::fail(core::Errc::config, fmt::format("a batch of {} has no {} equal parts", options.batch,
-                                                      micro_batches));
+    return core::fail(core::Errc::config,
+                      fmt::format("a batch of {} has no {} equal parts", options.batch, micro_batches));
   auto part = options;
   part.batch = options.batch / micro_batches;
   auto replica = backend.compile(graph, part);

@@ -35,13 +35,13 @@ std::vector<Note> notes_on_resume(const RunSpec& spec, const Checkpoint& checkpo
   const auto warn = [&](std::string text) { notes.push_back({Note::Level::warning, std::move(text)}); };
   const auto& settings = *spec.settings;
   if (other_data(spec, checkpoint, recorded))
-    warn(fmt::format("the data are not those that the run was trained on so far ({}, before {}): its results now mix "
-                     "both; a new run keeps them apart",
-                     shown(settings.config, "data.name"), shown(recorded, "data.name")));
+    warn(
+        fmt::format("the data are not those that the run was trained on so far ({}, before {}): its results now mix "
+                    "both; a new run keeps them apart",
+                    shown(settings.config, "data.name"), shown(recorded, "data.name")));
   if (checkpoint.optimizer != settings.train.optimizer)
     warn(fmt::format("train.optimizer = \"{}\": the run was trained with \"{}\" so far, and lr = {} was for that",
-                     settings.train.optimizer, checkpoint.optimizer,
-                     core::to_toml(recorded.value("train.lr"))));
+                     settings.train.optimizer, checkpoint.optimizer, core::to_toml(recorded.value("train.lr"))));
   const auto before = recorded.get(nn::train_table());
   const auto epochs = recorded.get(run_table()).epochs;
   if (epochs == settings.run.epochs || !nn::depends_on_length(settings.train)) return notes;
@@ -50,9 +50,10 @@ std::vector<Note> notes_on_resume(const RunSpec& spec, const Checkpoint& checkpo
   const double old_rate = nn::learning_rate(before, at, static_cast<double>(epochs), workers);
   const double rate = nn::learning_rate(settings.train, at, static_cast<double>(settings.run.epochs), workers);
   if (std::abs(rate - old_rate) > 0.01 * std::max(rate, old_rate))
-    warn(fmt::format("run.epochs = {}, before {}: train.lr_policy = \"{}\" follows the run's length, so the learning "
-                     "rate jumps from {:.3g} to {:.3g}; a lower train.lr, or train.lr_policy = \"constant\", avoids it",
-                     settings.run.epochs, epochs, settings.train.lr_policy, old_rate, rate));
+    warn(
+        fmt::format("run.epochs = {}, before {}: train.lr_policy = \"{}\" follows the run's length, so the learning "
+                    "rate jumps from {:.3g} to {:.3g}; a lower train.lr, or train.lr_policy = \"constant\", avoids it",
+                    settings.run.epochs, epochs, settings.train.lr_policy, old_rate, rate));
   return notes;
 }
 

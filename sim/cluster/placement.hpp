@@ -11,10 +11,11 @@ struct Placing {
   std::uint32_t servers = 0;
   std::string model{};                  ///< required model of profiles; empty: any
   std::vector<std::int64_t> batches{};  ///< required batch of profiles, per worker; empty: any
-  std::int64_t micro_batches = 1;       ///< parts of a batch: a profile is of one part, and a step takes so many of its times
-  double image_ms = 0;                  ///< > 0: replaces the hosts' step times
-  std::vector<StepTimes> recorded{};    ///< not empty: replaces the hosts' step times; worker w has entry w mod size
-  std::string placement{};              ///< servers.placement if the file does not set it; empty: its default
+  std::int64_t micro_batches =
+      1;                ///< parts of a batch: a profile is of one part, and a step takes so many of its times
+  double image_ms = 0;  ///< > 0: replaces the hosts' step times
+  std::vector<StepTimes> recorded{};  ///< not empty: replaces the hosts' step times; worker w has entry w mod size
+  std::string placement{};            ///< servers.placement if the file does not set it; empty: its default
 };
 
 /// Workers fill hosts one after the other, in file order. Colocated shards go to the workers' hosts in turn, those with the fewest

@@ -131,8 +131,7 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
   const auto* const result = &guarded->result;
   auto& losses = losses_[worker];
   if (losses.diverged(step, result->loss))
-    return core::fail(Errc::diverged,
-                      losses.text(worker) + experiment::against_divergence(spec_.settings->train.lr));
+    return core::fail(Errc::diverged, losses.text(worker) + experiment::against_divergence(spec_.settings->train.lr));
   auto& bad = bad_gradients_.try_emplace(worker, spec_.settings->train.max_bad_updates).first->second;
   guarded->refused ? bad.bad() : bad.good();
   if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));

@@ -116,9 +116,10 @@ core::Result<Cluster> place_all(const ForecastRequest& request, const SimulatedR
                     request.from, recorded->model, fmt::join(recorded->batches, ", "), size.name,
                     fmt::join(request.settings.data.batch, ", ")));
   if (recorded->micro_batches != request.settings.train.accumulate)
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
-                                  request.from, recorded->micro_batches, request.settings.train.accumulate));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
+                    request.from, recorded->micro_batches, request.settings.train.accumulate));
   for (const auto& steps : recorded->steps) placing.recorded.push_back(measured(steps));
   return place(request.cluster, placing);
 }

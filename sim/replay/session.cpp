@@ -46,9 +46,8 @@ std::string misfit(const RunSpec& recorded, const RunSpec& spec, bool goes_on) {
 
 bool may_change(const std::string& strategy, const std::string& key) {
   const auto* const row = strategies::find(strategy);
-  return key.starts_with("train.") || (row && std::ranges::any_of(row->numbers, [&](const std::string& name) {
-                                          return key == "strategy." + name;
-                                        }));
+  return key.starts_with("train.") ||
+         (row && std::ranges::any_of(row->numbers, [&](const std::string& name) { return key == "strategy." + name; }));
 }
 
 }  // namespace

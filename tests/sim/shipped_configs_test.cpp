@@ -52,9 +52,8 @@ TEST_P(ShippedConfig, TrainsWithEveryStrategy) {
     SCOPED_TRACE(row.name);
     const auto settings = short_run(GetParam(), row.name);
     ASSERT_TRUE(settings) << settings.error().message;
-    const auto end = forecast({.settings = *settings,
-                               .cluster = parse_cluster(kCluster, "c.toml", {}).value(),
-                               .gradients = backend.get()});
+    const auto end = forecast(
+        {.settings = *settings, .cluster = parse_cluster(kCluster, "c.toml", {}).value(), .gradients = backend.get()});
     ASSERT_TRUE(end) << end.error().message;
     const auto& epochs = end->result.learned->epochs;
     ASSERT_EQ(epochs.size(), 3U);

@@ -104,7 +104,8 @@ TEST(OtherNumbers, OptionsOfTheScheduleAreRefusedByName) {
        {Case{"easgd", {"strategy.tau=8", "strategy.overlap=skip"}, "strategy.alpha"},
         Case{"ssp", {"strategy.s=1", "strategy.steps_per_clock=2"}, "train.* only"},
         Case{"downpour", {"strategy.n_push=2"}, "strategy.staleness_aware"},
-        Case{"bsp", {"strategy.combine=weights", "cluster.workers=2", "run.seed=9", "data.batch=10"}, "train.* only"}}) {
+        Case{
+            "bsp", {"strategy.combine=weights", "cluster.workers=2", "run.seed=9", "data.batch=10"}, "train.* only"}}) {
     SCOPED_TRACE(strategy);
     SmallRun run(options_of(strategy, {}));
     ASSERT_FALSE(run.train().failed);
