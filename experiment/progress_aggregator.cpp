@@ -97,10 +97,11 @@ std::uint64_t ProgressAggregator::session_samples() const {
 std::uint64_t ProgressAggregator::samples() const { return before_.samples + session_samples(); }
 
 SessionTotals ProgressAggregator::life(double train_s) const {
+  const auto& earlier = before_.session.workers;
+  if (session_samples() == 0 && !earlier.empty()) return before_.session;  // waiting for a batch that never came
   SessionTotals life{.train_s = before_.session.train_s + (train_s - before_.train_s),
                      .samples = before_.session.samples + session_samples(),
                      .workers = latest_};
-  const auto& earlier = before_.session.workers;
   for (std::size_t w = 0; w < std::min(earlier.size(), latest_.size()); ++w) {
     auto& worker = life.workers[w];
     auto known = earlier[w];

@@ -14,7 +14,7 @@ std::string shown(const core::Config& config, const std::string& key) {
   return fmt::format("{} = {}", key, core::to_toml(config.value(key)));
 }
 
-/// A checkpoint of version 0.3 or earlier has no fingerprint: then the settings must do.
+/// A checkpoint of an older program has no fingerprint: then the settings must do.
 bool other_data(const RunSpec& spec, const Checkpoint& checkpoint, const core::Config& recorded) {
   if (!checkpoint.data.empty()) return checkpoint.data != data_fingerprint(spec);
   for (const char* key : {"data.name", "data.train_samples"})

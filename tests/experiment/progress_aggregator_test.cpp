@@ -150,8 +150,11 @@ TEST(ProgressAggregator, WaitsStayWithTheirCauseWhenTheNumberOfWorkersChanges) {
   three.add(row);
   EXPECT_EQ(three.life(2).workers[0].waits, (std::vector<double>{0, 4, 2, 9}));
   ProgressAggregator one(1, two.totals(1, 1));
-  EXPECT_EQ(one.life(2).workers[0].waits, (std::vector<double>{0, 5}));
-  EXPECT_EQ(one.life(2).samples, 20U);
+  row = report(0, 20, 1, 20);
+  row.waits = {0, 1};
+  one.add(row);
+  EXPECT_EQ(one.life(2).workers[0].waits, (std::vector<double>{0, 6}));
+  EXPECT_EQ(one.life(2).samples, 40U);
 }
 
 }  // namespace
