@@ -177,12 +177,16 @@ class Config {
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }
   /// Why the values of some keys are not, or not in these words, what the user set: by key, in the order of the Schema's derivations.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& reasons() const noexcept { return reasons_; }
-  /// The resolved configuration as TOML, with the reasons as comments. load() reads it back to an equal Config.
+  /// The resolved configuration as TOML. load() reads it back to an equal Config. Equal configurations have equal texts.
   [[nodiscard]] std::string to_toml() const;
+  /// The same with the reasons as comments, for people.
+  [[nodiscard]] std::string to_toml_with_reasons() const;
   /// Compares keys and values only, not where they were set.
   [[nodiscard]] bool operator==(const Config& other) const { return values_ == other.values_; }
 
  private:
+  [[nodiscard]] std::string text(bool with_reasons) const;
+
   std::map<std::string, Value, std::less<>> values_;
   std::map<std::string, std::string, std::less<>> origins_;
   std::vector<std::string> order_;  // of the schema, for to_toml

@@ -89,7 +89,7 @@ TEST(AutomaticRate, ModelsShareIsOfStepsAlongTheGradient) {
 // The number and its reason stand in the run's config.toml, which reads back to the same number without asking again.
 TEST(AutomaticRate, ResolvedConfigurationHasTheNumberAndItsReason) {
   const auto config = config_of({"strategy.name=ssp"});
-  const auto text = config.to_toml();
+  const auto text = config.to_toml_with_reasons();
   EXPECT_NE(text.find("lr = 0.015  # auto: 0.05 for momentum, x 0.3 for ssp: 2 members add full steps to one centre\n"),
             std::string::npos)
       << text;
@@ -99,6 +99,7 @@ TEST(AutomaticRate, ResolvedConfigurationHasTheNumberAndItsReason) {
   EXPECT_TRUE(again->reasons().empty());
   const auto same = core::Config::parse(schema(), text, "config.toml", {});
   EXPECT_EQ(*same, config);
+  EXPECT_EQ(same->to_toml(), config.to_toml()) << "a grid knows its runs by this text";
 }
 
 TEST(AutomaticRate, IsShownWithTheRunsNotes) {
