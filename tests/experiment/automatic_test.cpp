@@ -44,7 +44,8 @@ TEST(AutomaticRate, NumberOfTheUserStaysAsItIs) {
   EXPECT_EQ(why(config, "train.lr"), "");
 }
 
-// 0.6 / workers of the usual rate where all workers push full steps; 1.4 / 7 for an outer step of 0.7 / (1 − 0.9).
+// 0.6 / workers of the usual rate where all workers push full steps; 1.4 / 7 for an outer step of 0.7 / (1 − 0.9)
+// after long local phases, 0.5 / 7 after short ones.
 TEST(AutomaticRate, FollowsStrategyAndWorkers) {
   EXPECT_EQ(rate({"strategy.name=ssp"}), 0.015);
   EXPECT_EQ(rate({"strategy.name=downpour"}), 0.015);
@@ -53,7 +54,8 @@ TEST(AutomaticRate, FollowsStrategyAndWorkers) {
   EXPECT_EQ(rate({"strategy.name=diloco"}), 0.01);
   EXPECT_EQ(rate({"strategy.name=diloco", "strategy.outer_momentum=0"}), 0.05);
   EXPECT_EQ(rate({"strategy.name=local_sgd"}), 0.05);
-  EXPECT_EQ(rate({"strategy.name=local_sgd", "strategy.outer=nesterov"}), 0.01);
+  EXPECT_EQ(rate({"strategy.name=diloco", "strategy.tau=4"}), 0.00357);
+  EXPECT_EQ(rate({"strategy.name=local_sgd", "strategy.outer=nesterov"}), 0.00357);
   for (const char* alone : {"bsp", "easgd", "eamsgd", "sync_easgd", "gossip", "pairs"})
     EXPECT_EQ(rate({fmt::format("strategy.name={}", alone)}), 0.05) << alone;
   EXPECT_EQ(rate({"strategy.name=bsp", "strategy.combine=updates"}), 0.025);
