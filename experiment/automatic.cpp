@@ -76,4 +76,11 @@ void add_derivations(core::Schema& schema) {
   schema.derive(kRate, automatic_rate);
 }
 
+std::vector<Note> notes_on_derived(const core::Config& config) {
+  std::vector<Note> notes;
+  for (const auto& [key, why] : config.reasons())
+    notes.push_back({Note::Level::info, fmt::format("{} = {} ({})", key, core::to_toml(config.value(key)), why)});
+  return notes;
+}
+
 }  // namespace troupe::experiment

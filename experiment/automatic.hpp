@@ -1,7 +1,10 @@
 /// Options whose value follows from the others: what `train.lr = "auto"` means, and the optimizer of a strategy that has only one.
 #pragma once
 
+#include <vector>
+
 #include "core/config.hpp"
+#include "experiment/reports.hpp"
 
 namespace troupe::experiment {
 
@@ -10,5 +13,8 @@ namespace troupe::experiment {
 /// train.lr = "auto": the optimizer's usual rate (core::OptimizerInfo::lr), times the model's share if the optimizer's steps are along the
 /// gradient (nn::rate_share) and the batch's if it is below 16, times the strategy's share (strategies::rate_share), to three digits.
 void add_derivations(core::Schema& schema);
+
+/// What came of it, one line per option: "train.lr = 0.015 (auto: …)".
+[[nodiscard]] std::vector<Note> notes_on_derived(const core::Config& config);
 
 }  // namespace troupe::experiment

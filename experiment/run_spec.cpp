@@ -25,14 +25,11 @@ core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& sp
   return std::make_shared<data::LeaseScheduler>(std::move(*leases));
 }
 
-/// Settings without effect, and settings that follow from others.
-std::vector<Note> not_as_set(const Settings& settings, const strategies::Needs& needs) {
+/// Settings without effect.
+std::vector<Note> unused(const Settings& settings, const strategies::Needs& needs) {
   std::vector<Note> notes;
   for (const auto& key : settings.config.unused())
     notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
-  for (const auto& [key, why] : settings.config.reasons())
-    notes.push_back(
-        {Note::Level::info, fmt::format("{} = {} ({})", key, core::to_toml(settings.config.value(key)), why)});
   if (settings.exchange.wire != "fp32" && !needs.rounds)
     notes.push_back({Note::Level::info,
                      fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",
@@ -43,7 +40,7 @@ std::vector<Note> not_as_set(const Settings& settings, const strategies::Needs& 
 }  // namespace
 
 std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs, std::uint64_t steps_per_worker) {
-  auto notes = not_as_set(settings, needs);
+  auto notes = unused(settings, needs);
   for (auto& line : strategies::warnings(settings.config, needs, steps_per_worker))
     notes.push_back({Note::Level::warning, std::move(line)});
   return notes;
@@ -68,9 +65,9 @@ std::vector<Note> notes_on(const RunSpec& spec) {
   auto leases = spec.leases;
   if (!leases) {
     const auto samples = data::published_samples(settings.data, data::Split::train);
-    if (!samples) return not_as_set(settings, spec.needs);
+    if (!samples) return unused(settings, spec.needs);
     const auto cut = cut_leases(spec, *samples);
-    if (!cut) return not_as_set(settings, spec.needs);  // check_leases() reports its error
+    if (!cut) return unused(settings, spec.needs);  // check_leases() reports its error
     leases = *cut;
   }
   const auto per_run = leases->leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);

@@ -8,6 +8,7 @@
 #include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
+#include "experiment/automatic.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
@@ -139,6 +140,7 @@ core::Result<void> open_directory(const RunRequest& request, const RunSpec& spec
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
   beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
+  for (auto& note : experiment::notes_on_derived(request.settings.config)) beginning.notes.push_back(std::move(note));
   for (auto& note : lock.notes()) beginning.notes.push_back(std::move(note));
   for (auto& note : experiment::notes_on(spec)) beginning.notes.push_back(std::move(note));
   return {};
@@ -264,6 +266,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                         settings.data.name, spec->source.train->size(), spec->source.test->size(),
                         spec->leases->leases_per_epoch(spec->workers));
   }
+  for (const auto& note : experiment::notes_on_derived(settings.config)) text += note.text + "\n";
   return CheckedRun{std::move(text), experiment::notes_on(*spec)};
 }
 

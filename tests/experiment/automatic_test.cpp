@@ -105,8 +105,7 @@ TEST(AutomaticRate, ResolvedConfigurationHasTheNumberAndItsReason) {
 }
 
 TEST(AutomaticRate, IsShownWithTheRunsNotes) {
-  const auto settings = resolve(config_of({"strategy.name=ssp"})).value();
-  const auto notes = notes_on(build_run_spec(settings, false).value());
+  const auto notes = notes_on_derived(config_of({"strategy.name=ssp"}));
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes.front().level, Note::Level::info);
   EXPECT_TRUE(notes.front().text.starts_with("train.lr = 0.015 (auto: ")) << notes.front().text;
