@@ -10,16 +10,14 @@
 namespace troupe::experiment {
 namespace {
 
-std::string shown(const core::Config& config, const std::string& key) {
-  return fmt::format("{} = {}", key, core::to_toml(config.value(key)));
-}
-
-/// A checkpoint of an older program has no fingerprint: then the settings must do.
-bool other_data(const RunSpec& spec, const Checkpoint& checkpoint, const core::Config& recorded) {
-  if (!checkpoint.data.empty()) return checkpoint.data != data_fingerprint(spec);
-  for (const char* key : {"data.name", "data.train_samples"})
-    if (recorded.value(key) != spec.settings->config.value(key)) return true;
-  return false;
+/// "data.name = "fashion-mnist", before "mnist""; empty: the settings name the same data.
+std::string changed_data(const core::Config& now, const core::Config& recorded) {
+  std::string changes;
+  for (const std::string key : {"data.name", "data.path", "data.seed", "data.train_samples", "data.test_samples"})
+    if (now.value(key) != recorded.value(key))
+      changes += fmt::format("{}{} = {}, before {}", changes.empty() ? "" : "; ", key, core::to_toml(now.value(key)),
+                             core::to_toml(recorded.value(key)));
+  return changes;
 }
 
 }  // namespace
@@ -34,11 +32,13 @@ std::vector<Note> notes_on_resume(const RunSpec& spec, const Checkpoint& checkpo
   std::vector<Note> notes;
   const auto warn = [&](std::string text) { notes.push_back({Note::Level::warning, std::move(text)}); };
   const auto& settings = *spec.settings;
-  if (other_data(spec, checkpoint, recorded))
+  const auto changes = changed_data(settings.config, recorded);
+  // A checkpoint of an older program has no fingerprint: then the settings must do.
+  if (checkpoint.data.empty() ? !changes.empty() : checkpoint.data != data_fingerprint(spec))
     warn(
-        fmt::format("the data are not those that the run was trained on so far ({}, before {}): its results now mix "
-                    "both; a new run keeps them apart",
-                    shown(settings.config, "data.name"), shown(recorded, "data.name")));
+        fmt::format("the data are not those that the run was trained on so far ({}): its results now mix both; a new "
+                    "run keeps them apart",
+                    changes.empty() ? "the files have changed" : changes));
   if (checkpoint.optimizer != settings.train.optimizer)
     warn(fmt::format("train.optimizer = \"{}\": the run was trained with \"{}\" so far, and lr = {} was for that",
                      settings.train.optimizer, checkpoint.optimizer, core::to_toml(recorded.value("train.lr"))));
