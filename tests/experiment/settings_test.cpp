@@ -158,7 +158,7 @@ TEST(SettingsTest, ListsHoldForAllOrForEachWorker) {
   EXPECT_NE(refusal("data.batch=[]"), "");
 }
 
-TEST(Settings, MicroBatchesMustDivideEveryBatch) {
+TEST(SettingsTest, MicroBatchesMustDivideEveryBatch) {
   EXPECT_EQ(refusal("train.accumulate=3"),
             "--set: train.accumulate = 3 must divide data.batch = 64: a step's batch is computed in equal parts");
   const auto one = settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=8"});
