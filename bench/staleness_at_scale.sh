@@ -44,9 +44,9 @@ CASES = {  # name: configuration, options, rates
     'mixed': ('mixed', (), PUSHED),
 }
 
+# What train.lr = "auto" comes to in the shipped configurations, for their number of workers.
 def shipped_rate(config):
-    with open(f'configs/mnist-{config}.toml') as file:
-        return float(re.search(r'^lr = ([0-9.e-]+)', file.read(), re.M).group(1))
+    return {'ssp': 0.015, 'downpour': 0.015, 'mixed': 0.015, 'diloco': 0.01}.get(config, 0.05)
 
 def file_of(case, workers, factor, seed):
     return f"{out}/{re.sub('[^a-z0-9_]+', '-', case)}_{workers}_x{factor:g}_seed{seed}.json"

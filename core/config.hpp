@@ -19,9 +19,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,11 +40,16 @@ struct Structure {
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                            std::vector<std::string>, Structure>;
 
-/// A rule on a value: its text in the help ("≥ 1", "one of a | b") and its test. An empty test allows every value.
+/// A rule on a value: its text in the help ("≥ 1", "one of a | b") and its test. An empty test allows every value. `automatic`: the
+/// word "auto" is allowed, too; it reads as kAutomatic.
 struct Rule {
   std::string text;
   std::function<bool(const Value&)> allows;
+  bool automatic = false;
 };
+
+/// The number that "auto" reads as. A Derivation of the Schema replaces it, so that a resolved configuration holds the number meant.
+inline constexpr double kAutomatic = -1;
 
 /// The upper bound of integer options. Counts (steps, samples of a batch, members) become an int or 32 bits; the bound leaves room
 /// for sums of them.
@@ -57,6 +64,8 @@ inline constexpr double kLeastFloat = 1e-30;  ///< lower bound of options that a
 [[nodiscard]] Rule one_of(std::vector<std::string> names);
 [[nodiscard]] Rule not_empty();                    ///< text, lists and Structures
 [[nodiscard]] Rule both(Rule first, Rule second);  ///< e.g. both(at_least(1), not_empty()) for a list
+/// A number, or "auto". REQUIRES a rule that refuses kAutomatic, as a number that the user wrote.
+[[nodiscard]] Rule or_auto(Rule numbers);
 
 /// One row: a dotted key, its default, its rule and one line of help. If the rule refuses the default, the key is required
 /// (`model.name`: text, not_empty(), no default): a configuration that does not set it is an error.
@@ -100,6 +109,15 @@ class Table {
   T defaults_;
 };
 
+class Config;
+
+/// What an option's value becomes once all values are known, and why: one line for the user. Nothing: it stays as it is.
+struct Derived {
+  Value value;
+  std::string why;
+};
+using Derivation = std::function<std::optional<Derived>(const Config&)>;
+
 /// The rows of all tables of the program. One key may stand in several scopes (easgd and eamsgd both have strategy.tau), each with
 /// its own default and rule. A file may set keys of scopes that are not chosen. They are checked against the rule of their scope
 /// and not used. So a change of strategy.name is enough to change the strategy.
@@ -112,6 +130,12 @@ class Schema {
   }
   void add_option(Option option);  ///< throws std::logic_error if the key already has a row in this scope
   [[nodiscard]] const std::vector<Option>& options() const noexcept { return options_; }
+  /// The value of `key` follows from the others: `derivation` is asked when a configuration has been read. Later ones see the values of
+  /// earlier ones.
+  void derive(std::string key, Derivation derivation);
+  [[nodiscard]] const std::vector<std::pair<std::string, Derivation>>& derivations() const noexcept {
+    return derivations_;
+  }
   /// The row in force for `key` under `scope`; null if there is none.
   [[nodiscard]] const Option* find(std::string_view key, std::string_view scope) const noexcept;
   /// The known key nearest to a misspelt one (by edit distance), for messages.
@@ -123,6 +147,7 @@ class Schema {
 
  private:
   std::vector<Option> options_;
+  std::vector<std::pair<std::string, Derivation>> derivations_;
 };
 
 /// A resolved configuration: every key in force has a value.
@@ -150,16 +175,23 @@ class Config {
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Keys that were set but belong to strategies that are not chosen.
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }
-  /// The resolved configuration as TOML. load() reads it back to an equal Config.
+  /// Why the values of some keys are not, or not in these words, what the user set: by key, in the order of the Schema's derivations.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& reasons() const noexcept { return reasons_; }
+  /// The resolved configuration as TOML. load() reads it back to an equal Config. Equal configurations have equal texts.
   [[nodiscard]] std::string to_toml() const;
+  /// The same with the reasons as comments, for people.
+  [[nodiscard]] std::string to_toml_with_reasons() const;
   /// Compares keys and values only, not where they were set.
   [[nodiscard]] bool operator==(const Config& other) const { return values_ == other.values_; }
 
  private:
+  [[nodiscard]] std::string text(bool with_reasons) const;
+
   std::map<std::string, Value, std::less<>> values_;
   std::map<std::string, std::string, std::less<>> origins_;
   std::vector<std::string> order_;  // of the schema, for to_toml
   std::vector<std::string> unused_;
+  std::vector<std::pair<std::string, std::string>> reasons_;
 };
 
 /// TOML text of a value, as in Config::to_toml() and Schema::help().

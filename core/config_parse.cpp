@@ -156,9 +156,12 @@ Converted<Value> convert_like(const Value& like, const toml::node& node) {
 
 /// Checks the type, then the rule.
 Result<Value> checked(const Option& option, const Setting& setting) {
+  if (const auto* word = setting.node->as_string(); option.rule.automatic && word != nullptr && word->get() == "auto")
+    return Value{kAutomatic};
   auto value = convert_like(option.default_value, *setting.node);
   if (!value)
-    return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), value.error()));
+    return refuse(setting.where, fmt::format("{} = {}: {}{}", setting.key, shown(*setting.node), value.error(),
+                                             option.rule.automatic ? ", or \"auto\"" : ""));
   if (option.rule.allows && !option.rule.allows(*value))
     return refuse(setting.where,
                   fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
@@ -347,9 +350,18 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
     if (&option != schema.find(option.key, scope)) continue;  // a row of another scope
     config.order_.push_back(option.key);
     if (config.values_.contains(option.key)) continue;
-    if (option.rule.allows && !option.rule.allows(option.default_value)) return tl::unexpected(missing(option, origin));
+    const bool automatic = option.rule.automatic && option.default_value == Value{kAutomatic};
+    if (!automatic && option.rule.allows && !option.rule.allows(option.default_value))
+      return tl::unexpected(missing(option, origin));
     config.values_[option.key] = normalised(option.default_value);
     config.origins_[option.key] = "default";
+  }
+  for (const auto& [key, derivation] : schema.derivations()) {
+    if (!config.values_.contains(key)) continue;
+    auto derived = derivation(config);
+    if (!derived) continue;
+    config.values_[key] = std::move(derived->value);
+    config.reasons_.emplace_back(key, std::move(derived->why));
   }
   return config;
 }

@@ -77,4 +77,6 @@ Rule both(Rule first, Rule second) {
           }};
 }
 
+Rule or_auto(Rule numbers) { return {fmt::format("auto or {}", numbers.text), std::move(numbers.allows), true}; }
+
 }  // namespace troupe::core

@@ -56,6 +56,7 @@ std::string help_value(const Option& option) {
   if (const auto* structure = std::get_if<Structure>(&option.default_value);
       structure != nullptr && structure->json.empty())
     return "(none)";
+  if (option.rule.automatic && option.default_value == Value{kAutomatic}) return to_toml(std::string("auto"));
   const bool required = option.rule.allows && !option.rule.allows(option.default_value);
   return required ? "(required)" : to_toml(option.default_value);
 }
@@ -77,6 +78,10 @@ const Option* Schema::find(std::string_view key, std::string_view scope) const n
     if (option.scope.empty()) general = &option;
   }
   return general;
+}
+
+void Schema::derive(std::string key, Derivation derivation) {
+  derivations_.emplace_back(std::move(key), std::move(derivation));
 }
 
 std::string Schema::nearest(std::string_view key) const {

@@ -90,7 +90,10 @@ std::string to_toml(const Value& value) {
   return std::visit([](const auto& v) { return text_of(v); }, value);
 }
 
-std::string Config::to_toml() const {
+std::string Config::to_toml() const { return text(false); }
+std::string Config::to_toml_with_reasons() const { return text(true); }
+
+std::string Config::text(bool with_reasons) const {
   std::vector<std::pair<std::string, std::string>> sections;  // name, body; in the order of the schema
   for (const std::string& key : order_) {
     const Value& v = value(key);
@@ -99,7 +102,9 @@ std::string Config::to_toml() const {
     const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
     auto it = std::find_if(sections.begin(), sections.end(), [&](const auto& s) { return s.first == section; });
     if (it == sections.end()) it = sections.insert(section.empty() ? sections.begin() : sections.end(), {section, ""});
-    it->second += fmt::format("{} = {}\n", key.substr(dot + 1), core::to_toml(v));
+    const auto why = std::ranges::find(reasons_, key, &std::pair<std::string, std::string>::first);
+    it->second += fmt::format("{} = {}{}\n", key.substr(dot + 1), core::to_toml(v),
+                              why == reasons_.end() || !with_reasons ? "" : "  # " + why->second);
   }
   std::string text;
   for (const auto& [section, body] : sections) {

@@ -63,7 +63,7 @@ core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std
 core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   if (compiled_.gradients.empty())
     throw std::logic_error("step() on a replica that was compiled with training = false");
-  const StepContext context{batch.lease, true};
+  const StepContext context{batch.lease, true, batch.first};
   auto result = run_forward(batch, batch_, context);
   if (!result) return result;
   for (const Operation& operation : compiled_.program.backward) {
@@ -74,7 +74,7 @@ core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std:
 }
 
 core::Result<nn::StepResult> CpuReplica::evaluate(const nn::Batch& batch) {
-  return run_forward(batch, batch.count, {batch.lease, false});
+  return run_forward(batch, batch.count, {batch.lease, false, batch.first});
 }
 
 void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState state) {

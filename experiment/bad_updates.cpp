@@ -1,6 +1,8 @@
 #include "experiment/bad_updates.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -37,9 +39,27 @@ constexpr std::string_view kBadNumbers = "held numbers that are not finite, or t
 
 }  // namespace
 
-std::string bad_loss(std::uint32_t worker, std::uint64_t step, double loss) {
-  return fmt::format("worker {}, step {}: the loss is {}: training diverged", worker, step, loss);
+bool LossWatch::diverged(std::uint64_t step, double loss) noexcept {
+  const bool bad = !std::isfinite(loss) || (seen_ == kLongest && loss > kMostGrowth * std::max(first_, 1.0));
+  if (seen_ < kLongest && !bad) first_ += (loss - first_) / ++seen_;
+  if (!bad) {
+    in_a_row_ = 0;
+    return false;
+  }
+  if (in_a_row_++ == 0 || !std::isfinite(loss)) since_ = step;
+  loss_ = loss;
+  return !std::isfinite(loss) || in_a_row_ == kLongest;
 }
+
+std::string LossWatch::text(std::uint32_t worker) const {
+  const auto what = std::isnan(loss_)   ? std::string("not a number")  // a NaN has a sign, which means nothing
+                    : std::isinf(loss_) ? std::string("infinite")
+                                        : fmt::format("{:.3g}", loss_);
+  return fmt::format("worker {}: diverged: the loss is {} since step {}{}", worker, what, since_,
+                     std::isfinite(loss_) ? fmt::format(", and was {:.3g} at first", first_) : "");
+}
+
+std::string against_divergence(double lr) { return fmt::format("; try a smaller train.lr (it is {})", lr); }
 
 std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far) {
   return fmt::format("worker {}, step {}: its gradient {}, and was not applied ({})", worker, step, kBadNumbers,

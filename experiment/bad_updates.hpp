@@ -42,10 +42,29 @@ class BadUpdates {
   std::uint64_t in_a_row_ = 0;
 };
 
-/// "worker 1, step 7: the loss is nan: training diverged".
-[[nodiscard]] std::string bad_loss(std::uint32_t worker, std::uint64_t step, double loss);
-/// What helps against it, where the settings are the user's to change.
-inline constexpr const char* kAgainstBadLoss = "; lower train.lr or use train.warmup_epochs";
+/// Notices that one worker's training diverged, also while its loss is still a finite number: ReLUs that are dead, and pushes that were
+/// refused, can keep it finite for the rest of the run.
+class LossWatch {
+ public:
+  /// Looks at the loss of the next step. True: training diverged. The loss is not finite, or the last kLongest losses were all more than
+  /// kMostGrowth times the mean of the first kLongest, or than kMostGrowth itself where that mean is below 1.
+  [[nodiscard]] bool diverged(std::uint64_t step, double loss) noexcept;
+  /// "worker 1: diverged: the loss is not a number since step 7", "… the loss is 3.1e+09 since step 7, and was 2.3 at first".
+  [[nodiscard]] std::string text(std::uint32_t worker) const;
+
+  static constexpr std::uint32_t kLongest = 16;  // steps
+  static constexpr double kMostGrowth = 1000;
+
+ private:
+  std::uint32_t seen_ = 0;  // at most kLongest
+  double first_ = 0;        // their mean
+  std::uint32_t in_a_row_ = 0;
+  std::uint64_t since_ = 0;  // the first step of them
+  double loss_ = 0;          // the latest
+};
+
+/// What helps against it, where the settings are the user's to change: "; try a smaller train.lr (it is 0.05)".
+[[nodiscard]] std::string against_divergence(double lr);
 /// "worker 1, step 7: its gradient …", "worker 1: what it pushed to shard 0 …".
 [[nodiscard]] std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far);
 [[nodiscard]] std::string bad_push(std::uint32_t worker, std::uint32_t shard, const BadUpdates& so_far);

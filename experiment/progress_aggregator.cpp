@@ -4,6 +4,18 @@
 
 namespace troupe::experiment {
 
+namespace {
+
+/// The columns of a row of waits are the workers and then the servers; their numbers may have changed.
+std::vector<double> fitted(const std::vector<double>& waits, std::size_t workers_then, std::size_t workers_now) {
+  std::vector<double> row;
+  for (std::size_t w = 0; w < workers_now; ++w) row.push_back(w < std::min(workers_then, waits.size()) ? waits[w] : 0);
+  for (std::size_t column = workers_then; column < waits.size(); ++column) row.push_back(waits[column]);
+  return row;
+}
+
+}  // namespace
+
 void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.exchange_s = core::seconds(totals.exchange);
   progress.wait_s = core::seconds(totals.wait);
@@ -84,10 +96,21 @@ std::uint64_t ProgressAggregator::session_samples() const {
 
 std::uint64_t ProgressAggregator::samples() const { return before_.samples + session_samples(); }
 
-SessionTotals ProgressAggregator::session(double train_s) const {
-  const bool known = !before_.session.workers.empty();
-  if (session_samples() == 0 && known) return before_.session;
-  return {.train_s = train_s - before_.train_s, .samples = session_samples(), .workers = latest_};
+SessionTotals ProgressAggregator::life(double train_s) const {
+  const auto& earlier = before_.session.workers;
+  if (session_samples() == 0 && !earlier.empty()) return before_.session;  // waiting for a batch that never came
+  SessionTotals life{.train_s = before_.session.train_s + (train_s - before_.train_s),
+                     .samples = before_.session.samples + session_samples(),
+                     .workers = latest_};
+  for (std::size_t w = 0; w < std::min(earlier.size(), latest_.size()); ++w) {
+    auto& worker = life.workers[w];
+    auto known = earlier[w];
+    known.waits = fitted(known.waits, earlier.size(), latest_.size());
+    worker.waits.resize(std::max(worker.waits.size(), known.waits.size()));  // none before its first report
+    worker.staleness.resize(std::max(worker.staleness.size(), known.staleness.size()));
+    experiment::add(worker, known);
+  }
+  return life;
 }
 
 RunTotals ProgressAggregator::totals(double train_s, double wall_s) const {
@@ -99,11 +122,11 @@ RunTotals ProgressAggregator::totals(double train_s, double wall_s) const {
           .center_version = 0,
           .epoch = epoch_,
           .test = before_.test,
-          .session = session(train_s)};
+          .session = life(train_s)};
 }
 
 void ProgressAggregator::fill(Summary& summary, double train_s) const {
-  const auto session = this->session(train_s);
+  const auto session = life(train_s);
   summary.steps = steps();
   summary.samples = samples();
   summary.per_worker = session.workers;

@@ -12,7 +12,7 @@ namespace troupe::experiment {
 /// Copies the counts of a worker's host into its report: everything except its own times, samples and bytes.
 void take(WorkerProgress& progress, const strategies::WorkerTotals& totals);
 
-/// Adds the sums of an earlier part of the same worker's session, times included; figures since the last report do not change.
+/// Adds the sums of an earlier part of the same worker's session or run, times included; figures since the last report do not change.
 void add(WorkerProgress& progress, const WorkerProgress& earlier);
 
 class ProgressAggregator {
@@ -36,8 +36,9 @@ class ProgressAggregator {
 
   [[nodiscard]] std::uint64_t steps() const;  ///< over all workers, earlier sessions included
   [[nodiscard]] std::uint64_t samples() const;
-  /// Totals of this session; before its first sample, of the latest session that trained.
-  [[nodiscard]] SessionTotals session(double train_s) const;
+  /// The workers' sums over the run's life: those of earlier sessions and of this one, by rank. Ranks that this session does not have are
+  /// left out of the rows, but not of time and samples.
+  [[nodiscard]] SessionTotals life(double train_s) const;
   /// The totals for a checkpoint, except worker_steps and center_version, which members report, and the test score.
   [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
   /// Fills in the summary's counts, times, rate and exchange figures.

@@ -30,7 +30,8 @@ struct TestScore {
   double top5 = -1;  // below 0: fewer than five classes
 };
 
-/// The latest session that trained: the per-session part of a summary.
+/// The part of a summary that workers account for: over the run's life, as far as it is known (a checkpoint of an older program has the
+/// latest session only).
 struct SessionTotals {
   double train_s = 0;
   std::uint64_t samples = 0;

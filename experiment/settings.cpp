@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/automatic.hpp"
 #include "experiment/exchange_check.hpp"
 #include "transport/exchange/collectives/algorithm.hpp"
 #include "transport/registry/endpoint_registry.hpp"
@@ -68,6 +69,18 @@ core::Result<void> check_list_lengths(const Settings& settings) {
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} has {} values for {} workers: give one for all, or one per worker",
                                     settings.config.where(key), key, given, settings.cluster.workers));
+  }
+  return {};
+}
+
+core::Result<void> check_parts(const Settings& settings) {
+  for (const auto batch : settings.data.batch) {
+    if (batch % settings.train.accumulate == 0) continue;
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: train.accumulate = {} must divide data.batch = {}: a step's batch is computed in "
+                    "equal parts",
+                    settings.config.where("train.accumulate"), settings.train.accumulate, batch));
   }
   return {};
 }
@@ -213,6 +226,7 @@ const core::Schema& schema() {
     strategies::add_options(s);
     s.add(cluster_table());
     s.add(exchange_table());
+    add_derivations(s);
     return s;
   }();
   return whole;
@@ -234,6 +248,7 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   settings.checkpoint = parse_checkpoint_period(settings.run.checkpoint_every).value();
   settings.config = std::move(config);
   if (auto fits = check_list_lengths(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  if (auto fits = check_parts(settings); !fits) return tl::unexpected(std::move(fits.error()));
   return settings;
 }
 

@@ -49,6 +49,8 @@ struct Batch {
   std::span<const std::int32_t> labels;
   std::uint64_t lease = 0;  // the key of dropout: the same lease drops the same units on every worker
   std::int64_t count = 0;   // valid samples (≤ batch); the rest is padding, which evaluate() ignores
+  std::int64_t first =
+      0;  // number of its first sample in the step's batch, of which this may be a part: dropout counts from there
 };
 
 /// Means and counts over one batch. The rank of a label is the number of classes with a greater output, or an equal output and a

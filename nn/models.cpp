@@ -13,6 +13,7 @@ namespace {
 constexpr Shape kMnist{1, 28, 28};
 constexpr Shape kCifarCrop{3, 28, 28};  // of 32x32
 constexpr std::int64_t kTenClasses = 10;
+constexpr double kCautious = 0.4;       // of the usual learning rate
 constexpr double kMostUnits = 1 << 24;  // of a layer, as in Graph::sequential
 
 /// The checked settings from which a model of the zoo is made.
@@ -75,16 +76,22 @@ struct Recipe {
   Shape input;
   std::int64_t classes;
   std::string description;
+  double rate_share = kCautious;  // as in models.hpp
 };
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> list{
       {"cifar", cifar, InitialiserKind::he, kCifarCrop, kTenClasses,
        "three convolutions and two fully connected layers, 64-128-64-256, dropout; for 28x28 crops of colour images"},
       {"lenet", lenet, InitialiserKind::xavier, kMnist, kTenClasses,
-       "two convolutions and two fully connected layers, 20-50-500 (LeCun et al. 1998)"},
+       "two convolutions and two fully connected layers, 20-50-500 (LeCun et al. 1998)", 1},
       {"mlp", mlp, InitialiserKind::xavier, kMnist, kTenClasses,
-       "fully connected, any widths and activation; 784-100-100-10 with sigmoids"}};
+       "fully connected, any widths and activation; 784-100-100-10 with sigmoids", 1}};
   return list;
+}
+
+const Recipe* find_recipe(const std::string& name) {
+  const auto recipe = std::ranges::find(recipes(), name, &Recipe::name);
+  return recipe == recipes().end() ? nullptr : &*recipe;
 }
 
 std::vector<std::string> recipe_names() {
@@ -150,6 +157,11 @@ const std::vector<ZooEntry>& model_zoo() {
     return entries;
   }();
   return zoo;
+}
+
+double rate_share(const ModelConfig& config) {
+  const auto* const recipe = find_recipe(config.name);
+  return recipe && config.layers.json.empty() ? recipe->rate_share : kCautious;
 }
 
 core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes) {

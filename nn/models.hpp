@@ -34,6 +34,10 @@ struct ZooEntry {
 };
 [[nodiscard]] const std::vector<ZooEntry>& model_zoo();
 
+/// The part of an optimizer's usual learning rate with which steps along the gradient train the model: what `train.lr = "auto"` takes.
+/// A model of the zoo names it; a model of your own has the cautious share of the deep ones.
+[[nodiscard]] double rate_share(const ModelConfig& config);
+
 /// The model for samples of shape `input` in `classes` classes.
 ///   mlp    fully connected: input, `widths` with `activation` (sigmoid), classes. The outputs are sigmoids too with squared_error
 ///          (the Blue Gene model), and plain with softmax_cross_entropy.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,7 +35,8 @@ const core::Table<TrainConfig>& train_table() {
   static const core::Table<TrainConfig> table{
       "train",
       {{"optimizer", &TrainConfig::optimizer, core::one_of(core::optimizer_names()), "rule of the local step"},
-       {"lr", &TrainConfig::lr, between(0, kMostFloat), "learning rate"},
+       {"lr", &TrainConfig::lr, core::or_auto(between(0, kMostFloat)),
+        "learning rate; auto: the optimizer's usual rate, times what model and strategy need"},
        {"momentum", &TrainConfig::momentum, between(0, 0.999999),
         "share of the velocity kept per step" + those_with(&OptimizerInfo::velocity) + momentum_of_means()},
        {"weight_decay", &TrainConfig::weight_decay, between(0, kMostFloat),
@@ -47,11 +49,13 @@ const core::Table<TrainConfig>& train_table() {
         "limit of each element of a gradient before it is used; 0: none"},
        {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
+       {"accumulate", &TrainConfig::accumulate, between(1, core::kMostCount),
+        "compute a step's batch in so many equal parts, one after the other: the same step in less memory"},
        {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
         "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
         "is used, and so many end the run"},
-       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial"}),
-        "how the learning rate falls"},
+       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial", "cosine"}),
+        "how the learning rate falls; cosine: as half a cosine, to 0"},
        {"lr_step", &TrainConfig::lr_step, between(kLeastFloat, kMostFloat), "step: epochs between falls"},
        {"lr_gamma", &TrainConfig::lr_gamma, between(kLeastFloat, kMostFloat), "step: factor of a fall"},
        {"lr_power", &TrainConfig::lr_power, between(kLeastFloat, kMostFloat),
@@ -60,7 +64,8 @@ const core::Table<TrainConfig>& train_table() {
         "epochs in which the learning rate grows linearly to its value"},
        {"warmup_from", &TrainConfig::warmup_from, between(0, kMostFloat),
         "the warm-up starts at lr / this; 0: the number of workers"},
-       {"scale_lr", &TrainConfig::scale_lr, core::anything(), "multiply lr by the number of workers"}}};
+       {"scale_lr", &TrainConfig::scale_lr, core::anything(), "multiply lr by the number of workers"}},
+      TrainConfig{.lr = core::kAutomatic}};
   return table;
 }
 
@@ -70,12 +75,18 @@ double learning_rate(const TrainConfig& config, double epoch_position, double to
     rate *= std::pow(config.lr_gamma, std::floor(epoch_position / config.lr_step));
   } else if (config.lr_policy == "polynomial") {
     rate *= std::pow(std::clamp(1.0 - epoch_position / total_epochs, 0.0, 1.0), config.lr_power);
+  } else if (config.lr_policy == "cosine") {
+    rate *= (1.0 + std::cos(std::numbers::pi * std::clamp(epoch_position / total_epochs, 0.0, 1.0))) / 2;
   }
   if (epoch_position < config.warmup_epochs) {
     const double start = 1.0 / (config.warmup_from > 0 ? config.warmup_from : workers);
     rate *= start + (1.0 - start) * epoch_position / config.warmup_epochs;
   }
   return rate;
+}
+
+bool depends_on_length(const TrainConfig& config) noexcept {
+  return config.lr_policy == "polynomial" || config.lr_policy == "cosine";
 }
 
 core::OptimizerKind optimizer_kind(const TrainConfig& config) { return core::optimizer_info(config.optimizer).kind; }

@@ -12,13 +12,14 @@ namespace troupe::nn {
 
 struct TrainConfig {
   std::string optimizer = "momentum";
-  double lr = 0.01;
+  double lr = 0.01;  // as a key: "auto", which experiment::schema() turns into a number
   double momentum = 0.9;
   double weight_decay = 0;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double clip_value = 0;
   double clip_norm = 0;
+  std::int64_t accumulate = 1;  // micro-batches per step (nn/accumulation.hpp)
   std::int64_t max_bad_updates = 10;
   std::string lr_policy = "constant";
   double lr_step = 10;  // epochs
@@ -35,10 +36,14 @@ struct TrainConfig {
 ///   constant    1
 ///   step        lr_gamma ^ floor(epoch_position / lr_step)
 ///   polynomial  (1 − epoch_position / total_epochs) ^ lr_power, 0 from the end on
+///   cosine      ½ (1 + cos(π · epoch_position / total_epochs)), 0 from the end on
 ///   warm-up     grows linearly from 1/d at epoch 0 to 1 at warmup_epochs, d = warmup_from, or `workers` if that is 0
-/// REQUIRES: total_epochs > 0 for polynomial, workers ≥ 1.
+/// REQUIRES: total_epochs > 0 for polynomial and cosine, workers ≥ 1.
 [[nodiscard]] double learning_rate(const TrainConfig& config, double epoch_position, double total_epochs,
                                    int workers) noexcept;
+
+/// Whether the policy's rate depends on the run's length: a longer run changes the rate at every position.
+[[nodiscard]] bool depends_on_length(const TrainConfig& config) noexcept;
 
 /// Throws std::invalid_argument for a name that the table of optimizers does not have: the options' rule refuses it before.
 [[nodiscard]] core::OptimizerKind optimizer_kind(const TrainConfig& config);

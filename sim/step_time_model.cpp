@@ -41,10 +41,12 @@ Duration StepTimeModel::time(strategies::WorkerId worker, strategies::Step step,
   if (!times.measured_ns.empty() || times.sigma > 0 || stragglers.probability > 0) {
     core::Random random(run_.seed, core::Purpose::schedule, std::uint64_t{worker} << 40 | step);
     // exp(s z) has the mean exp(s²/2).
-    if (!times.measured_ns.empty())
-      ns = times.measured(random.below(times.measured()));
-    else if (times.sigma > 0)
+    if (!times.measured_ns.empty()) {
+      ns = 0;
+      for (std::uint32_t k = 0; k < times.draws; ++k) ns += times.measured(random.below(times.measured()));
+    } else if (times.sigma > 0) {
       ns *= std::exp(times.sigma * random.normal() - times.sigma * times.sigma / 2);
+    }
     if (random.uniform() < stragglers.probability) factor *= stragglers.factor;
   }
   return nanoseconds(factor * slowed(worker, ns * images(worker, times)));

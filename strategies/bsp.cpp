@@ -139,6 +139,12 @@ Properties bsp_properties(const core::Config& config, const RunShape&) {
   return all;
 }
 
+/// Only sums of updates grow with the workers.
+RateShare bsp_share(const core::Config& config, const RunShape& shape) {
+  if (config.get(bsp_table()).combine != "updates" || shape.workers <= 1) return {};
+  return {1.0 / shape.workers, fmt::format("the updates of {} workers are summed", shape.workers)};
+}
+
 }  // namespace
 
 StrategyInfo bsp() {
@@ -147,7 +153,8 @@ StrategyInfo bsp() {
           .add_options = [](core::Schema& schema) { schema.add(bsp_table(), "bsp"); },
           .make = make_bsp,
           .option_space = bsp_space,
-          .properties = bsp_properties};
+          .properties = bsp_properties,
+          .rate_share = bsp_share};
 }
 
 }  // namespace troupe::strategies

@@ -190,6 +190,13 @@ Properties downpour_properties(const core::Config& config, const RunShape&) {
       PushesCount{.server_optimizer = options.server_optimizer != kNone, .staleness_aware = options.staleness_aware}};
 }
 
+/// A push divided by its staleness, about N − 1, leaves two workers' worth of steps at any size.
+RateShare downpour_share(const core::Config& config, const RunShape& shape) {
+  constexpr std::uint32_t kWorth = 2;
+  return share_of_pushes(config.get(downpour_table()).staleness_aware ? std::min(shape.workers, kWorth)
+                                                                      : shape.workers);
+}
+
 }  // namespace
 
 StrategyInfo downpour() {
@@ -198,7 +205,9 @@ StrategyInfo downpour() {
           .add_options = [](core::Schema& schema) { schema.add(downpour_table(), "downpour"); },
           .make = make_downpour,
           .option_space = downpour_space,
-          .properties = downpour_properties};
+          .properties = downpour_properties,
+          .rate_share = downpour_share,
+          .numbers = {"server_optimizer", "staleness_aware"}};
 }
 
 }  // namespace troupe::strategies

@@ -22,7 +22,8 @@ StrategyInfo eamsgd() {
           .option_space = easgd_space,
           .properties = [](const core::Config& config,
                            const RunShape& shape) { return easgd_properties(config.get(table), shape); },
-          .local_optimizer = kOptimizer};
+          .local_optimizer = kOptimizer,
+          .numbers = easgd_numbers()};
 }
 
 }  // namespace troupe::strategies

@@ -164,6 +164,8 @@ Properties easgd_properties(const EasgdConfig& options, const RunShape& shape) {
                            .schedule = options.alpha_schedule}};
 }
 
+std::vector<std::string> easgd_numbers() { return {"alpha", "alpha_worker", "alpha_server", "beta", "alpha_schedule"}; }
+
 StrategyInfo easgd() {
   static const auto table = easgd_table({});
   return {.name = "easgd",
@@ -173,7 +175,8 @@ StrategyInfo easgd() {
                      const RunShape& shape) { return make_easgd(config, config.get(table), shape, Gradient::at_x); },
           .option_space = easgd_space,
           .properties = [](const core::Config& config,
-                           const RunShape& shape) { return easgd_properties(config.get(table), shape); }};
+                           const RunShape& shape) { return easgd_properties(config.get(table), shape); },
+          .numbers = easgd_numbers()};
 }
 
 }  // namespace troupe::strategies

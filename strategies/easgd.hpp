@@ -81,6 +81,7 @@ class EasgdServer final : public ServerRule {
 [[nodiscard]] OptionSpace easgd_timing();
 [[nodiscard]] OptionSpace easgd_space(const RunShape& shape);
 [[nodiscard]] Properties easgd_properties(const EasgdConfig& options, const RunShape& shape);
+[[nodiscard]] std::vector<std::string> easgd_numbers();  // StrategyInfo::numbers
 
 [[nodiscard]] StrategyInfo easgd();
 

@@ -261,21 +261,38 @@ Properties local_sgd_properties(const LocalSgdConfig& options) {
                       .quorum = static_cast<std::size_t>(options.quorum)}};
 }
 
+/// The outer step multiplies the change of a local phase by lr, and its momentum repeats it: in the long run by lr / (1 − μ). In a long
+/// phase the workers have gone further than one such step would take them; in short ones the two momenta add up. Measured with LeNet.
+RateShare local_sgd_share(const LocalSgdConfig& options) {
+  constexpr std::int64_t kLongPhase = 16;
+  constexpr double kGainOfLong = 1.4, kGainOfShort = 0.5;
+  const bool repeats = core::optimizer_info(options.outer).momentum && options.outer_momentum < 1;
+  const double gain = outer_rate(options) / (repeats ? 1 - options.outer_momentum : 1);
+  if (gain <= 1) return {};
+  const double most = !repeats ? 1 : options.tau < kLongPhase ? kGainOfShort : kGainOfLong;
+  return {std::min(most / gain, 1.0),
+          fmt::format("the outer step multiplies the change of {} local steps by {:.3g}", options.tau, gain)};
+}
+
+std::vector<std::string> local_sgd_numbers() { return {"outer", "outer_lr", "outer_momentum"}; }
+
 StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
-  return {.name = "local_sgd",
-          .summary = "every tau steps the centre moves to the mean of all workers, and they go on from it",
-          .add_options = [](core::Schema& schema) { schema.add(table, "local_sgd"); },
-          .make = [](const core::Config& config,
-                     const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
-          .option_space =
-              [](const RunShape& shape) {
-                auto space = local_sgd_rounds(shape);
-                space.choices.push_back(values("outer", core::optimizer_names(&core::OptimizerInfo::outer)));
-                return space;
-              },
-          .properties = [](const core::Config& config,
-                           const RunShape&) { return local_sgd_properties(config.get(table)); }};
+  return {
+      .name = "local_sgd",
+      .summary = "every tau steps the centre moves to the mean of all workers, and they go on from it",
+      .add_options = [](core::Schema& schema) { schema.add(table, "local_sgd"); },
+      .make = [](const core::Config& config,
+                 const RunShape& shape) { return make_local_sgd(config, config.get(table), shape); },
+      .option_space =
+          [](const RunShape& shape) {
+            auto space = local_sgd_rounds(shape);
+            space.choices.push_back(values("outer", core::optimizer_names(&core::OptimizerInfo::outer)));
+            return space;
+          },
+      .properties = [](const core::Config& config, const RunShape&) { return local_sgd_properties(config.get(table)); },
+      .rate_share = [](const core::Config& config, const RunShape&) { return local_sgd_share(config.get(table)); },
+      .numbers = local_sgd_numbers()};
 }
 
 }  // namespace troupe::strategies

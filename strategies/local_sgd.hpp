@@ -98,6 +98,8 @@ class LocalSgdServer final : public ServerRule {
 /// Fragments, periods, delays and quorums: every option but the outer optimizer's.
 [[nodiscard]] OptionSpace local_sgd_rounds(const RunShape& shape);
 [[nodiscard]] Properties local_sgd_properties(const LocalSgdConfig& options);
+[[nodiscard]] RateShare local_sgd_share(const LocalSgdConfig& options);
+[[nodiscard]] std::vector<std::string> local_sgd_numbers();  // StrategyInfo::numbers
 
 [[nodiscard]] StrategyInfo local_sgd();
 

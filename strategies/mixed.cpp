@@ -314,6 +314,20 @@ Properties mixed_properties(const core::Config& config, const RunShape& shape) {
   return all;
 }
 
+/// The inner strategy's, with groups as its workers.
+RateShare mixed_share(const core::Config& config, const RunShape& shape) {
+  const auto options = config.get(mixed_table());
+  const auto inner = inner_strategy(options.inner);
+  return inner.rate_share ? inner.rate_share(config, groups_of(group_size(options, shape), shape)) : RateShare{};
+}
+
+std::vector<std::string> mixed_numbers() {
+  std::vector<std::string> names{"ema", "placement"};
+  for (const auto& inner : inner_strategies())
+    names.insert(names.end(), inner.info.numbers.begin(), inner.info.numbers.end());
+  return names;
+}
+
 }  // namespace
 
 StrategyInfo mixed() {
@@ -322,7 +336,9 @@ StrategyInfo mixed() {
           .add_options = add_mixed_options,
           .make = make_mixed,
           .option_space = mixed_space,
-          .properties = mixed_properties};
+          .properties = mixed_properties,
+          .rate_share = mixed_share,
+          .numbers = mixed_numbers()};
 }
 
 }  // namespace troupe::strategies

@@ -199,7 +199,8 @@ StrategyInfo ssp() {
           .add_options = [](core::Schema& schema) { schema.add(ssp_table(), "ssp"); },
           .make = make_ssp,
           .option_space = ssp_space,
-          .properties = ssp_properties};
+          .properties = ssp_properties,
+          .rate_share = [](const core::Config&, const RunShape& shape) { return share_of_pushes(shape.workers); }};
 }
 
 }  // namespace troupe::strategies

@@ -98,6 +98,12 @@ class Strategy {
   [[nodiscard]] virtual std::unique_ptr<ServerRule> server() const = 0;
 };
 
+/// The part of an optimizer's usual learning rate with which a strategy trains, and why, in words that follow "x 0.3: ".
+struct RateShare {
+  double factor = 1;
+  std::string why{};
+};
+
 /// One row of the registry: all that the program knows of a strategy. `make` checks the options against the run's shape: Errc::config
 /// names the key and what to do. The schedule search refuses a strategy without an option space or properties.
 struct StrategyInfo {
@@ -111,6 +117,14 @@ struct StrategyInfo {
   std::function<Properties(const core::Config&, const RunShape&)> properties{};
   /// The only optimizer of local steps with which `make` accepts a run; none: any.
   std::optional<core::OptimizerKind> local_optimizer{};
+  /// What `train.lr = "auto"` takes of the usual rate, for a run of this shape. None: all of it.
+  std::function<RateShare(const core::Config&, const RunShape&)> rate_share{};
+  /// Names of the options that change numbers only, never which exchange comes when: those that a replay may change.
+  std::vector<std::string> numbers{};
 };
+
+/// The share where workers add full steps to one centre: all of them move it, and each from a point that the others have left meanwhile.
+/// With w workers 0.6 / w, as measured with 2 to 512 on LeNet and momentum 0.9 (docs/staleness-at-scale.md); with one all.
+[[nodiscard]] RateShare share_of_pushes(std::uint32_t workers);
 
 }  // namespace troupe::strategies

@@ -116,7 +116,8 @@ StrategyInfo sync_easgd() {
           .add_options = [](core::Schema& schema) { schema.add(sync_easgd_table(), "sync_easgd"); },
           .make = make_sync_easgd,
           .option_space = sync_easgd_space,
-          .properties = sync_easgd_properties};
+          .properties = sync_easgd_properties,
+          .numbers = {"alpha", "beta"}};
 }
 
 }  // namespace troupe::strategies

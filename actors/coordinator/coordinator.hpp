@@ -25,6 +25,7 @@ struct CoordinatorSetup {
   std::shared_ptr<data::LeaseScheduler> leases;  // fresh or restored; owned by the coordinator from now on
   RunStarted started;                            // what the recorder shows first
   RunTotals before;                              // of earlier sessions of this run
+  std::string data{};                            // fingerprint of the data set, for checkpoints
   std::vector<strategies::Step> first_steps{};   // by rank: first steps of the initial members' hosts; none: 0
   bool resumed = false;
   std::string launcher{};               // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job

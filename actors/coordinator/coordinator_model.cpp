@@ -6,6 +6,7 @@
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "core/buffer.hpp"
+#include "experiment/bad_updates.hpp"
 #include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
 
@@ -26,9 +27,8 @@ void CoordinatorBody::take_model(const Continuations& next) {
     model_ = std::make_shared<std::vector<float>>(canonical());
     if (core::host_kernels().all_finite(*model_)) return take_statistics(next.done);
     fail(core::Errc::diverged,
-         fmt::format("the model's parameters are not finite any more after {} steps over all workers: training "
-                     "diverged; lower train.lr",
-                     progress_.steps()));
+         fmt::format("diverged: the model's parameters are not finite any more after {} steps over all workers{}",
+                     progress_.steps(), experiment::against_divergence(setup_.settings->train.lr)));
   };
   if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
   if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);

@@ -10,6 +10,7 @@
 #include "actors/requests/interruptible.hpp"
 #include "actors/server/server.hpp"
 #include "actors/worker/loader.hpp"
+#include "experiment/state/accumulation.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
@@ -34,7 +35,8 @@ bool sums_in_arenas(const RunSpec& spec, const SiteSetup& site) {
 core::Result<ReplicaFacts> probe(const SiteContext& context, const std::optional<nn::Plan>& plan) {
   auto options = compile_options(context, 0);
   if (plan) options.plan = &*plan;
-  const auto replica = context.backend->compile(*context.spec->graph, options);
+  const auto replica = experiment::compile_worker(*context.backend, *context.spec->graph, options,
+                                                  context.spec->settings->train.accumulate);
   if (!replica) return tl::unexpected(replica.error());
   return ReplicaFacts{(*replica)->layout(), (*replica)->plan()};
 }

@@ -7,6 +7,7 @@
 #include "actors/coordinator/evaluator.hpp"
 #include "actors/run/assembly.hpp"
 #include "data/lease_lookahead.hpp"
+#include "experiment/state/resume_notes.hpp"
 #include "nn/hash.hpp"
 
 namespace troupe::actors {
@@ -71,6 +72,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .leases = spec_.leases,
                          .started = {},
                          .before = {},
+                         .data = experiment::data_fingerprint(spec_),
                          .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .launcher = launch_.launcher,

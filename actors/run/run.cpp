@@ -8,8 +8,11 @@
 #include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
+#include "experiment/automatic.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/state/accumulation.hpp"
+#include "experiment/state/resume_notes.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
@@ -134,6 +137,10 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
   if (auto restored = spec.leases->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());
   beginning.complete = spec.leases->finished();
+  const auto recorded = beginning.directory->read_config(experiment::schema(), {});
+  if (!recorded) return tl::unexpected(recorded.error());
+  for (auto& note : experiment::notes_on_resume(spec, *beginning.checkpoint, *recorded))
+    beginning.notes.push_back(std::move(note));
   return beginning;
 }
 
@@ -154,6 +161,7 @@ core::Result<void> open_directory(const RunRequest& request, const RunSpec& spec
   }
   if (auto written = beginning.directory->write_config(request.settings.config); !written) return written;
   beginning.notes.insert(beginning.notes.begin(), request.notes.begin(), request.notes.end());
+  for (auto& note : experiment::notes_on_derived(request.settings.config)) beginning.notes.push_back(std::move(note));
   for (auto& note : lock.notes()) beginning.notes.push_back(std::move(note));
   for (auto& note : experiment::notes_on(spec)) beginning.notes.push_back(std::move(note));
   return {};
@@ -264,8 +272,10 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
-    const auto replica = backend.compile(
-        *spec->graph, {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory});
+    const auto replica = experiment::compile_worker(
+        backend, *spec->graph,
+        {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory},
+        settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
   }
   auto text =
@@ -278,6 +288,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                         settings.data.name, spec->source.train->size(), spec->source.test->size(),
                         spec->leases->leases_per_epoch(spec->workers));
   }
+  for (const auto& note : experiment::notes_on_derived(settings.config)) text += note.text + "\n";
   return CheckedRun{std::move(text), experiment::notes_on(*spec)};
 }
 

@@ -122,7 +122,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     bad.bad();
     const auto text = experiment::bad_push(worker, setup_.self, bad);
     if (bad.too_many())
-      self_->send(actors_.coordinator, RunError{core::Errc::diverged, text, actors_.site});
+      self_->send(actors_.coordinator,
+                  RunError{core::Errc::diverged, text + ": diverged; try a smaller train.lr", actors_.site});
     else if (bad.worth_a_warning())
       self_->send(actors_.recorder, Note{Note::Level::warning, text});
   }

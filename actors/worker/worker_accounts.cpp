@@ -1,4 +1,6 @@
 // What a worker counts and reports: progress and unusable gradients.
+#include <fmt/format.h>
+
 #include "actors/worker/worker_body.hpp"
 
 namespace troupe::actors {
@@ -7,6 +9,9 @@ namespace {
 
 /// A worker reports when it must wait for a batch, and before a step if the last report is older than this.
 constexpr core::Duration kReportEvery = std::chrono::milliseconds(100);
+
+/// Steps between two looks at the parameters: one pass over them, a small part of a step.
+constexpr strategies::Step kParametersEvery = 64;
 
 }  // namespace
 
@@ -33,13 +38,22 @@ void WorkerBody::report() {
   reported_at_ = now();
 }
 
-/// Counts an unusable gradient. False: too many in a row.
+/// Looks at the parameters now and then, and counts an unusable gradient. False: training diverged. Max pooling and ReLU take a NaN for a
+/// small number, so that the loss can stay finite on parameters that are not.
 bool WorkerBody::look_at(const experiment::GuardedStep& step) {
+  if (host_->steps() % kParametersEvery == 0 &&
+      !setup_.backend->kernels().all_finite(memory_->view(strategies::kParams)))
+    return run_error(core::Errc::diverged,
+                     fmt::format("worker {}: diverged: its parameters are not finite since step {} or earlier{}",
+                                 setup_.self, host_->steps(), experiment::against_divergence(setup_.train.lr))),
+           false;
   if (!step.refused) return bad_.good(), true;
   bad_.bad();
   ++bad_gradients_;
   const auto text = experiment::bad_gradient(setup_.self, host_->steps(), bad_);
-  if (bad_.too_many()) return run_error(core::Errc::diverged, text), false;
+  if (bad_.too_many())
+    return run_error(core::Errc::diverged, text + ": diverged" + experiment::against_divergence(setup_.train.lr)),
+           false;
   if (bad_.worth_a_warning()) self_->send(actors_.recorder, Note{Note::Level::warning, text});
   return true;
 }

@@ -92,10 +92,8 @@ void WorkerBody::compute_now() {
     return run_error(step.error().code,
                      fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
   const auto* const result = &step->result;
-  if (!std::isfinite(result->loss)) {
-    return run_error(core::Errc::diverged,
-                     experiment::bad_loss(setup_.self, host_->steps(), result->loss) + experiment::kAgainstBadLoss);
-  }
+  if (losses_.diverged(host_->steps(), result->loss))
+    return run_error(core::Errc::diverged, losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
   lease_open_ = true;
   ++progress_.steps;
   progress_.samples += static_cast<std::uint64_t>(result->samples);

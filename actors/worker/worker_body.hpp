@@ -151,8 +151,9 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<caf::typed_response_promise<PeerMessageCounts>>
       asked_peer_messages_;  // delivered when the messages in expected_ are here
   std::vector<PeerMessageCount> expected_;
-  WorkerProgress progress_;              // sent by the next report()
-  experiment::BadUpdates bad_;           // consecutive unusable gradients of this worker
+  WorkerProgress progress_;     // sent by the next report()
+  experiment::BadUpdates bad_;  // consecutive unusable gradients of this worker
+  experiment::LossWatch losses_;
   float usable_ = core::kLargestUsable;  // largest magnitude in a gradient that the run's wire format carries
   std::uint64_t bad_gradients_ = 0;      // unusable gradients of this worker so far
 };

@@ -125,12 +125,13 @@ double crowding(const experiment::Settings& settings, std::size_t at_once) {
 core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, const DryRun& options,
                                              std::string& source) {
   const auto& settings = *spec.settings;
+  const auto parts = static_cast<double>(settings.train.accumulate);
   std::vector<double> times;
   if (options.profile.empty()) {
     const auto measured = measure_steps(settings, *spec.graph, kWindow, true);
     if (!measured) return tl::unexpected(measured.error());
     const double crowded = crowding(settings, measured->at_once);
-    for (const auto& bench : measured->workers) times.push_back(crowded * mean(bench.steps_ms));
+    for (const auto& bench : measured->workers) times.push_back(parts * crowded * mean(bench.steps_ms));
     source = fmt::format("measured now on this machine, {} at once",
                          measured->at_once == 1 ? "one replica" : fmt::format("{} replicas", measured->at_once));
     return times;
@@ -140,10 +141,10 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
   const sim::Placing run{.model = spec.graph->name(),
                          .parameters = static_cast<std::uint64_t>(spec.graph->parameter_count())};
   for (const auto batch : settings.data.batch)
-    if (auto fits = sim::check_profile(*profile, run, batch, options.profile); !fits)
+    if (auto fits = sim::check_profile(*profile, run, batch / settings.train.accumulate, options.profile); !fits)
       return tl::unexpected(fits.error());
   source = "of the profile " + options.profile;
-  return std::vector{crowding(settings, 1) * mean(profile->steps_ms)};
+  return std::vector{parts * crowding(settings, 1) * mean(profile->steps_ms)};
 }
 
 /// Computing alone: in step all wait for the slowest worker, else each takes as many batches as it can.

@@ -50,7 +50,7 @@ class Probe {
         samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!spec) return 0;
     const auto threads = settings.threads(0);
-    const double rate = images_per_s(*spec->graph, settings.batch(0), threads);
+    const double rate = images_per_s(*spec->graph, settings.batch(0) / settings.train.accumulate, threads);
     if (!(rate > 0)) return 0;
     // Workers share the cores; synthetic step times and slowdown are sleeps, not computation.
     const auto batch = static_cast<double>(settings.batch(0));

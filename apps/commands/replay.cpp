@@ -9,6 +9,8 @@
 #include "apps/output.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "sim/replay/run.hpp"
+#include "sim/replay/session.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -18,20 +20,6 @@ struct Arguments {
   std::vector<std::string> overrides;
   bool json = false;
 };
-
-/// The recorded schedule depends on workers, shards and batches: only other settings may change.
-core::Result<void> check_overrides(const std::vector<std::string>& overrides) {
-  for (const auto& text : overrides) {
-    const auto key = text.substr(0, text.find('='));
-    const bool rule = key.starts_with("strategy.") && key != "strategy.name";
-    if (rule || key.starts_with("train.")) continue;
-    return core::fail(core::Errc::usage,
-                      fmt::format("--set {}: a replay keeps the recorded schedule, so only strategy.* "
-                                  "(but its name) and train.* can be changed",
-                                  text));
-  }
-  return {};
-}
 
 std::string line(const experiment::Note& note) {
   return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
@@ -63,9 +51,9 @@ std::string sentences(const replay::ReplayReport& report) {
 }
 
 core::Result<void> run_replay(const Arguments& arguments) {
-  if (auto checked = check_overrides(arguments.overrides); !checked) return checked;
   const auto run = experiment::RunDirectory::open(arguments.run);
   if (!run) return tl::unexpected(run.error());
+  if (auto checked = replay::check_overrides(run->config_file(), arguments.overrides); !checked) return checked;
   const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
@@ -88,6 +76,27 @@ Action declare(CLI::App& app) {
   return [arguments] { return run_replay(*arguments); };
 }
 
+std::string appendix() {
+  constexpr std::size_t kColumns = 76;
+  std::string text =
+      "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's options "
+      "those\n"
+      "that never change which exchange comes when:\n\n";
+  for (const auto& row : strategies::registry()) {
+    std::string line = fmt::format("  {:<12}", row.name);
+    for (const auto& name : row.numbers) {
+      const bool last = &name == &row.numbers.back();
+      if (line.size() + name.size() > kColumns) {
+        text += line + "\n";
+        line.assign(14, ' ');
+      }
+      line += name + (last ? "" : ", ");
+    }
+    text += line + (row.numbers.empty() ? "none" : "") + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Command replay() {
@@ -96,7 +105,8 @@ Command replay() {
           .examples =
               "  troupe replay runs/20260102-030405-mnist-easgd\n"
               "  troupe replay runs/20260102-030405-mnist-easgd --set strategy.alpha=0.1\n",
-          .declare = declare};
+          .declare = declare,
+          .appendix = appendix};
 }
 
 }  // namespace troupe::apps

@@ -20,6 +20,7 @@ struct OptimizerInfo {
   OptimizerKind kind = OptimizerKind::sgd;
   std::string_view name;         ///< in train.optimizer, and of its state in checkpoints
   int state_slots = 0;           ///< state vectors: 0 to 2
+  double lr = 0.001;             ///< learning rate with which small networks train: what train.lr = "auto" begins with
   bool velocity = false;         ///< the first is a velocity, the sum of past steps
   bool momentum = false;         ///< reads OptimizerStep::momentum
   bool decay = false;            ///< reads OptimizerStep::decay
@@ -33,10 +34,17 @@ struct OptimizerInfo {
 };
 
 inline constexpr auto kOptimizers = std::to_array<OptimizerInfo>({
-    {.kind = OptimizerKind::sgd, .name = "sgd", .on_servers = true, .outer = true, .outer_lr = 1, .searched = true},
+    {.kind = OptimizerKind::sgd,
+     .name = "sgd",
+     .lr = 0.1,
+     .on_servers = true,
+     .outer = true,
+     .outer_lr = 1,
+     .searched = true},
     {.kind = OptimizerKind::momentum,
      .name = "momentum",
      .state_slots = 1,
+     .lr = 0.05,
      .velocity = true,
      .momentum = true,
      .on_servers = true,
@@ -44,6 +52,7 @@ inline constexpr auto kOptimizers = std::to_array<OptimizerInfo>({
     {.kind = OptimizerKind::nesterov,
      .name = "nesterov",
      .state_slots = 1,
+     .lr = 0.05,
      .velocity = true,
      .momentum = true,
      .outer = true,
@@ -57,6 +66,7 @@ inline constexpr auto kOptimizers = std::to_array<OptimizerInfo>({
     {.kind = OptimizerKind::adagrad,
      .name = "adagrad",
      .state_slots = 1,
+     .lr = 0.01,
      .epsilon = true,
      .on_servers = true,
      .searched = true},

@@ -31,6 +31,7 @@ struct ConvolutionShape {
 struct StepContext {
   std::uint64_t lease = 0;
   bool training = true;
+  std::int64_t first = 0;  // nn::Batch::first
 };
 
 /// One of Troupe's own kernels with its arguments; each kernel uses some of them (cpu/layers/pointwise.cpp).

@@ -28,7 +28,8 @@ void dropout_forward(const KernelCall& call, const StepContext& context) {
     std::memcpy(y, x, count * sizeof(float));
     return;
   }
-  nn::dropout_mask(call.seed, context.lease, call.node, call.rate, {mask, count});
+  const auto first = static_cast<std::uint64_t>(context.first * call.columns);
+  nn::dropout_mask(call.seed, context.lease, call.node, call.rate, {mask, count}, first);
   elementwise().multiply(x, mask, y, count);
 }
 

@@ -155,11 +155,11 @@ core::Result<void> RunDirectory::remove_temporaries() const {
 }
 
 core::Result<void> RunDirectory::write_config(const core::Config& config) const {
-  return replace(path_, "config.toml", config.to_toml());
+  return replace(path_, "config.toml", config.to_toml_with_reasons());
 }
 
 core::Result<void> RunDirectory::write_config(const JournalSegment& segment, const core::Config& config) const {
-  return replace(path_, fs::path(segment.config).filename().string(), config.to_toml());
+  return replace(path_, fs::path(segment.config).filename().string(), config.to_toml_with_reasons());
 }
 
 core::Result<core::Config> RunDirectory::read_config(const core::Schema& schema,

@@ -63,6 +63,7 @@ std::string clock_time(double seconds) {
 }
 
 std::string loss_text(double loss) {
+  if (std::isnan(loss)) return "nan";  // its sign means nothing
   return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 

@@ -44,6 +44,7 @@ Parts parts_of(const Checkpoint& checkpoint) {
                     {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
                     {"leases", checkpoint.leases},         {"state", prefixes},
                     {"totals", to_text(checkpoint.totals)}};
+  if (!checkpoint.data.empty()) parts.metadata["data"] = checkpoint.data;
   if (!checkpoint.config.empty()) parts.metadata["config"] = checkpoint.config;
   if (!checkpoint.optimizer_steps.empty())
     parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
@@ -107,6 +108,7 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     if (!text) return tl::unexpected(text.error());
     *field = std::move(*text);
   }
+  if (const auto data = file.text("data")) checkpoint.data = *data;
   auto parsed = parse_totals(totals);
   if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
   checkpoint.totals = std::move(*parsed);

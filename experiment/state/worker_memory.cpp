@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/buffer.hpp"
+#include "experiment/state/accumulation.hpp"
 
 namespace troupe::experiment {
 
@@ -10,7 +11,7 @@ using strategies::Slot;
 using strategies::SlotKind;
 
 core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
-  auto compiled = options.backend->compile(*options.graph, options.compile);
+  auto compiled = compile_worker(*options.backend, *options.graph, options.compile, options.micro_batches);
   if (!compiled) return tl::unexpected(compiled.error());
   WorkerMemory memory;
   memory.replica_ = std::move(*compiled);

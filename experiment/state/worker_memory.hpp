@@ -26,6 +26,7 @@ class WorkerMemory {
     nn::Backend* backend = nullptr;  // outlives the memory
     const nn::Graph* graph = nullptr;
     nn::CompileOptions compile{};           // compile.arenas outlives the memory and its loans
+    std::int64_t micro_batches = 1;         // train.accumulate
     std::vector<strategies::Slot> extra{};  // the strategy's, Needs::worker_slots
     core::OptimizerKind optimizer = core::OptimizerKind::sgd;
     strategies::ShardId shards = 0;  // of the centre; 0: no centre

@@ -22,7 +22,7 @@ double StepTimes::expected_ns() const noexcept {
     sum += measured_ns[i] * static_cast<double>(end - before);
     before = end;
   }
-  return sum / static_cast<double>(measured());
+  return draws * sum / static_cast<double>(measured());
 }
 
 double StepTimes::measured(std::uint64_t nth) const noexcept {

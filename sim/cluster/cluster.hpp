@@ -30,6 +30,7 @@ struct StepTimes {
   double sigma = 0;                    ///< > 0: log-normal with mean mean_ns; standard deviation of the logarithm
   std::vector<double> measured_ns{};   ///< not empty: each step draws one of these, all equally likely
   std::vector<std::uint64_t> up_to{};  ///< not empty: cumulative number of steps that measured_ns[0 … i] stand for
+  std::uint32_t draws = 1;             ///< measured: a step is the sum of so many draws, one per micro-batch
   [[nodiscard]] double expected_ns() const noexcept;
   /// Number of measured steps, and the n-th of them.
   [[nodiscard]] std::uint64_t measured() const noexcept { return up_to.empty() ? measured_ns.size() : up_to.back(); }

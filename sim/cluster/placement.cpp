@@ -47,10 +47,10 @@ core::Result<StepTimes> profiled(const ClusterFile& file, const ClusterFile::Nam
     return core::fail(profile.error().code, fmt::format("{}: {}: {}", file.where(key), key, profile.error().message));
   auto batch = profile->batch;
   for (auto w = index; w < placing.batches.size() && batch == profile->batch; w += hosts.config.profile.size())
-    batch = placing.batches[w];
+    batch = placing.batches[w] / placing.micro_batches;
   const auto fits = check_profile(*profile, placing, batch, fmt::format("{}: {}", file.where(key), path));
   if (!fits) return tl::unexpected(fits.error());
-  return measured(profile->steps_ms);
+  return measured(profile->steps_ms, placing.micro_batches);
 }
 
 core::Result<std::vector<StepTimes>> step_times(const ClusterFile& file, const ClusterFile::Named<HostsConfig>& hosts,

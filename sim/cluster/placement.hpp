@@ -13,9 +13,11 @@ struct Placing {
   std::string model{};           ///< of the run: the hosts' step times must be of it; empty: any
   std::uint64_t parameters = 0;  ///< of the run's model; profiles that know theirs must have as many; 0: not checked
   std::vector<std::int64_t> batches{};  ///< required batch of profiles, per worker; empty: any
-  double image_ms = 0;                  ///< > 0: replaces the hosts' step times
-  std::vector<StepTimes> recorded{};    ///< not empty: replaces the hosts' step times; worker w has entry w mod size
-  std::string placement{};              ///< servers.placement if the file does not set it; empty: its default
+  std::int64_t micro_batches =
+      1;                ///< parts of a batch: a profile is of one part, and a step takes so many of its times
+  double image_ms = 0;  ///< > 0: replaces the hosts' step times
+  std::vector<StepTimes> recorded{};  ///< not empty: replaces the hosts' step times; worker w has entry w mod size
+  std::string placement{};            ///< servers.placement if the file does not set it; empty: its default
 };
 
 /// Workers fill hosts one after the other, in file order. Colocated shards go to the workers' hosts in turn, those with the fewest

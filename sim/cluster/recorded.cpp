@@ -114,14 +114,15 @@ core::Result<RecordedRun> load_recorded(const std::string& directory) {
   if (!settings) return tl::unexpected(settings.error());
   RecordedRun run;
   run.batches = settings->data.batch;
+  run.micro_batches = settings->train.accumulate;
   run.steps.resize(static_cast<std::size_t>(settings->cluster.workers));
   if (auto read = read_metrics(opened->metrics_file(), *settings, run); !read)
     return tl::unexpected(std::move(read.error()));
   return run;
 }
 
-StepTimes measured(const std::vector<double>& steps_ms) {
-  StepTimes times;
+StepTimes measured(const std::vector<double>& steps_ms, std::int64_t micro_batches) {
+  StepTimes times{.draws = static_cast<std::uint32_t>(micro_batches)};
   for (const double ms : steps_ms) times.measured_ns.push_back(1e6 * ms);
   return times;
 }

@@ -31,13 +31,15 @@ struct RecordedRun {
   std::string model;
   std::uint64_t parameters = 0;                   // of the model
   std::vector<std::int64_t> batches;              // data.batch
+  std::int64_t micro_batches = 1;                 // train.accumulate
   std::vector<std::vector<RecordedSteps>> steps;  // by worker
 };
 /// Errc::config: `directory` is not a run directory. Errc::data names file and line: an invalid line, an impossible value, or a worker
 /// without a step.
 [[nodiscard]] core::Result<RecordedRun> load_recorded(const std::string& directory);
 
-[[nodiscard]] StepTimes measured(const std::vector<double>& steps_ms);
+/// A step takes the sum of `micro_batches` of the times.
+[[nodiscard]] StepTimes measured(const std::vector<double>& steps_ms, std::int64_t micro_batches = 1);
 [[nodiscard]] StepTimes measured(const std::vector<RecordedSteps>& steps);
 
 }  // namespace troupe::sim

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/hash.hpp"
@@ -52,11 +53,13 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
     largest = std::max(largest, batch);
     auto& replica = g.replicas_[batch];
     if (replica) continue;
-    auto compiled = backend.compile(*spec.graph, {.batch = batch,
-                                                  .precision = *precision,
-                                                  .threads = settings.threads(worker),
-                                                  .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                  .arenas = &g.allocator_});
+    auto compiled = experiment::compile_worker(backend, *spec.graph,
+                                               {.batch = batch,
+                                                .precision = *precision,
+                                                .threads = settings.threads(worker),
+                                                .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                                .arenas = &g.allocator_},
+                                               settings.train.accumulate);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     replica = std::move(*compiled);
     if (!layout) layout = replica->layout().get();
@@ -129,8 +132,9 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
                                {});
   if (!guarded) return tl::unexpected(guarded.error());
   const auto* const result = &guarded->result;
-  if (!std::isfinite(result->loss))
-    return core::fail(Errc::diverged, experiment::bad_loss(worker, step, result->loss) + experiment::kAgainstBadLoss);
+  auto& losses = losses_[worker];
+  if (losses.diverged(step, result->loss))
+    return core::fail(Errc::diverged, losses.text(worker) + experiment::against_divergence(spec_.settings->train.lr));
   auto& bad = bad_gradients_.try_emplace(worker, spec_.settings->train.max_bad_updates).first->second;
   guarded->refused ? bad.bad() : bad.good();
   if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));
@@ -172,8 +176,8 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
   if (workers.empty()) statistics.push_back(first_statistics_);
   statistics_ = experiment::mean_statistics(nn::statistics_layout(*spec_.graph), statistics);
   if (core::host_kernels().all_finite(model_)) return {};
-  return core::fail(Errc::diverged,
-                    "the model's parameters are not finite any more: training diverged; lower train.lr");
+  return core::fail(Errc::diverged, "diverged: the model's parameters are not finite any more" +
+                                        experiment::against_divergence(spec_.settings->train.lr));
 }
 
 core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::span<const double> weights,

@@ -67,6 +67,7 @@ class Gradients {
   experiment::RunSpec spec_;
   const core::Kernels* kernels_ = nullptr;
   std::map<strategies::WorkerId, experiment::BadUpdates> bad_gradients_;  // consecutive
+  std::map<strategies::WorkerId, experiment::LossWatch> losses_;
   core::HostAllocator allocator_;
   experiment::StartState start_;
   std::map<std::int64_t, std::unique_ptr<nn::Replica>> replicas_;  // by batch

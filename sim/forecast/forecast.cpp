@@ -108,6 +108,10 @@ struct GivenTimes {
 core::Result<GivenTimes> times_of_run(const ForecastRequest& request, const Size& size) {
   const auto recorded = load_recorded(request.from);
   if (!recorded) return tl::unexpected(recorded.error());
+  if (recorded->micro_batches != request.settings.train.accumulate)
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
+                                  request.from, recorded->micro_batches, request.settings.train.accumulate));
   const bool other_size = recorded->parameters > 0 && recorded->parameters != size.parameters;
   if (recorded->model != size.name || recorded->batches != request.settings.data.batch || other_size)
     return core::fail(
@@ -125,14 +129,16 @@ core::Result<GivenTimes> times_of_profile(const ForecastRequest& request, const 
   const auto profile = load_profile(request.from);
   if (!profile) return tl::unexpected(profile.error());
   for (const auto batch : placing.batches)
-    if (auto fits = check_profile(*profile, placing, batch, request.from); !fits) return tl::unexpected(fits.error());
-  return GivenTimes{.steps = {measured(profile->steps_ms)}, .source = "measured, in " + request.from};
+    if (auto fits = check_profile(*profile, placing, batch / placing.micro_batches, request.from); !fits)
+      return tl::unexpected(fits.error());
+  return GivenTimes{.steps = {measured(profile->steps_ms, placing.micro_batches)}, .source = "measured, in " + request.from};
 }
 
 core::Result<GivenTimes> given_times(const ForecastRequest& request, const Placing& placing, const Size& size) {
   if (!request.measured.empty()) {
     GivenTimes times{.steps = {}, .source = "measured now, on this machine"};
-    for (const auto& profile : request.measured) times.steps.push_back(measured(profile.steps_ms));
+    for (const auto& profile : request.measured)
+      times.steps.push_back(measured(profile.steps_ms, placing.micro_batches));
     return times;
   }
   if (request.from.empty()) return GivenTimes{};
@@ -152,6 +158,7 @@ core::Result<PlacedRun> place_all(const ForecastRequest& request, const Simulate
                   .model = size.name,
                   .parameters = size.parameters,
                   .batches = run.leases.batches,
+                  .micro_batches = request.settings.train.accumulate,
                   .image_ms = size.image_ms,
                   .placement = placement_of(request.settings)};
   auto given = given_times(request, placing, size);

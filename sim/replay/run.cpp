@@ -107,6 +107,8 @@ class Replayer {
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
     report_.missing = static_cast<std::size_t>(segments->front().number) - 1;
     report_.same_numbers = same_numbers();
+    for (const auto& segment : *segments)
+      if (auto fit = check_overrides(config_of(segment), request_.overrides); !fit) return tl::unexpected(fit.error());
     for (const auto& segment : *segments) {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
@@ -116,9 +118,13 @@ class Replayer {
  private:
   [[nodiscard]] bool same_numbers() const { return request_.overrides.empty(); }
 
+  [[nodiscard]] std::string config_of(const experiment::JournalSegment& segment) const {
+    return segment.config.empty() ? directory_.config_file() : segment.config;
+  }
+
   /// Segments of one session share one configuration: the data is opened once.
   core::Result<void> enter(const experiment::JournalSegment& segment) {
-    const auto& file = segment.config.empty() ? directory_.config_file() : segment.config;
+    const auto file = config_of(segment);
     const auto config = core::Config::load(experiment::schema(), file, {});
     if (!config) return tl::unexpected(config.error());
     if (session_ && session_->recorded.settings->config == *config) return {};
@@ -172,7 +178,7 @@ class Replayer {
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
-    if (progress_.empty() || !goes_on) before_ = *checkpoint ? (*checkpoint)->totals : experiment::RunTotals{};
+    if (progress_.empty() || !goes_on) begin_session(checkpoint->get());
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
@@ -229,7 +235,17 @@ class Replayer {
                                   fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
-  /// A summary covers a session: all its segments that still exist.
+  /// A summary covers the run's life: of earlier sessions what was replayed.
+  void begin_session(const Checkpoint* start) {
+    experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(progress_.size()), before_);
+    for (const auto& progress : progress_) earlier.add(progress);
+    auto life = earlier.life(before_.train_s);
+    before_ = start ? start->totals : experiment::RunTotals{};
+    before_.session = std::move(life);
+    before_.session.train_s = 0;
+  }
+
+  /// A session has all its segments that still exist.
   void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
     if (goes_on && !progress_.empty()) {
       for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
@@ -256,7 +272,7 @@ class Replayer {
     if (!replica) return tl::unexpected(replica.error());
     const auto score = experiment::evaluate(**replica, *spec.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
-    if (!std::isfinite(score->loss)) return diverged(fmt::format("the model's test loss is {}", score->loss));
+    if (!std::isfinite(score->loss)) return diverged("the model's test loss is not a finite number");
     summary.test_loss = score->loss;
     summary.test_accuracy = score->accuracy();
     summary.test_top5 = score->top5 < 0 || score->samples == 0
@@ -266,8 +282,9 @@ class Replayer {
   }
 
   core::Result<void> diverged(const std::string& what) const {
-    return core::fail(core::Errc::diverged, fmt::format("{}: {}: training diverged{}", directory_.path(), what,
-                                                        same_numbers() ? ", as it was recorded" : "; lower train.lr"));
+    return core::fail(core::Errc::diverged, fmt::format("{}: diverged: {}{}", directory_.path(), what,
+                                                        same_numbers() ? std::string(", as it was recorded")
+                                                                       : std::string("; try a smaller train.lr")));
   }
 
   const ReplayRequest& request_;

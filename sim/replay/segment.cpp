@@ -39,6 +39,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                                                 .arenas = options_.memory,
                                                                 .plan = options_.plan},
+                                                    .micro_batches = settings.train.accumulate,
                                                     .extra = spec_.needs.worker_slots,
                                                     .optimizer = nn::optimizer_kind(settings.train),
                                                     .shards = spec_.servers});

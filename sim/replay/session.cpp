@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "experiment/state/start_state.hpp"
+#include "strategies/registry/registry.hpp"
 
 namespace troupe::replay {
 
@@ -43,7 +44,38 @@ std::string misfit(const RunSpec& recorded, const RunSpec& spec, bool goes_on) {
       workers ? "servers" : "workers");
 }
 
+bool may_change(const std::string& strategy, const std::string& key) {
+  const auto* const row = strategies::find(strategy);
+  return key.starts_with("train.") ||
+         (row && std::ranges::any_of(row->numbers, [&](const std::string& name) { return key == "strategy." + name; }));
+}
+
 }  // namespace
+
+std::string changeable(const std::string& strategy) {
+  std::string list;
+  const auto* const row = strategies::find(strategy);
+  for (std::size_t k = 0; row && k < row->numbers.size(); ++k)
+    list += fmt::format("{}strategy.{}", k == 0 ? "" : ", ", row->numbers[k]);
+  return list + (list.empty() ? "train.* only" : " and train.*");
+}
+
+core::Result<void> check_overrides(const std::string& file, const std::vector<std::string>& overrides) {
+  const auto recorded = core::Config::load(experiment::schema(), file, {});
+  if (!recorded) return tl::unexpected(recorded.error());
+  const auto strategy = recorded->get(strategies::strategy_table()).name;
+  for (const auto& text : overrides) {
+    const auto changed = core::Config::load(experiment::schema(), file, {text});
+    if (!changed) return tl::unexpected(changed.error());
+    const auto key = text.substr(0, text.find_first_of(" =\t"));
+    if (may_change(strategy, key) || (changed->unused() == recorded->unused() && *changed == *recorded)) continue;
+    return core::fail(core::Errc::config,
+                      fmt::format("--set {}: a replay keeps the recorded schedule, and {} may change it; with {} a "
+                                  "replay can change {}",
+                                  text, key, strategy, changeable(strategy)));
+  }
+  return {};
+}
 
 core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides) {
   auto spec = drawn(file, overrides, true);

@@ -16,6 +16,14 @@ struct Session {
   experiment::RunSpec spec;            // with the changes
 };
 
+/// Which options a replay may change: all of train.*, and those of the strategy that change numbers only (StrategyInfo::numbers).
+/// "strategy.alpha, strategy.beta and train.*".
+[[nodiscard]] std::string changeable(const std::string& strategy);
+
+/// Checks that `overrides` change nothing else in the configuration `file`, without opening the data. Errc::config names the first key that
+/// would change the schedule.
+[[nodiscard]] core::Result<void> check_overrides(const std::string& file, const std::vector<std::string>& overrides);
+
 /// Opens the data. Errors: those of Config::load, resolve() and build_run_spec().
 [[nodiscard]] core::Result<Session> open_session(const std::string& file, const std::vector<std::string>& overrides);
 

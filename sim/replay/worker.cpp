@@ -231,9 +231,9 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   }
   bad_gradients_ += step->refused ? 1 : 0;
   const auto* const result = &step->result;
-  if (!std::isfinite(result->loss)) {
-    segment_.fail({core::Errc::diverged, fmt::format("{}: {}", segment_.recording().path,
-                                                     experiment::bad_loss(self_, host_.steps(), result->loss))});
+  // A recording goes on with finite losses of any size: older versions did, and the numbers alone decide.
+  if (experiment::LossWatch losses; !std::isfinite(result->loss) && losses.diverged(host_.steps(), result->loss)) {
+    segment_.fail({core::Errc::diverged, fmt::format("{}: {}", segment_.recording().path, losses.text(self_))});
     return false;
   }
   computed_ = true;

@@ -84,6 +84,17 @@ core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const R
   return strategy;
 }
 
+RateShare share_of_pushes(std::uint32_t workers) {
+  constexpr double kStale = 0.6;
+  if (workers <= 1) return {};
+  return {kStale / workers, std::to_string(workers) + " members add full steps to one centre"};
+}
+
+RateShare rate_share(const core::Config& config, const RunShape& shape) {
+  const auto* row = find(config.get(strategy_table()).name);
+  return row && row->rate_share ? row->rate_share(config, shape) : RateShare{};
+}
+
 std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker) {
   std::vector<std::string> lines;
   for (const auto& [key, steps] : needs.periods) {

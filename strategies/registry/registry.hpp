@@ -26,6 +26,9 @@ void add_options(core::Schema& schema);
 /// The strategy that `config` names, checked against the run's shape: Errc::config if it lacks workers or servers.
 [[nodiscard]] core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const RunShape& shape);
 
+/// What `train.lr = "auto"` takes of the usual rate, for the strategy that `config` names.
+[[nodiscard]] RateShare rate_share(const core::Config& config, const RunShape& shape);
+
 /// Warnings about a valid but doubtful configuration, one line each, once the run's length is known: periods longer than the run.
 [[nodiscard]] std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker);
 

@@ -111,5 +111,52 @@ TEST(ToToml, KeysWithoutSectionComeFirst) {
   EXPECT_EQ(config->to_toml(), "base = \"x\"\n\n[a]\nb = true\nc = false\n");
 }
 
+/// An option that may be "auto": ten times the seed then.
+const Schema& automatic() {
+  struct Rate {
+    double lr = kAutomatic;
+  };
+  static const Table<Rate> table{"train", {{"lr", &Rate::lr, or_auto(between(0, 1000)), "learning rate"}}};
+  static const Schema schema = [] {
+    Schema s;
+    s.add(example::run_table());
+    s.add(table);
+    s.derive("train.lr", [](const Config& config) -> std::optional<Derived> {
+      if (config.value("train.lr") != Value{kAutomatic}) return std::nullopt;
+      return Derived{10.0 * static_cast<double>(std::get<std::int64_t>(config.value("run.seed"))), "ten times seed"};
+    });
+    return s;
+  }();
+  return schema;
+}
+
+// A derived value is written as what it came to, with its reason, and is not derived again when it is read back.
+TEST(ToToml, DerivedValueIsWrittenWithItsReason) {
+  for (const std::string text : {"", "[train]\nlr = \"auto\"\n"}) {
+    const auto config = Config::parse(automatic(), text, "a.toml", {"run.seed=3"});
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->value("train.lr"), Value{30.0});
+    ASSERT_EQ(config->reasons().size(), 1U);
+    const auto written = config->to_toml_with_reasons();
+    EXPECT_NE(written.find("lr = 30.0  # ten times seed\n"), std::string::npos) << written;
+    const auto again = Config::parse(automatic(), written, "b.toml", {"run.seed=4"});
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->value("train.lr"), Value{30.0});
+    EXPECT_TRUE(again->reasons().empty());
+    EXPECT_NE(config->to_toml().find("lr = 30.0\n"), std::string::npos);
+  }
+}
+
+TEST(ToToml, NumberInPlaceOfAutoStaysAsItIs) {
+  const auto config = Config::parse(automatic(), "", "a.toml", {"train.lr=0.5"});
+  EXPECT_EQ(config->value("train.lr"), Value{0.5});
+  for (const char* wrong : {"train.lr=-1", "train.lr=none"}) {
+    const auto refused = Config::parse(automatic(), "", "a.toml", {wrong});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("auto"), std::string::npos) << refused.error().message;
+  }
+  EXPECT_NE(automatic().help().find("lr = \"auto\""), std::string::npos) << automatic().help();
+}
+
 }  // namespace
 }  // namespace troupe::core

@@ -103,5 +103,30 @@ TEST(BadUpdates, LimitOfConsecutiveBadUpdatesIsReached) {
   EXPECT_NE(bad_push(2, 1, bad).find("worker 2: what it pushed to shard 1"), std::string::npos);
 }
 
+// ---- losses
+
+TEST(LossWatch, LossThatIsNoNumberEndsTheRunAtOnce) {
+  LossWatch losses;
+  EXPECT_FALSE(losses.diverged(0, 2.3));
+  EXPECT_TRUE(losses.diverged(1, -std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_EQ(losses.text(3), "worker 3: diverged: the loss is not a number since step 1") << "without the NaN's sign";
+  LossWatch first;
+  EXPECT_TRUE(first.diverged(0, std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(first.text(0), "worker 0: diverged: the loss is infinite since step 0");
+}
+
+// A finite loss can be as hopeless: it must stay for 16 steps above 1000 times the mean of the first 16.
+TEST(LossWatch, LossThatStaysAThousandTimesTheFirstEndsTheRun) {
+  LossWatch losses;
+  for (std::uint64_t step = 0; step < 16; ++step) EXPECT_FALSE(losses.diverged(step, step % 2 ? 3 : 1));
+  for (std::uint64_t step = 16; step < 31; ++step) EXPECT_FALSE(losses.diverged(step, 2001)) << step;
+  EXPECT_FALSE(losses.diverged(31, 1999)) << "it comes back";
+  for (std::uint64_t step = 32; step < 47; ++step) EXPECT_FALSE(losses.diverged(step, 3e9)) << step;
+  EXPECT_TRUE(losses.diverged(47, 3.14e9));
+  EXPECT_EQ(losses.text(1), "worker 1: diverged: the loss is 3.14e+09 since step 32, and was 2 at first");
+}
+
+TEST(LossWatch, RemedyNamesTheRate) { EXPECT_EQ(against_divergence(0.05), "; try a smaller train.lr (it is 0.05)"); }
+
 }  // namespace
 }  // namespace troupe::experiment

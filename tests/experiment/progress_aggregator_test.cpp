@@ -92,7 +92,7 @@ TEST(ProgressAggregator, AnEpochIsClosedUntilAnotherHasTrained) {
   EXPECT_FALSE(aggregator.epoch_closed());
 }
 
-// ---- sessions
+// ---- earlier sessions
 
 TEST(ProgressAggregator, ASessionThatTrainsNothingLeavesTheSummaryAsItWas) {
   ProgressAggregator trained(2, {});
@@ -119,18 +119,42 @@ TEST(ProgressAggregator, ASessionThatTrainsNothingLeavesTheSummaryAsItWas) {
   EXPECT_EQ(again.per_worker[1].compute_s, summary.per_worker[1].compute_s);
 }
 
-TEST(ProgressAggregator, ASessionThatTrainsSumsUpItself) {
+// Samples and times must be of the same part of the run: all of it. 600 samples in 12 s, then 300 in 1 s.
+TEST(ProgressAggregator, SummaryOfAResumedRunCoversItsWholeLife) {
   ProgressAggregator trained(1, {});
   trained.add(report(0, 600, 2, 600));
   (void)trained.close_epoch(12);
   ProgressAggregator resumed(1, trained.totals(12, 14));
   resumed.add(report(0, 300, 1, 300));
+  ProgressAggregator again(1, resumed.totals(13, 16));
   Summary summary;
-  resumed.fill(summary, 13);
-  EXPECT_EQ(summary.samples, 900U) << "of the run";
-  EXPECT_EQ(summary.images_per_s, 300);
-  EXPECT_EQ(summary.per_worker[0].samples, 300U);
+  again.fill(summary, 13);
+  EXPECT_EQ(summary.samples, 900U);
+  EXPECT_DOUBLE_EQ(summary.images_per_s, 900 / 13.0);
+  EXPECT_EQ(summary.per_worker[0].samples, 900U);
+  EXPECT_EQ(summary.per_worker[0].steps, 90U);
+  EXPECT_DOUBLE_EQ(summary.per_worker[0].compute_s, 9);
+  EXPECT_EQ(summary.exchange_count, 45U);
   EXPECT_EQ(summary.train_loss, 1);
+}
+
+// Columns of waits: workers, then servers.
+TEST(ProgressAggregator, WaitsStayWithTheirCauseWhenTheNumberOfWorkersChanges) {
+  ProgressAggregator two(2, {});
+  auto row = report(0, 20, 1, 20);
+  row.waits = {0, 3, 5};
+  two.add(row);
+  ProgressAggregator three(3, two.totals(1, 1));
+  row = report(0, 20, 1, 20);
+  row.waits = {0, 1, 2, 4};
+  three.add(row);
+  EXPECT_EQ(three.life(2).workers[0].waits, (std::vector<double>{0, 4, 2, 9}));
+  ProgressAggregator one(1, two.totals(1, 1));
+  row = report(0, 20, 1, 20);
+  row.waits = {0, 1};
+  one.add(row);
+  EXPECT_EQ(one.life(2).workers[0].waits, (std::vector<double>{0, 6}));
+  EXPECT_EQ(one.life(2).samples, 40U);
 }
 
 }  // namespace

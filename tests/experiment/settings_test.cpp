@@ -158,6 +158,14 @@ TEST(SettingsTest, ListsHoldForAllOrForEachWorker) {
   EXPECT_NE(refusal("data.batch=[]"), "");
 }
 
+TEST(SettingsTest, MicroBatchesMustDivideEveryBatch) {
+  EXPECT_EQ(refusal("train.accumulate=3"),
+            "--set: train.accumulate = 3 must divide data.batch = 64: a step's batch is computed in equal parts");
+  const auto one = settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=8"});
+  EXPECT_TRUE(one) << one.error().message;
+  EXPECT_FALSE(settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=32"}));
+}
+
 TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
   for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1",
                             "run.epochs=0", "run.keep_checkpoints=1", "run.target_accuracy=1.5", "run.max_seconds=-1",

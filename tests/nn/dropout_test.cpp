@@ -29,6 +29,17 @@ TEST(Dropout, FollowsTheStreamWordByWord) {
   }
 }
 
+// A micro-batch drops what the whole batch would drop there, also where it begins inside a block of the stream.
+TEST(Dropout, PartsOfABatchEqualTheWhole) {
+  const auto whole = mask(1, 2, 3, 0.5, 1001);
+  for (const std::size_t part : {7U, 8U, 333U}) {
+    std::vector<float> parts(whole.size(), -1);
+    for (std::size_t first = 0; first < parts.size(); first += part)
+      dropout_mask(1, 2, 3, 0.5, core::Span(parts).subspan(first, std::min(part, parts.size() - first)), first);
+    EXPECT_EQ(parts, whole) << part;
+  }
+}
+
 TEST(Dropout, RateZeroKeepsAll) { EXPECT_EQ(mask(1, 2, 3, 0, 9), std::vector<float>(9, 1.0f)); }
 
 TEST(Dropout, DropsItsShare) {

@@ -46,6 +46,21 @@ TEST(Optimizer, PolynomialReachesZeroAtTheEnd) {
   expect_near(rates("lr = 0.2\nlr_policy = \"polynomial\"\nlr_power = 2", {0, 5, 7.5}), {0.2, 0.05, 0.0125});
 }
 
+// ½ (1 + cos(π t / 10)); cos(π / 4) = 0.70710678…
+TEST(Optimizer, CosineFallsFromTheRateToZero) {
+  expect_near(rates("lr = 0.2\nlr_policy = \"cosine\"", {0, 2.5, 5, 7.5, 10, 11}),
+              {0.2, 0.1 * (1 + 0.7071067811865476), 0.1, 0.1 * (1 - 0.7071067811865476), 0, 0});
+  // With a warm-up both factors apply.
+  expect_near(rates("lr = 0.2\nlr_policy = \"cosine\"\nwarmup_epochs = 10", {5}, 2), {0.075});
+}
+
+TEST(Optimizer, OnlySomePoliciesDependOnTheRunsLength) {
+  EXPECT_FALSE(depends_on_length(config_of("lr = 1")));
+  EXPECT_FALSE(depends_on_length(config_of("lr = 1\nlr_policy = \"step\"")));
+  EXPECT_TRUE(depends_on_length(config_of("lr = 1\nlr_policy = \"polynomial\"")));
+  EXPECT_TRUE(depends_on_length(config_of("lr = 1\nlr_policy = \"cosine\"")));
+}
+
 TEST(Optimizer, WarmUpGrowsFromOneNth) {
   // d = 4 workers: 1/4 + 3/4 · t/2 for t < 2.
   expect_near(rates("lr = 0.8\nwarmup_epochs = 2", {0, 1, 1.5, 2, 5}, 4), {0.2, 0.5, 0.65, 0.8, 0.8});

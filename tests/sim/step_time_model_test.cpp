@@ -45,6 +45,13 @@ TEST_F(StepTimesTest, AStepOfASampleTimeGrowsWithTheBatch) {
   EXPECT_EQ(time(3), milliseconds(2));
 }
 
+// A profile is of one micro-batch: a step draws a time for each.
+TEST_F(StepTimesTest, StepOfMicroBatchesIsASumOfDraws) {
+  cluster.kinds[0].steps = {{.measured_ns = {2e6}, .draws = 3}};
+  EXPECT_EQ(time(0), milliseconds(6));
+  EXPECT_DOUBLE_EQ(StepTimeModel(run, cluster).expected_s(0), 0.006);
+}
+
 // Mean and standard deviation of the logarithm over 40,000 steps; their standard errors are 0.0002 and 0.0001.
 TEST_F(StepTimesTest, LogNormalTimesHaveTheirMean) {
   cluster.kinds[0].steps[0].sigma = 0.3;

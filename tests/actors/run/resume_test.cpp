@@ -258,5 +258,59 @@ TEST(Resume, WithoutASavedCentreItBeginsAtTheAverage) {
   EXPECT_NE(text.find("has the average and not the centre"), std::string::npos);
 }
 
+/// The text of metrics.jsonl, where notes stand.
+std::string metrics_of(const SmallRun& run) {
+  std::ifstream metrics(run.run_directory() / "metrics.jsonl");
+  return {std::istreambuf_iterator<char>(metrics), {}};
+}
+
+/// What a resume of an easgd run with `changes` warns of. The run's rate falls to 0 within its epoch.
+std::string warned(const std::vector<std::string>& changes) {
+  SmallRun run({"strategy.name=easgd", "train.lr_policy=cosine", "train.lr=0.04", "run.epochs=1"});
+  EXPECT_FALSE(run.train().failed);
+  const auto end = run.resume(changes);
+  EXPECT_FALSE(end.failed) << end.error.message;
+  return metrics_of(run);
+}
+
+TEST(Resume, OtherDataAreAWarning) {
+  const std::string warning = "the data are not those that the run was trained on so far";
+  // As many samples of the same shape, but others.
+  const auto text = warned({"run.epochs=2", "data.seed=2"});
+  EXPECT_NE(text.find(warning + " (data.seed = 2, before 1)"), std::string::npos) << text;
+  EXPECT_EQ(warned({"run.epochs=2"}).find(warning), std::string::npos);
+}
+
+TEST(Resume, AnotherOptimizerIsAWarning) {
+  const auto text = warned({"run.epochs=2", "train.optimizer=sgd"});
+  EXPECT_NE(text.find(R"(train.optimizer = \"sgd\": the run was trained with \"momentum\" so far, and lr = 0.04)"),
+            std::string::npos)
+      << text;
+}
+
+// Half a cosine over one epoch is at its end after it, and at half its height there when it is over two.
+TEST(Resume, ScheduleThatBeginsAgainIsAWarning) {
+  const auto text = warned({"run.epochs=2"});
+  EXPECT_NE(text.find("the learning rate jumps from 0 to 0.02"), std::string::npos) << text;
+  EXPECT_EQ(warned({"run.epochs=2", "train.lr_policy=constant"}).find("jumps"), std::string::npos);
+}
+
+TEST(Resume, SummaryPairsSamplesWithTheTimesOfTheWholeRun) {
+  SmallRun run({"strategy.name=easgd", "run.epochs=2"});
+  const auto first = run.train();
+  ASSERT_FALSE(first.failed) << first.error.message;
+  const auto end = run.resume({"run.epochs=3"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  std::uint64_t samples = 0, steps = 0;
+  for (const auto& worker : end.summary.per_worker) {
+    samples += worker.samples;
+    steps += worker.steps;
+    EXPECT_GT(worker.compute_s, first.summary.per_worker.at(worker.worker).compute_s);
+  }
+  EXPECT_EQ(samples, end.summary.samples);
+  EXPECT_EQ(steps, end.summary.steps);
+  EXPECT_GT(end.summary.exchange_count, first.summary.exchange_count);
+}
+
 }  // namespace
 }  // namespace troupe::tests

@@ -31,6 +31,7 @@ TEST(CheckTest, DescribesTheRun) {
   const auto outcome = troupe({"check", folder.write("a.toml", kEasgd)});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("89610 parameters"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("train.lr = 0.05 (auto: 0.05 for momentum)\n"), std::string::npos) << outcome.out;
 }
 
 // As many samples as the published data set: no file is opened.

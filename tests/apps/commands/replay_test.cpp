@@ -89,5 +89,14 @@ TEST_F(ReplayTest, OtherSettingsCompareNoHashAndReportThat) {
   EXPECT_EQ(json["hashes"], 0);
 }
 
+TEST_F(ReplayTest, OptionOfTheScheduleIsABadConfigurationAndTheHelpListsTheOthers) {
+  const auto refused = replayed({"--set", "strategy.tau=8"});
+  EXPECT_EQ(refused.code, 78) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("--set strategy.tau=8: a replay keeps the recorded schedule"), std::string::npos)
+      << refused.err;
+  const auto help = troupe({"replay", "--help"});
+  EXPECT_NE(help.out.find("It can change train.*"), std::string::npos) << help.out;
+}
+
 }  // namespace
 }  // namespace troupe::apps

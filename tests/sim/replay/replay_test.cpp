@@ -59,6 +59,8 @@ TEST(Replay, OptionsOfEveryStrategyReachEveryHash) {
       {"mixed", {"strategy.group_size=2", "strategy.ema=0.9"}},
       {"mixed", {"strategy.group_size=2", "strategy.inner=easgd", "strategy.tau=2"}},
       {"gossip", {"strategy.p=0.8", "cluster.slowdown=[1, 3, 1]"}},
+      {"bsp", {"train.accumulate=4"}},
+      {"easgd", {"train.accumulate=5", "train.lr_policy=cosine"}},
       {"bsp", {"exchange.endpoint=inproc"}},
       {"easgd", {"exchange.endpoint=inproc", "strategy.tau=1", "strategy.overlap=skip"}},
       {"ssp", {"exchange.endpoint=inproc", "strategy.s=1"}},

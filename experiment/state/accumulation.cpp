@@ -1,0 +1,113 @@
+#include "experiment/state/accumulation.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::experiment {
+namespace {
+
+class AccumulatingReplica final : public nn::Replica {
+ public:
+  AccumulatingReplica(std::unique_ptr<nn::Replica> part, std::int64_t parts, core::Buffer sum,
+                      const core::Kernels& kernels)
+      : part_(std::move(part)), parts_(parts), sum_(std::move(sum)), kernels_(kernels) {}
+
+  [[nodiscard]] const nn::Graph& graph() const noexcept override { return part_->graph(); }
+  [[nodiscard]] std::int64_t batch() const noexcept override { return parts_ * part_->batch(); }
+  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return part_->layout(); }
+  [[nodiscard]] core::Span parameters() noexcept override { return part_->parameters(); }
+  [[nodiscard]] core::Span gradients() noexcept override { return part_->gradients(); }
+  [[nodiscard]] core::Span statistics() noexcept override { return part_->statistics(); }
+  void parameters_written() noexcept override { part_->parameters_written(); }
+  [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return part_->parameters_version(); }
+  [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return part_->buckets(); }
+  void apply(const core::OptimizerStep& step, core::OptimizerState state) override { part_->apply(step, state); }
+  [[nodiscard]] std::span<const float> outputs() const noexcept override { return outputs_; }
+  [[nodiscard]] const nn::Plan& plan() const noexcept override { return part_->plan(); }
+  [[nodiscard]] std::size_t workspace_bytes() const noexcept override {
+    return part_->workspace_bytes() + sum_.size() * sizeof(float);
+  }
+
+  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
+                                                  const std::function<void(int)>& on_bucket_ready) override {
+    const auto complete = [&](int bucket) {
+      const auto& range = buckets()[static_cast<std::size_t>(bucket)];
+      const auto gradient = gradients().subspan(range.offset, range.count);
+      kernels_.axpy(gradient, 1, sum_.view().subspan(range.offset, range.count));
+      kernels_.scale(gradient, 1 / static_cast<float>(parts_));
+      if (on_bucket_ready) on_bucket_ready(bucket);
+    };
+    return over_parts(batch, [&](std::int64_t k, const nn::Batch& part) {
+      if (k + 1 == parts_) return part_->step(part, complete);
+      auto result = part_->step(part, {});
+      if (k == 0)
+        kernels_.copy(sum_.view(), gradients());
+      else
+        kernels_.axpy(sum_.view(), 1, gradients());
+      return result;
+    });
+  }
+
+  [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override {
+    return over_parts(batch, [&](std::int64_t, const nn::Batch& part) { return part_->evaluate(part); });
+  }
+
+ private:
+  template <class Compute>
+  core::Result<nn::StepResult> over_parts(const nn::Batch& batch, const Compute& compute) {
+    const auto samples = part_->batch();
+    const auto pixels = static_cast<std::size_t>(samples * graph().input().size());
+    if (batch.images.size() != pixels * static_cast<std::size_t>(parts_))
+      throw std::invalid_argument(
+          fmt::format("a batch of {} floats for {} micro-batches of {}", batch.images.size(), parts_, pixels));
+    outputs_.clear();
+    nn::StepResult sum;
+    double loss = 0;
+    for (std::int64_t k = 0; k < parts_; ++k) {
+      const auto first = k * samples;
+      const auto count = std::clamp<std::int64_t>(batch.count - first, 0, samples);
+      const auto result = compute(k, {.images = batch.images.subspan(static_cast<std::size_t>(k) * pixels, pixels),
+                                      .labels = batch.labels.subspan(static_cast<std::size_t>(first)),
+                                      .lease = batch.lease,
+                                      .count = count,
+                                      .first = batch.first + first});
+      if (!result) return result;
+      loss += result->loss * static_cast<double>(result->samples);
+      sum.top1 += result->top1;
+      sum.top5 += result->top5;
+      sum.samples += result->samples;
+      outputs_.insert(outputs_.end(), part_->outputs().begin(), part_->outputs().end());
+    }
+    if (sum.samples > 0) sum.loss = loss / static_cast<double>(sum.samples);
+    return sum;
+  }
+
+  std::unique_ptr<nn::Replica> part_;
+  std::int64_t parts_;
+  core::Buffer sum_;  // of the gradients of all micro-batches but the last
+  const core::Kernels& kernels_;
+  std::vector<float> outputs_;
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<nn::Replica>> compile_worker(nn::Backend& backend, const nn::Graph& graph,
+                                                          const nn::CompileOptions& options,
+                                                          std::int64_t micro_batches) {
+  if (micro_batches == 1) return backend.compile(graph, options);
+  if (micro_batches < 1 || options.batch % micro_batches != 0)
+    return core::fail(core::Errc::config,
+                      fmt::format("a batch of {} has no {} equal parts", options.batch, micro_batches));
+  auto part = options;
+  part.batch = options.batch / micro_batches;
+  auto replica = backend.compile(graph, part);
+  if (!replica) return replica;
+  auto sum = core::Buffer::allocate(*options.arenas, (*replica)->parameters().size(), "the sum of gradients");
+  if (!sum) return tl::unexpected(std::move(sum.error()));
+  return std::make_unique<AccumulatingReplica>(std::move(*replica), micro_batches, std::move(*sum), backend.kernels());
+}
+
+}  // namespace troupe::experiment

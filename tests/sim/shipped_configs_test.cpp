@@ -1,0 +1,72 @@
+// Every strategy trains from every configuration in configs/ when only the strategy's name changes. The runs are short and in virtual time,
+// so that asynchronous strategies take the same order of exchanges on every machine; glyphs stand in for data that is not shipped.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cpu/backend.hpp"
+#include "sim/forecast/forecast.hpp"
+#include "strategies/registry/registry.hpp"
+
+namespace troupe::sim {
+namespace {
+
+constexpr const char* kCluster =
+    "[hosts.node]\ncount = 8\nstep_ms = 4\nstep_sigma = 0.2\n[network]\nlatency_us = 50\ngbit_per_s = 1\n";
+
+std::vector<std::string> shipped() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(TROUPE_SOURCE_DIR "/configs"))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Three epochs of about ten steps per worker.
+core::Result<experiment::Settings> short_run(const std::string& file, const std::string& strategy) {
+  const auto as_shipped = core::Config::load(experiment::schema(), file, {});
+  if (!as_shipped) return tl::unexpected(as_shipped.error());
+  const auto data = as_shipped->get(data::data_table());
+  const auto workers = as_shipped->get(experiment::cluster_table()).workers;
+  const auto batch = std::min<std::int64_t>(data.batch.front(), 16);
+  const std::int64_t steps = batch == 1 ? 200 : 12;
+  std::vector<std::string> overrides{"run.epochs=3",
+                                     "data.name=glyphs",
+                                     "data.test_samples=50",
+                                     fmt::format("data.batch={}", batch),
+                                     fmt::format("data.train_samples={}", steps * batch * workers),
+                                     fmt::format("strategy.name={}", strategy)};
+  return core::Config::load(experiment::schema(), file, overrides).and_then([](core::Config config) {
+    return experiment::resolve(std::move(config), experiment::Use::forecast);
+  });
+}
+
+class ShippedConfig : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedConfig, TrainsWithEveryStrategy) {
+  const auto backend = cpu::make_backend();
+  for (const auto& row : strategies::registry()) {
+    SCOPED_TRACE(row.name);
+    const auto settings = short_run(GetParam(), row.name);
+    ASSERT_TRUE(settings) << settings.error().message;
+    const auto end = forecast(
+        {.settings = *settings, .cluster = parse_cluster(kCluster, "c.toml", {}).value(), .gradients = backend.get()});
+    ASSERT_TRUE(end) << end.error().message;
+    const auto& epochs = end->result.learned->epochs;
+    ASSERT_EQ(epochs.size(), 3U);
+    EXPECT_LT(epochs.back().train_loss, epochs.front().train_loss);
+    EXPECT_LT(epochs.back().train_loss, 3) << "the loss of guessing is ln 10";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ShippedConfig, testing::ValuesIn(shipped()), [](const auto& info) {
+  auto name = std::filesystem::path(info.param).stem().string();
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace troupe::sim
