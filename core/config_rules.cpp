@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/config.hpp"
+#include "core/text/layout.hpp"
 
 namespace troupe::core {
 namespace {
@@ -31,15 +32,16 @@ std::function<bool(const Value&)> every_number(Test test) {
 Rule anything() { return {}; }
 
 Rule at_least(double low) {
-  return {fmt::format("≥ {}", low), every_number([low](double v) { return v >= low; })};
+  return {fmt::format("≥ {}", readable(low)), every_number([low](double v) { return v >= low; })};
 }
 
 Rule above(double low) {
-  return {fmt::format("> {}", low), every_number([low](double v) { return v > low; })};
+  return {fmt::format("> {}", readable(low)), every_number([low](double v) { return v > low; })};
 }
 
 Rule between(double low, double high) {
-  return {fmt::format("between {} and {}", low, high), every_number([=](double v) { return v >= low && v <= high; })};
+  return {fmt::format("between {} and {}", readable(low), readable(high)),
+          every_number([=](double v) { return v >= low && v <= high; })};
 }
 
 Rule one_of(std::vector<std::string> names) {

@@ -256,7 +256,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                         settings.data.name, spec->source.train->size(), spec->source.test->size(),
                         spec->leases->leases_per_epoch(spec->workers));
   }
-  return CheckedRun{std::move(text), experiment::notes_on(*spec)};
+  return CheckedRun{std::move(text), experiment::notes_on(*spec), spec->leases != nullptr};
 }
 
 core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,

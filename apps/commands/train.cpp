@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -6,8 +7,10 @@
 #include "actors/deployment/nodes.hpp"
 #include "actors/run/run.hpp"
 #include "apps/backends.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
+#include "apps/help.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
 #include "apps/job/request.hpp"
@@ -74,6 +77,8 @@ core::Result<void> lead(const Arguments& arguments, Job& job, Interrupt& interru
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
+  if (arguments.quiet)  // without progress, too: the run is another one than the file says
+    for (const auto& note : request->notes) fmt::print(stderr, "warning: {}\n", note.text);
   return train(arguments, std::move(*request), interrupt);
 }
 
@@ -112,7 +117,9 @@ core::Result<void> run_train(const Arguments& arguments) {
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     request.nodes = std::move(*nodes);
     request.min_nodes = arguments.min_nodes;
-    request.network.tls = arguments.tls;
+    auto tls = find_tls(arguments.tls);
+    if (!tls) return tl::unexpected(std::move(tls.error()));
+    request.network.tls = std::move(*tls);
   }
   return train(arguments, std::move(request), interrupt);
 }
@@ -134,7 +141,7 @@ Action declare(CLI::App& app) {
   app.add_option("--min-nodes", arguments->min_nodes,
                  "start once N nodes are connected; nodes that connect later join the run (default: all)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_at_least(1));
   add_tls(app, arguments->tls);
   app.add_flag("--json", arguments->json, "print the run's summary on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
@@ -142,10 +149,10 @@ Action declare(CLI::App& app) {
   return [arguments] { return run_train(*arguments); };
 }
 
-std::string appendix() {
-  return "Keys of a configuration and what they are when it does not set them. Each can be set with --set "
-         "SECTION.KEY=VALUE.\n\n" +
-         experiment::schema().help();
+core::Result<std::string> appendix(std::string_view topic, std::size_t columns) {
+  auto text = keys_help(experiment::schema(), topic, columns, "troupe train", "--set");
+  if (text && (topic == "model" || topic == "model.layers" || topic == "all")) *text += layers_help(columns);
+  return text;
 }
 
 }  // namespace
@@ -154,15 +161,17 @@ Command train() {
   return {.name = "train",
           .summary = "train a model",
           .examples =
-              "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
+              "  troupe train --help data                       the keys of a section\n"
+              "  troupe train configs/glyphs-easgd.toml         needs no data: it draws its own\n"
               "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
               "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
               "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
               "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
-              "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
+              "  mpirun -n 4 troupe train configs/mnist-bsp.toml         a worker at each rank\n"
               "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
           .declare = declare,
-          .appendix = appendix};
+          .appendix = appendix,
+          .ranks = Ranks::together};
 }
 
 }  // namespace troupe::apps
