@@ -42,6 +42,7 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 struct Rule {
   std::string text;
   std::function<bool(const Value&)> allows;
+  std::vector<std::string> names = {};  // of one_of(): errors name the nearest
 };
 
 /// The upper bound of integer options. Counts (steps, samples of a batch, members) become an int or 32 bits; the bound leaves room

@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "core/config.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::core {
 namespace {
@@ -160,9 +161,12 @@ Result<Value> checked(const Option& option, const Setting& setting) {
   auto value = convert_like(option.default_value, *setting.node);
   if (!value)
     return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), value.error()));
-  if (option.rule.allows && !option.rule.allows(*value))
+  if (option.rule.allows && !option.rule.allows(*value)) {
+    const auto* text = std::get_if<std::string>(&*value);
+    const auto hint = text == nullptr ? "" : nearest_hint(*text, option.rule.names, Quotes::yes);
     return refuse(setting.where,
-                  fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
+                  fmt::format("{} = {}: must be {}{}", setting.key, shown(*setting.node), option.rule.text, hint));
+  }
   return std::move(*value);
 }
 
@@ -287,7 +291,9 @@ Error missing(const Option& option, const std::string& origin) {
   const auto dot = option.key.rfind('.');
   const std::string section =
       dot == std::string::npos ? "" : fmt::format(" in section [{}]", option.key.substr(0, dot));
-  const std::string help = option.help.empty() ? "" : fmt::format(" ({})", option.help);
+  std::string help = option.help;
+  if (!option.rule.names.empty()) help += fmt::format("{}{}", help.empty() ? "" : ": ", option.rule.text);
+  if (!help.empty()) help = fmt::format(" ({})", help);
   return {Errc::config, fmt::format("{}: missing key \"{}\"{}{}", origin, option.key.substr(dot + 1), section, help)};
 }
 

@@ -46,15 +46,14 @@ Rule between(double low, double high) {
 
 Rule one_of(std::vector<std::string> names) {
   std::string text = fmt::format("one of {}", fmt::join(names, " | "));
-  return {std::move(text), [names = std::move(names)](const Value& value) {
-            const auto known = [&](const std::string& v) {
-              return std::find(names.begin(), names.end(), v) != names.end();
-            };
-            if (const auto* one = std::get_if<std::string>(&value)) return known(*one);
-            if (const auto* list = std::get_if<std::vector<std::string>>(&value))
-              return std::all_of(list->begin(), list->end(), known);
-            return false;
-          }};
+  auto allows = [names](const Value& value) {
+    const auto known = [&](const std::string& v) { return std::find(names.begin(), names.end(), v) != names.end(); };
+    if (const auto* one = std::get_if<std::string>(&value)) return known(*one);
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+      return std::all_of(list->begin(), list->end(), known);
+    return false;
+  };
+  return {std::move(text), std::move(allows), std::move(names)};
 }
 
 Rule not_empty() {

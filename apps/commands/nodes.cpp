@@ -55,7 +55,7 @@ std::string reason(const std::string& name, const core::Error& error) {
 }
 
 core::Result<void> run_nodes(const Arguments& arguments) {
-  const auto names = actors::parse_nodes(arguments.nodes);
+  const auto names = actors::parse_nodes(arguments.nodes, "NODES");
   if (!names) return tl::unexpected(names.error());
   auto tls = find_tls(arguments.tls);
   if (!tls) return tl::unexpected(tls.error());

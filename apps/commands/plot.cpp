@@ -98,6 +98,9 @@ core::Result<void> run_plot(const Arguments& arguments) {
                                                        core::nearest_hint(metric, known, core::Quotes::no)));
   std::vector<std::string> runs, grids;
   for (const auto& directory : arguments.directories) {
+    if (std::error_code ignored; !std::filesystem::exists(directory, ignored))
+      return core::fail(core::Errc::config,
+                        fmt::format("{} does not exist: give the directory of a run or of a grid", directory));
     const auto is_grid = plot::is_grid(directory);
     if (!is_grid) return tl::unexpected(is_grid.error());
     (*is_grid ? grids : runs).push_back(directory);

@@ -86,6 +86,13 @@ TEST(Config, KnowsTheLineOfEachTableOfAList) {
   EXPECT_EQ(tables->where("model.layers[1]"), "a.toml:5");
 }
 
+TEST(ConfigErrors, WordsThatAreNoChoiceNameTheNearest) {
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"eagsd\"\n")),
+            "a.toml:4: strategy.name = \"eagsd\": must be one of bsp | easgd | eamsgd (nearest: \"easgd\")");
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"frobnicate\"\n")),
+            "a.toml:4: strategy.name = \"frobnicate\": must be one of bsp | easgd | eamsgd");
+}
+
 TEST(ConfigErrors, FarNamesGetNoSuggestion) {
   EXPECT_EQ(error_of(with("[train]\nfrobnicate = 4\n")),
             "a.toml:4: unknown key \"train.frobnicate\": [train] has lr, momenta, batch, hosts");
@@ -111,7 +118,7 @@ TEST(ConfigErrors, ValuesOutOfRangeNameLineValueAndRule) {
             "a.toml:4: train.momenta = [0.5, 1.5]: must be between 0 and 1");
   EXPECT_EQ(error_of(with("[train]\nbatch = []\n")), "a.toml:4: train.batch = []: must be ≥ 1 and non-empty");
   EXPECT_EQ(error_of(with("[strategy]\nname = \"bps\"\n")),
-            "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd");
+            "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd (nearest: \"bsp\")");
   EXPECT_EQ(error_of(with("[run]\nname = \"\"\n")), "a.toml:4: run.name = \"\": must be non-empty");
 }
 
