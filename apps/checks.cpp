@@ -1,6 +1,7 @@
 #include "apps/checks.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>

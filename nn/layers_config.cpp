@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/layout.hpp"
 #include "core/text/nearest.hpp"
 
 namespace troupe::nn {
@@ -35,7 +36,7 @@ class Reader {
     return value->get<std::int64_t>();
   }
   double number(const std::string& key, double otherwise, const std::string& said = {}) {
-    const json* value = find(key, !said.empty() ? said : fmt::format("{}", otherwise));
+    const json* value = find(key, !said.empty() ? said : core::readable(otherwise));
     if (value == nullptr) return otherwise;
     if (!value->is_number()) return fail_once(fmt::format("{} = {}: must be a number", key, value->dump())), otherwise;
     return value->get<double>();

@@ -118,8 +118,8 @@ Command simulate() {
           "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
           "  troupe simulate configs/glyphs-easgd.toml --cluster configs/clusters/lan.toml --workers 32 --gradients\n"
           "  troupe simulate --help hosts      the keys of a cluster file\n"
-          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
-          "      --cluster configs/clusters/lan.toml --workers 16\n"
+          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd "
+          "--cluster configs/clusters/lan.toml --workers 16\n"
           "  troupe simulate --explore 1000\n",
       .declare = declare,
       .appendix = [](std::string_view topic, std::size_t columns) {

@@ -165,8 +165,8 @@ Command train() {
               "  troupe train configs/glyphs-easgd.toml         needs no data: it draws its own\n"
               "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
               "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
-              "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
-              "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
+              "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 "
+              "--ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
               "  mpirun -n 4 troupe train configs/mnist-bsp.toml         a worker at each rank\n"
               "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n",
           .declare = declare,

@@ -48,8 +48,8 @@ TEST(CommandLineTest, HelpOfASectionIsAboutItsKeys) {
   EXPECT_NE(data.find("  batch = [64]"), std::string::npos) << data;
   EXPECT_EQ(data.find("[train]"), std::string::npos) << data;
   const auto key = troupe({"train", "--help", "train.lr"}).out;
-  EXPECT_TRUE(key.starts_with("[train]\n  lr = 0.01")) << key;
-  EXPECT_EQ(key.find("momentum"), std::string::npos) << key;
+  EXPECT_TRUE(key.starts_with("[train]\n  lr = ")) << key;
+  EXPECT_EQ(key.find("weight_decay"), std::string::npos) << key;
   const auto all = troupe({"train", "--help", "all"}).out;
   for (const char* section : {"[run]", "[model]", "[data]", "[train]", "[strategy]", "[cluster]", "[exchange]"})
     EXPECT_NE(all.find("\n" + std::string(section) + "\n"), all.starts_with(section) ? 0 : std::string::npos)
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"grid", "a.toml", "--jobs", "0"}, "--jobs: \"0\" must be a whole number between 1 and 1024; see"},
         Wrong{{"grid", "a.toml", "--jobs", "many"}, "--jobs: \"many\" must be a whole number between 1 and 1024"},
         Wrong{{"train", "a.toml", "--min-nodes", "0"}, "--min-nodes: \"0\" must be a whole number ≥ 1; see"},
-        Wrong{{"simulate", "a.toml", "--seed", "-1"}, "--seed: \"-1\" must be a whole number ≥ 0; see"},
+        Wrong{{"simulate", "a.toml", "--seed=-1"}, "--seed: \"-1\" must be a whole number ≥ 0; see"},
         Wrong{{"bench", "step", "--seconds", "0"}, "--seconds: \"0\" must be a number between 0.01 and 3600; see"},
         Wrong{{"bench", "step", "--batch", "1.5"}, "--batch: \"1.5\" must be a whole number between 1 and 1,000,000"},
         Wrong{{"bench", "step", "--model", "lenett"}, "must be one of cifar | lenet | mlp (nearest: lenet)"},

@@ -221,7 +221,7 @@ TEST(Models, LayerTypesListEveryKeyWithItsDefault) {
     text += "\n";
   }
   EXPECT_EQ(text,
-            "batch_norm: epsilon=1e-05 momentum=0.1\n"
+            "batch_norm: epsilon=0.00001 momentum=0.1\n"
             "conv2d: outputs kernel stride=1 padding=0 groups=1 bias=true initialiser=model.initialiser "
             "init_scale=model.init_scale\n"
             "dropout: rate=0.5\n"

@@ -9,7 +9,7 @@ namespace {
 constexpr auto kMnist = "[model]\nname = \"mlp\"\n[data]\nname = \"mnist\"\n";
 
 TEST(TrainTest, HelpListsEveryKey) {
-  const auto outcome = troupe({"train", "--help"});
+  const auto outcome = troupe({"train", "--help", "all"});
   ASSERT_EQ(outcome.code, 0);
   for (const auto& option : experiment::schema().options()) {
     const auto name = option.key.substr(option.key.find('.') + 1);
