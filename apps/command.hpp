@@ -1,8 +1,10 @@
 /// A subcommand of `troupe`: its place in the help, its arguments, and its action. Thread rule: the main thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,13 +16,26 @@ namespace troupe::apps {
 /// Runs a command after its arguments were parsed. An Error becomes one line on standard error and an exit code.
 using Action = std::function<core::Result<void>()>;
 
+/// Help that follows a command's own: about `topic` (`troupe train --help data`), or an overview when that is empty. Errc::usage: no
+/// such topic.
+using Appendix = std::function<core::Result<std::string>(std::string_view topic, std::size_t columns)>;
+
+/// Which ranks execute a command that mpirun or srun has started.
+enum class Ranks : std::uint8_t {
+  first,     // rank 0 alone: what it prints is printed once
+  each,      // every rank for itself: it is about its own host
+  together,  // all, as one run
+  none,      // the command starts processes of its own
+};
+
 struct Command {
   std::string name;
   std::string summary;                       // one line
   std::string examples;                      // whole lines, at the top of the help
   std::function<Action(CLI::App&)> declare;  // adds flags and arguments; null for a command with only subcommands
   std::vector<Command> subcommands = {};
-  std::function<std::string()> appendix = nullptr;  // at the end of the help; null: nothing
+  Appendix appendix = nullptr;  // null: nothing
+  Ranks ranks = Ranks::first;
 };
 
 // One file each: apps/commands/<name>.cpp.

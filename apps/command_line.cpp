@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <list>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "apps/command.hpp"
+#include "apps/help.hpp"
 #include "apps/job_environment.hpp"
 #include "apps/output.hpp"
-#include "nn/layers_config.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -20,6 +22,7 @@ const Command& program() {
   static const Command root{.name = "troupe",
                             .summary = "Troupe trains neural networks with actors.",
                             .examples =
+                                "  troupe help train      the flags of a command, the keys of a configuration\n"
                                 "  troupe train configs/glyphs-easgd.toml\n"
                                 "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
                                 "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
@@ -39,24 +42,11 @@ struct Parsed {
 };
 
 void add(const Command& command, CLI::App& app, std::list<Parsed>& all) {
-  app.set_help_flag("-h,--help", "examples, arguments and flags");
+  app.set_help_flag("-h,--help", "this help");
   app.allow_extras();  // dispatch() reports unknown arguments
   app.require_subcommand(0, 1);
   all.push_back({&command, &app, command.declare ? command.declare(app) : nullptr});
   for (const auto& sub : command.subcommands) add(sub, *app.add_subcommand(sub.name, sub.summary), all);
-}
-
-/// "troupe bench step".
-std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
-}
-
-std::string help(const Parsed& parsed) {
-  const auto* parent = parsed.app->get_parent();
-  std::string usage = parsed.app->help(parent != nullptr ? full_name(*parent) : "");
-  while (usage.ends_with("\n\n")) usage.pop_back();
-  return fmt::format("Examples:\n{}\n{}{}", parsed.command->examples, usage,
-                     parsed.command->appendix ? "\n" + parsed.command->appendix() : "");
 }
 
 std::vector<std::string> flags(const CLI::App& app) {
@@ -71,12 +61,14 @@ std::string unexpected(const Parsed& parsed, const std::string& argument) {
   const auto see = fmt::format("see `{} --help`", full_name(*parsed.app));
   if (argument.starts_with("-")) {
     const auto flag = argument.substr(0, argument.find('='));
-    return fmt::format("unknown flag {} (nearest: {}); {}", flag, nn::nearest_word(flag, flags(*parsed.app)), see);
+    return fmt::format("unknown flag {}{}; {}", flag, core::nearest_hint(flag, flags(*parsed.app), core::Quotes::no),
+                       see);
   }
   if (parsed.command->subcommands.empty()) return fmt::format("unexpected argument \"{}\"; {}", argument, see);
   std::vector<std::string> names;
   for (const auto& sub : parsed.command->subcommands) names.push_back(sub.name);
-  return fmt::format("unknown subcommand \"{}\" (nearest: {}); {}", argument, nn::nearest_word(argument, names), see);
+  return fmt::format("unknown subcommand \"{}\"{}; {}", argument, core::nearest_hint(argument, names, core::Quotes::no),
+                     see);
 }
 
 std::string one_line(std::string text) {
@@ -86,38 +78,100 @@ std::string one_line(std::string text) {
 
 core::Result<void> usage(std::string message) { return core::fail(core::Errc::usage, std::move(message)); }
 
-/// Of the ranks that train together, only rank 0 writes output.
-bool is_silent(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1] != std::string_view("train")) return false;
-  const auto job = job_environment();
-  return job && job->rank > 0;
+using Words = std::vector<std::string>;
+
+/// What help is asked for: of `of`, a command as far as it is one, about `about`: further subcommands, then a topic.
+struct HelpWanted {
+  Words of;
+  Words about;
+};
+
+/// `troupe help train data`, `troupe train --help data`. Nothing: other arguments.
+std::optional<HelpWanted> help_wanted(const Words& arguments) {
+  const auto is_word = [](const std::string& argument) { return !argument.starts_with("-"); };
+  HelpWanted wanted;
+  if (!arguments.empty() && arguments.front() == "help") {
+    std::copy_if(arguments.begin() + 1, arguments.end(), std::back_inserter(wanted.about), is_word);
+    return wanted;
+  }
+  const auto flag = std::ranges::find_if(
+      arguments, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
+  if (flag == arguments.end()) return std::nullopt;
+  wanted.of.assign(arguments.begin(), std::find_if_not(arguments.begin(), flag, is_word));
+  std::copy_if(flag + 1, arguments.end(), std::back_inserter(wanted.about), is_word);
+  return wanted;
 }
 
-/// The Action of the given command, or a direct answer (--help, --version).
-core::Result<void> dispatch(int argc, const char* const* argv) {
+const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, const std::string& name) {
+  const auto is_it = [&](const Parsed& one) {
+    return one.app->get_parent() == parent.app && one.command->name == name;
+  };
+  const auto found = std::ranges::find_if(all, is_it);
+  return found == all.end() ? nullptr : &*found;
+}
+
+core::Result<std::string> help(const HelpWanted& wanted, const std::list<Parsed>& all) {
+  const Parsed* at = &all.front();
+  std::string topic;
+  const auto follow = [&](const std::string& word) -> core::Result<void> {
+    const auto* next = subcommand(all, *at, word);
+    if (next == nullptr) return core::fail(core::Errc::usage, unexpected(*at, word));
+    at = next;
+    return {};
+  };
+  for (const auto& word : wanted.of) {
+    if (at->command->subcommands.empty()) break;  // an argument
+    if (auto followed = follow(word); !followed) return tl::unexpected(followed.error());
+  }
+  for (const auto& word : wanted.about) {
+    if (!at->command->subcommands.empty()) {
+      if (auto followed = follow(word); !followed) return tl::unexpected(followed.error());
+    } else if (at->command->appendix && topic.empty()) {
+      topic = word;
+    } else {
+      return core::fail(core::Errc::usage, fmt::format("the help of `{}` has no part \"{}\"; see `{} --help`",
+                                                       full_name(*at->app), word, full_name(*at->app)));
+    }
+  }
+  const auto columns = output_columns();
+  const auto text = topic.empty() ? command_help(*at->command, *at->app, columns) : "";
+  if (!at->command->appendix) return text;
+  return at->command->appendix(topic, columns).map([&](const std::string& appendix) { return text + appendix; });
+}
+
+/// The Action of the given command, or a direct answer (help, --version). `silent` at a rank above 0, whose output rank 0 prints.
+core::Result<void> dispatch(const Words& arguments, bool& silent) {
   CLI::App app(program().summary, program().name);
   std::list<Parsed> all;
   add(program(), app, all);
   bool version = false;
   app.add_flag("--version", version, "the program's version");
+  const auto job = job_environment();
+  silent = job && job->rank > 0;
+  if (const auto wanted = help_wanted(arguments)) {
+    const auto text = help(*wanted, all);
+    if (!text) return tl::unexpected(text.error());
+    return silent ? core::Result<void>() : print(*text);
+  }
 
   std::optional<std::string> refused;
-  bool wants_help = false;
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    wants_help = true;
+    app.parse(Words(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
     refused = one_line(error.what());
   }
   const Parsed* chosen = &all.front();
   for (const auto& parsed : all)
     if (parsed.app->parsed()) chosen = &parsed;
-  if (wants_help) return print(help(*chosen));
+  const auto ranks = chosen->command->ranks;
+  silent = silent && ranks != Ranks::each;
   // An unknown flag explains a missing argument better than the reverse.
   for (const auto& parsed : all)
     if (const auto extras = parsed.app->remaining(); !extras.empty()) return usage(unexpected(parsed, extras.front()));
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));
+  if (job && ranks == Ranks::none)
+    return usage(fmt::format("{} starts its runs itself: start it without {}", full_name(*chosen->app), job->launcher));
+  if (silent && ranks != Ranks::together) return {};
   if (version) return print(fmt::format("troupe {}\n", TROUPE_VERSION));
   if (chosen->action) return chosen->action();
   return usage(fmt::format("which subcommand? see `{} --help`", full_name(*chosen->app)));
@@ -127,15 +181,16 @@ core::Result<void> dispatch(int argc, const char* const* argv) {
 
 int run(int argc, const char* const* argv) {
   core::Result<void> result;
+  bool silent = false;
   try {
-    result = dispatch(argc, argv);
+    result = dispatch(Words(argv + std::min(argc, 1), argv + argc), silent);
   } catch (const std::bad_alloc&) {
     result = core::fail(core::Errc::out_of_memory, "memory ran out: use a smaller data.batch or fewer workers");
   } catch (const std::exception& error) {
     result = core::fail(core::Errc::internal, fmt::format("internal error: {}", error.what()));
   }
   if (result) return 0;
-  if (!is_silent(argc, argv)) fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
+  if (!silent) fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
   return core::exit_code(result.error().code);
 }
 

@@ -1,7 +1,13 @@
 #include "apps/output.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+
+#include "core/text/layout.hpp"
 
 namespace troupe::apps {
 
@@ -11,6 +17,13 @@ core::Result<void> print(std::string_view text) {
     return tl::unexpected(core::from_errno(errno, "write to", "standard output"));
   }
   return {};
+}
+
+std::size_t output_columns() {
+  constexpr std::size_t kFewest = 40;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return core::kUsualColumns;
+  return std::max<std::size_t>(size.ws_col, kFewest);
 }
 
 }  // namespace troupe::apps

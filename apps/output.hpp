@@ -1,6 +1,7 @@
 /// Standard output with failures as values: a full disk behind a redirection is an Error.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -9,5 +10,8 @@ namespace troupe::apps {
 
 /// Writes `text` to standard output and flushes it. Errc::io or no_space.
 [[nodiscard]] core::Result<void> print(std::string_view text);
+
+/// The width of the terminal that standard output is; 80 where it is none.
+[[nodiscard]] std::size_t output_columns();
 
 }  // namespace troupe::apps

@@ -46,6 +46,7 @@ struct Rule {
   std::string text;
   std::function<bool(const Value&)> allows;
   bool automatic = false;
+  std::vector<std::string> names = {};  // of one_of(): errors name the nearest
 };
 
 /// The number that "auto" reads as. A Derivation of the Schema replaces it, so that a resolved configuration holds the number meant.
@@ -138,12 +139,19 @@ class Schema {
   }
   /// The row in force for `key` under `scope`; null if there is none.
   [[nodiscard]] const Option* find(std::string_view key, std::string_view scope) const noexcept;
-  /// The known key nearest to a misspelt one (by edit distance), for messages.
+  /// The known key nearest to a misspelt one, for messages: near in its name, or its help begins with these words. Empty: none is near.
   [[nodiscard]] std::string nearest(std::string_view key) const;
-  /// The known section nearest to a misspelt one; empty if the schema has no section.
+  /// The known section nearest to a misspelt one; empty: none is near.
   [[nodiscard]] std::string nearest_section(std::string_view section) const;
-  /// Help text: every section with key, default, rule and help, in the order of the tables.
-  [[nodiscard]] std::string help() const;
+  /// What errors say of a key that is not there: its name, and the nearest key, or the keys of its section.
+  [[nodiscard]] std::string unknown(std::string_view key) const;
+  /// The names of the sections, in the order of the tables ("run", "hosts.NAME").
+  [[nodiscard]] std::vector<std::string> sections() const;
+  /// The names of the keys in a section, each once.
+  [[nodiscard]] std::vector<std::string> keys_of(std::string_view section) const;
+  /// Help text: key, default, help and rule, in the order of the tables, in lines of at most `columns`. `about`: a section, its first
+  /// part ("hosts"), or a key; empty: all sections. An unknown `about` gives an empty text.
+  [[nodiscard]] std::string help(std::size_t columns, std::string_view about = {}) const;
 
  private:
   std::vector<Option> options_;
@@ -171,7 +179,7 @@ class Config {
   }
   [[nodiscard]] const Value& value(std::string_view key) const;  ///< throws std::out_of_range for an unknown key
   /// For messages of code that checks values further: "configs/a.toml:12" if the file set `key`, the flag ("--set") if an override
-  /// did, or "default".
+  /// did, or "default". An element of a list of tables has its own line: "model.layers[2]".
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Keys that were set but belong to strategies that are not chosen.
   [[nodiscard]] const std::vector<std::string>& unused() const noexcept { return unused_; }

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
 #include "core/config.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::core {
 namespace {
@@ -162,9 +164,12 @@ Result<Value> checked(const Option& option, const Setting& setting) {
   if (!value)
     return refuse(setting.where, fmt::format("{} = {}: {}{}", setting.key, shown(*setting.node), value.error(),
                                              option.rule.automatic ? ", or \"auto\"" : ""));
-  if (option.rule.allows && !option.rule.allows(*value))
+  if (option.rule.allows && !option.rule.allows(*value)) {
+    const auto* text = std::get_if<std::string>(&*value);
+    const auto hint = text == nullptr ? "" : nearest_hint(*text, option.rule.names, Quotes::yes);
     return refuse(setting.where,
-                  fmt::format("{} = {}: must be {}", setting.key, shown(*setting.node), option.rule.text));
+                  fmt::format("{} = {}: must be {}{}", setting.key, shown(*setting.node), option.rule.text, hint));
+  }
   return std::move(*value);
 }
 
@@ -180,15 +185,10 @@ bool is_section(const Schema& schema, const std::string& name) {
 }
 
 std::string unknown_section(const Schema& schema, const std::string& name) {
-  std::string message = fmt::format("unknown section [{}]", name);
+  const std::string message = fmt::format("unknown section [{}]", name);
   const std::string near = schema.nearest_section(name);
-  return near.empty() ? message : message + fmt::format(" (nearest: [{}])", near);
-}
-
-std::string unknown_key(const Schema& schema, const std::string& key) {
-  std::string message = fmt::format("unknown key \"{}\"", key);
-  const std::string near = schema.nearest(key);
-  return near.empty() ? message : message + fmt::format(" (nearest: \"{}\")", near);
+  if (!near.empty()) return message + fmt::format(" (nearest: [{}])", near);
+  return message + fmt::format(": there are [{}]", fmt::join(schema.sections(), "], ["));
 }
 
 /// Flattens `table` into settings: descends into sections of the schema, stops at its keys.
@@ -205,7 +205,7 @@ Result<void> collect(const Schema& schema, const toml::table& table, const std::
     } else if (is_section(schema, key)) {
       return refuse(where, fmt::format("\"{}\" is a section: write [{}] and its keys below", key, key));
     } else {
-      return refuse(where, unknown_key(schema, key));
+      return refuse(where, schema.unknown(key));
     }
   }
   return {};
@@ -254,7 +254,7 @@ Result<Setting> parse_override(const Schema& schema, const std::string& text, co
   if (equals == std::string::npos) return refuse(flag, fmt::format("\"{}\" is not key=value", text));
   const std::string key{trimmed(std::string_view(text).substr(0, equals))};
   if (is_section(schema, key)) return refuse(flag, fmt::format("\"{}\" is a section: set one of its keys", key));
-  if (!is_key(schema, key)) return refuse(flag, unknown_key(schema, key));
+  if (!is_key(schema, key)) return refuse(flag, schema.unknown(key));
   auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)), flag);
   if (!document) return tl::unexpected(std::move(document.error()));
   documents.push_back(std::move(*document));
@@ -280,11 +280,23 @@ Value normalised(const Value& value) {
   return Structure{nlohmann::json::parse(structure->json).dump()};
 }
 
+/// The lines of a list's tables, each under "key[index]". `origin` is null for an override: it has no lines.
+void note_elements(const Setting& setting, const std::string* origin,
+                   std::map<std::string, std::string, std::less<>>& origins) {
+  const auto* list = setting.node->as_array();
+  for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
+    const auto name = fmt::format("{}[{}]", setting.key, i);
+    origins[name] = origin == nullptr ? setting.where : at(*origin, list->get(i)->source());
+  }
+}
+
 Error missing(const Option& option, const std::string& origin) {
   const auto dot = option.key.rfind('.');
   const std::string section =
       dot == std::string::npos ? "" : fmt::format(" in section [{}]", option.key.substr(0, dot));
-  const std::string help = option.help.empty() ? "" : fmt::format(" ({})", option.help);
+  std::string help = option.help;
+  if (!option.rule.names.empty()) help += fmt::format("{}{}", help.empty() ? "" : ": ", option.rule.text);
+  if (!help.empty()) help = fmt::format(" ({})", help);
   return {Errc::config, fmt::format("{}: missing key \"{}\"{}{}", origin, option.key.substr(dot + 1), section, help)};
 }
 
@@ -345,6 +357,7 @@ Result<Config> Config::parse(const Schema& schema, std::string_view text, const 
     if (!value) return tl::unexpected(std::move(value.error()));
     config.values_[setting.key] = std::move(*value);
     config.origins_[setting.key] = setting.where;
+    note_elements(setting, setting.where == flag ? nullptr : &origin, config.origins_);
   }
   for (const Option& option : schema.options()) {
     if (&option != schema.find(option.key, scope)) continue;  // a row of another scope
@@ -373,7 +386,8 @@ const Value& Config::value(std::string_view key) const {
 }
 
 std::string Config::where(std::string_view key) const {
-  const auto it = origins_.find(key);
+  auto it = origins_.find(key);
+  if (it == origins_.end()) it = origins_.find(key.substr(0, key.find('[')));
   if (it == origins_.end()) throw std::out_of_range(fmt::format("no option {} in this configuration", key));
   return it->second;
 }

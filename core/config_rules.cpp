@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/config.hpp"
+#include "core/text/layout.hpp"
 
 namespace troupe::core {
 namespace {
@@ -31,28 +32,28 @@ std::function<bool(const Value&)> every_number(Test test) {
 Rule anything() { return {}; }
 
 Rule at_least(double low) {
-  return {fmt::format("≥ {}", low), every_number([low](double v) { return v >= low; })};
+  return {fmt::format("≥ {}", readable(low)), every_number([low](double v) { return v >= low; })};
 }
 
 Rule above(double low) {
-  return {fmt::format("> {}", low), every_number([low](double v) { return v > low; })};
+  return {fmt::format("> {}", readable(low)), every_number([low](double v) { return v > low; })};
 }
 
 Rule between(double low, double high) {
-  return {fmt::format("between {} and {}", low, high), every_number([=](double v) { return v >= low && v <= high; })};
+  return {fmt::format("between {} and {}", readable(low), readable(high)),
+          every_number([=](double v) { return v >= low && v <= high; })};
 }
 
 Rule one_of(std::vector<std::string> names) {
   std::string text = fmt::format("one of {}", fmt::join(names, " | "));
-  return {std::move(text), [names = std::move(names)](const Value& value) {
-            const auto known = [&](const std::string& v) {
-              return std::find(names.begin(), names.end(), v) != names.end();
-            };
-            if (const auto* one = std::get_if<std::string>(&value)) return known(*one);
-            if (const auto* list = std::get_if<std::vector<std::string>>(&value))
-              return std::all_of(list->begin(), list->end(), known);
-            return false;
-          }};
+  auto allows = [names](const Value& value) {
+    const auto known = [&](const std::string& v) { return std::find(names.begin(), names.end(), v) != names.end(); };
+    if (const auto* one = std::get_if<std::string>(&value)) return known(*one);
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+      return std::all_of(list->begin(), list->end(), known);
+    return false;
+  };
+  return {std::move(text), std::move(allows), std::move(names)};
 }
 
 Rule not_empty() {

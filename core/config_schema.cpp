@@ -1,12 +1,14 @@
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/config.hpp"
+#include "core/text/layout.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::core {
 namespace {
@@ -18,38 +20,22 @@ std::string_view section_of(std::string_view key) {
 
 std::string_view last_part(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-/// Edit distance that counts a swap of neighbours as one edit (optimal string alignment).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::array<std::vector<std::size_t>, 3> rows;  // two rows back, previous, current
-  for (auto& row : rows) row.resize(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) rows[1][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto& [before, previous, current] = rows;
-    current[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        current[j] = std::min(current[j], before[j - 2] + 1);
-    }
-    std::rotate(rows.begin(), rows.begin() + 1, rows.end());
-  }
-  return rows[1][b.size()];
+/// Whether the help begins with the words of `name`: "learning_rate", and "learning rate of the local step".
+bool is_described_by(std::string_view help, std::string_view name) {
+  const auto said = words_of(help), asked = words_of(name);
+  return !asked.empty() && said.size() >= asked.size() && std::equal(asked.begin(), asked.end(), said.begin());
 }
 
-/// A correct name in the wrong section, or in none, is as likely as a misspelt name.
-std::size_t key_distance(std::string_view wrong, std::string_view known) {
-  constexpr std::size_t kWrongSection = 2;
-  return std::min(distance(wrong, known), distance(last_part(wrong), last_part(known)) + kWrongSection);
-}
-
-/// Terminal columns: counts code points, because rules contain "≥".
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string padded(std::string text, std::size_t columns) {
-  const std::size_t used = width(text);
-  return used < columns ? text.append(columns - used, ' ') : text;
+std::optional<double> distance_to(const Option& option, std::string_view wrong) {
+  // A correct name in the wrong section, or in none, is as likely as a misspelt name.
+  constexpr double kWrongSection = 2;
+  constexpr double kDescribed = 1.4;
+  const auto name = last_part(wrong);
+  auto distance = distance_if_near(name, last_part(option.key));
+  if (is_described_by(option.help, name)) distance = std::min(distance.value_or(kDescribed), kDescribed);
+  if (!distance) return std::nullopt;
+  const auto section = distance_if_near(section_of(wrong), section_of(option.key));
+  return *distance + std::min(section.value_or(kWrongSection), kWrongSection);
 }
 
 std::string help_value(const Option& option) {
@@ -59,6 +45,12 @@ std::string help_value(const Option& option) {
   if (option.rule.automatic && option.default_value == Value{kAutomatic}) return to_toml(std::string("auto"));
   const bool required = option.rule.allows && !option.rule.allows(option.default_value);
   return required ? "(required)" : to_toml(option.default_value);
+}
+
+std::string help_key(const Option& option) { return fmt::format("{} = {}", last_part(option.key), help_value(option)); }
+
+bool is_about(const Option& option, std::string_view about) {
+  return about.empty() || option.key == about || option.key.starts_with(std::string(about) + ".");
 }
 
 }  // namespace
@@ -86,54 +78,65 @@ void Schema::derive(std::string key, Derivation derivation) {
 
 std::string Schema::nearest(std::string_view key) const {
   const Option* best = nullptr;
-  std::size_t least = 0;
+  double least = 0;
   for (const Option& option : options_) {
-    const std::size_t d = key_distance(key, option.key);
-    if (best == nullptr || d < least) {
-      best = &option;
-      least = d;
-    }
+    const auto distance = distance_to(option, key);
+    if (!distance || (best != nullptr && *distance >= least)) continue;
+    best = &option;
+    least = *distance;
   }
   return best == nullptr ? std::string{} : best->key;
 }
 
-std::string Schema::nearest_section(std::string_view section) const {
-  std::string_view best;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (const Option& option : options_) {
-    const std::string_view known = section_of(option.key);
-    const std::size_t d = distance(section, known);
-    if (!known.empty() && d < least) {
-      best = known;
-      least = d;
-    }
-  }
-  return std::string(best);
+std::string Schema::nearest_section(std::string_view section) const { return nearest_word(section, sections()); }
+
+std::string Schema::unknown(std::string_view key) const {
+  const auto message = fmt::format("unknown key \"{}\"", key);
+  if (const auto near = nearest(key); !near.empty()) return message + fmt::format(" (nearest: \"{}\")", near);
+  if (const auto keys = keys_of(section_of(key)); !keys.empty())
+    return message + fmt::format(": [{}] has {}", section_of(key), fmt::join(keys, ", "));
+  return message + fmt::format(": a key is SECTION.KEY, in [{}]", fmt::join(sections(), "], ["));
 }
 
-std::string Schema::help() const {
-  std::vector<std::string_view> sections;
-  std::size_t key_columns = 0;
-  std::size_t rule_columns = 0;
-  for (const Option& option : options_) {
-    if (std::find(sections.begin(), sections.end(), section_of(option.key)) == sections.end())
-      sections.push_back(section_of(option.key));
-    key_columns = std::max(key_columns, width(last_part(option.key)) + width(help_value(option)) + 3);
-    rule_columns = std::max(rule_columns, std::min<std::size_t>(width(option.rule.text), 24));
-  }
+std::vector<std::string> Schema::sections() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_)
+    if (const auto name = section_of(option.key);
+        !name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> Schema::keys_of(std::string_view section) const {
+  std::vector<std::string> names;
+  for (const Option& option : options_)
+    if (const auto name = last_part(option.key);
+        section_of(option.key) == section && std::find(names.begin(), names.end(), name) == names.end())
+      names.emplace_back(name);
+  return names;
+}
+
+std::string Schema::help(std::size_t columns, std::string_view about) const {
+  // A longer key stands on a line of its own, so that little room is lost for the others.
+  constexpr std::size_t kWidestKey = 26;
+  std::size_t at = 0;
+  for (const Option& option : options_)
+    if (const auto width = text_width(help_key(option)); is_about(option, about) && width <= kWidestKey)
+      at = std::max(at, width + 4);
+  at = std::max<std::size_t>(at, 8);
   std::string text;
-  for (const std::string_view section : sections) {
-    text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section);
+  for (const std::string& section : sections()) {
     std::string_view scope;
+    bool begun = false;
     for (const Option& option : options_) {
-      if (section_of(option.key) != section) continue;
+      if (section_of(option.key) != section || !is_about(option, about)) continue;
+      if (!std::exchange(begun, true)) text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", section);
       if (option.scope != scope) {
         scope = option.scope;
         text += scope.empty() ? "  always:\n" : fmt::format("  with strategy.name = \"{}\":\n", scope);
       }
-      text += fmt::format("  {}  {}  {}\n",
-                          padded(fmt::format("{} = {}", last_part(option.key), help_value(option)), key_columns),
-                          padded(option.rule.text, rule_columns), option.help);
+      const auto rule = option.rule.text.empty() ? "" : fmt::format(" [{}]", option.rule.text);
+      text += list_row(help_key(option), option.help + rule, at, columns);
     }
   }
   return text;

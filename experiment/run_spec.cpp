@@ -114,7 +114,8 @@ core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
     spec.source = std::move(*source);
     facts = data::ImageFacts{spec.source.train->image_shape(), spec.source.train->classes()};
   }
-  auto graph = nn::build_model(settings.model, to_nn(facts->shape), facts->classes);
+  auto graph = nn::build_model(settings.model, to_nn(facts->shape), facts->classes,
+                               [&](const std::string& key) { return settings.config.where(key); });
   if (!graph) return tl::unexpected(graph.error());
   spec.graph = std::make_shared<const nn::Graph>(std::move(*graph));
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text/layout.hpp"
+
 namespace troupe::nn {
 namespace {
 
@@ -44,12 +46,12 @@ using Problem = std::optional<std::string>;  // the text of the mismatch; none: 
 
 Problem check_extent(std::string_view what, std::int64_t value, std::int64_t low) {
   if (value >= low && value <= kMaxExtent) return std::nullopt;
-  return fmt::format("{} = {} is outside [{}, {}]", what, value, low, kMaxExtent);
+  return fmt::format("{} = {} is not between {} and {}", what, value, low, core::readable(kMaxExtent));
 }
 
 Problem check_number(std::string_view what, double value, double low, double high) {
   if (value >= low && value <= high) return std::nullopt;  // NaN is in no range
-  return fmt::format("{} = {:g} is outside [{:g}, {:g}]", what, value, low, high);
+  return fmt::format("{} = {:g} is not between {} and {}", what, value, core::readable(low), core::readable(high));
 }
 
 Problem check_initialiser(const Initialiser& initialiser) {
@@ -127,7 +129,8 @@ struct Inference {
     return std::nullopt;
   }
   Problem operator()(const DropoutLayer& layer) {
-    if (!(layer.rate >= 0 && layer.rate < 1)) return fmt::format("rate {} is outside [0, 1)", layer.rate);
+    if (!(layer.rate >= 0 && layer.rate < 1))
+      return fmt::format("rate = {} is not between 0 and 1, without 1", layer.rate);
     output = input;
     return std::nullopt;
   }
@@ -178,9 +181,14 @@ std::int64_t Parameter::size() const noexcept {
   return size;
 }
 
-core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::vector<Layer>& layers, Loss loss) {
+core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::vector<Layer>& layers, Loss loss,
+                                      const GraphPlaces& places) {
+  const auto model = places.model.empty() ? fmt::format("model \"{}\"", name) : places.model;
   const auto refuse = [&](const std::string& why) {
-    return core::fail(core::Errc::config, fmt::format("model \"{}\": {}", name, why));
+    return core::fail(core::Errc::config, fmt::format("{}: {}", model, why));
+  };
+  const auto place_of = [&](std::size_t layer, const std::string& node_name) {
+    return places.layers.empty() ? fmt::format("{}: layer \"{}\"", model, node_name) : places.layers.at(layer);
   };
   if (input.channels < 1 || input.height < 1 || input.width < 1 ||
       !bounded_product({input.channels, input.height, input.width}))
@@ -204,7 +212,9 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::
     if (!problem && !bounded_product({inference.output.channels, inference.output.height, inference.output.width}))
       problem = fmt::format("its output {} is too large", to_string(inference.output));
     if (problem)
-      return refuse(fmt::format("layer {} \"{}\" with input {}: {}", index + 1, node_name, to_string(shape), *problem));
+      return core::fail(core::Errc::config,
+                        fmt::format("{} with input {}: {}", place_of(static_cast<std::size_t>(index), node_name),
+                                    to_string(shape), *problem));
     if (!inference.weight.empty()) {
       graph.parameters_.push_back({node_name + ".weight", inference.weight, inference.weight_initialiser,
                                    inference.fan_in, inference.fan_out, index});
@@ -225,9 +235,10 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::
   }
   if (graph.parameters_.empty()) return refuse("no layer has parameters: there is nothing to train");
   if (shape.height != 1 || shape.width != 1)
-    return refuse(
-        fmt::format("the last layer \"{}\" gives {}, the loss needs a vector: end with a linear or flatten layer",
-                    graph.nodes_.back().name, to_string(shape)));
+    return core::fail(core::Errc::config,
+                      fmt::format("{}, the last one, gives {}, and the loss needs a vector: end with a linear or "
+                                  "flatten layer",
+                                  place_of(layers.size() - 1, graph.nodes_.back().name), to_string(shape)));
   return graph;
 }
 

@@ -119,12 +119,18 @@ struct Statistic {
   int node = 0;
 };
 
+/// What errors call a model and its layers; by default its name, and names of layers as in a checkpoint ("conv1").
+struct GraphPlaces {
+  std::string model{};                // "a.toml:3: model.layers"
+  std::vector<std::string> layers{};  // "a.toml:4: model.layers[0] (conv2d)"; none, or one for each layer
+};
+
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
 class Graph {
  public:
   /// Infers shapes. Errc::config names the layer, its input shape and the mismatch.
   [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, const std::vector<Layer>& layers,
-                                                      Loss loss);
+                                                      Loss loss, const GraphPlaces& places = {});
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const Shape& input() const noexcept { return input_; }

@@ -3,25 +3,30 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+
+#include "core/text/layout.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::nn {
 namespace {
 
 using nlohmann::json;
 
-/// Reads one table. After the first error later reads return defaults, so that the code of a layer is a list of its keys.
+/// Reads one table. After the first error later reads return defaults, so that the code of a layer is a list of its keys, which
+/// layer_types() reads, too.
 class Reader {
  public:
   Reader(const json& table, std::string where, Initialiser weight)
       : table_(table), where_(std::move(where)), weight_(weight) {}
 
-  std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
-    const json* value = find(key);
+  /// `said`: the default in words, where it is no constant.
+  std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt,
+                       const std::string& said = {}) {
+    const json* value = find(key, !said.empty() ? said : otherwise ? std::to_string(*otherwise) : "");
     if (value == nullptr) {
       if (!otherwise) fail_once(fmt::format("{} is missing", key));
       return otherwise.value_or(1);
@@ -30,56 +35,62 @@ class Reader {
       return fail_once(fmt::format("{} = {}: must be an integer", key, value->dump())), 1;
     return value->get<std::int64_t>();
   }
-  double number(const std::string& key, double otherwise) {
-    const json* value = find(key);
+  double number(const std::string& key, double otherwise, const std::string& said = {}) {
+    const json* value = find(key, !said.empty() ? said : core::readable(otherwise));
     if (value == nullptr) return otherwise;
     if (!value->is_number()) return fail_once(fmt::format("{} = {}: must be a number", key, value->dump())), otherwise;
     return value->get<double>();
   }
   bool flag(const std::string& key, bool otherwise) {
-    const json* value = find(key);
+    const json* value = find(key, otherwise ? "true" : "false");
     if (value == nullptr) return otherwise;
     if (!value->is_boolean())
       return fail_once(fmt::format("{} = {}: must be true or false", key, value->dump())), otherwise;
     return value->get<bool>();
   }
-  std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known) {
-    const json* value = find(key);
+  std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known,
+                   const std::string& said = {}) {
+    const json* value = find(key, !said.empty() ? said : fmt::format("\"{}\"", otherwise));
     if (value == nullptr) return otherwise;
     if (!value->is_string())
       return fail_once(fmt::format("{} = {}: must be text in quotes", key, value->dump())), otherwise;
     auto text = value->get<std::string>();
     if (std::ranges::find(known, text) == known.end())
-      fail_once(fmt::format("{} = \"{}\": must be one of {} (nearest: \"{}\")", key, text, fmt::join(known, " | "),
-                            nearest_word(text, known)));
+      fail_once(fmt::format("{} = \"{}\": must be one of {}{}", key, text, fmt::join(known, " | "),
+                            core::nearest_hint(text, known, core::Quotes::yes)));
     return text;
   }
   Initialiser initialiser() {
     Initialiser result = weight_;
     static const std::vector<std::string> known{"normal", "uniform", "xavier", "he"};
-    const auto name = word("initialiser", "", known);
+    const auto name = word("initialiser", "", known, "model.initialiser");
     if (!name.empty())
       if (const auto kind = parse_initialiser(name, "initialiser")) result.kind = *kind;
-    result.scale = number("init_scale", result.scale);
+    result.scale = number("init_scale", result.scale, "model.init_scale");
     return result;
   }
 
   /// Returns `layer`, or the error. An unknown key is reported first: it is often the reason why another key is missing.
   core::Result<Layer> finish(Layer layer) {
     for (const auto& [key, value] : table_.items()) {
-      if (asked_.contains(key)) continue;
+      if (key == "type" || std::ranges::find(keys_, key, &LayerKey::name) != keys_.end()) continue;
+      std::vector<std::string> names;
+      for (const auto& known : keys_) names.push_back(known.name);
+      auto hint = core::nearest_hint(key, names, core::Quotes::yes);
+      if (hint.empty()) hint = names.empty() ? ": it has none" : fmt::format(": it has {}", fmt::join(names, ", "));
       problem_.reset();
-      fail_once(
-          fmt::format("unknown key \"{}\" (nearest: \"{}\")", key, nearest_word(key, {asked_.begin(), asked_.end()})));
+      fail_once(fmt::format("unknown key \"{}\"{}", key, hint));
       break;
     }
     if (problem_) return core::fail(core::Errc::config, *problem_);
     return layer;
   }
 
+  [[nodiscard]] const std::vector<LayerKey>& keys() const noexcept { return keys_; }
+
  private:
-  const json* find(const std::string& key) {
-    asked_.insert(key);
+  const json* find(const std::string& key, const std::string& otherwise) {
+    keys_.push_back({key, otherwise});
     const auto it = table_.find(key);
     return it == table_.end() ? nullptr : &*it;
   }
@@ -90,7 +101,7 @@ class Reader {
   const json& table_;
   std::string where_;
   Initialiser weight_;
-  std::set<std::string> asked_{"type"};
+  std::vector<LayerKey> keys_;
   std::optional<std::string> problem_;
 };
 
@@ -101,15 +112,21 @@ core::Result<Layer> linear(Reader& r) {
   return r.finish(layer);
 }
 core::Result<Layer> conv2d(Reader& r) {
-  Conv2dLayer layer{r.integer("outputs"), r.integer("kernel"),    r.integer("stride", 1), r.integer("padding", 0),
-                    r.initialiser(),      r.integer("groups", 1), r.flag("bias", true)};
+  Conv2dLayer layer;
+  layer.outputs = r.integer("outputs");
+  layer.kernel = r.integer("kernel");
+  layer.stride = r.integer("stride", 1);
+  layer.padding = r.integer("padding", 0);
+  layer.groups = r.integer("groups", 1);
+  layer.bias = r.flag("bias", true);
+  layer.weight = r.initialiser();
   return r.finish(layer);
 }
 core::Result<Layer> pool(Reader& r) {
   PoolLayer layer;
   layer.kind = r.word("kind", "max", {"max", "average"}) == "average" ? PoolKind::average : PoolKind::max;
   layer.kernel = r.integer("kernel", 2);
-  layer.stride = r.integer("stride", layer.kernel);
+  layer.stride = r.integer("stride", layer.kernel, "the kernel");
   layer.padding = r.integer("padding", 0);
   return r.finish(layer);
 }
@@ -164,21 +181,29 @@ core::Result<Layer> parse_layer(const json& table, const std::string& where, con
   const auto name = type->get<std::string>();
   const auto found = parsers().find(name);
   if (found == parsers().end())
-    return refuse(fmt::format("unknown type \"{}\" (nearest: \"{}\"): one of {}", name, nearest_word(name, types),
-                              fmt::join(types, " | ")));
+    return refuse(fmt::format("unknown type \"{}\"{}: one of {}", name,
+                              core::nearest_hint(name, types, core::Quotes::yes), fmt::join(types, " | ")));
   Reader reader(table, fmt::format("{} ({})", where, name), weight);
   return found->second(reader);
 }
 
 }  // namespace
 
-core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight) {
+std::string placed(const Where& where, const std::string& key, const std::string& text) {
+  const auto at = where ? where(key) : "default";
+  return at == "default" ? text : fmt::format("{}: {}", at, text);
+}
+
+core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight,
+                                              const Where& where) {
   const json list = json::parse(layers.json, nullptr, /*allow_exceptions=*/false);
   if (!list.is_array())
-    return core::fail(core::Errc::config, "model.layers: must be a list of tables like {type = \"relu\"}");
+    return core::fail(core::Errc::config,
+                      placed(where, "model.layers", "model.layers: must be a list of tables like {type = \"relu\"}"));
   std::vector<Layer> result;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    auto layer = parse_layer(list[i], fmt::format("model.layers[{}]", i), weight);
+    const auto name = fmt::format("model.layers[{}]", i);
+    auto layer = parse_layer(list[i], placed(where, name, name), weight);
     if (!layer) return tl::unexpected(std::move(layer.error()));
     result.push_back(*layer);
   }
@@ -199,6 +224,29 @@ std::string_view layer_type(const Layer& layer) {
   return std::visit(Types{}, layer);
 }
 
+GraphPlaces places_of(const core::Structure& layers, const Where& where) {
+  GraphPlaces places{.model = placed(where, "model.layers", "model.layers")};
+  for (const json& table : json::parse(layers.json)) {
+    const auto name = fmt::format("model.layers[{}]", places.layers.size());
+    places.layers.push_back(placed(where, name, fmt::format("{} ({})", name, table.at("type").get<std::string>())));
+  }
+  return places;
+}
+
+const std::vector<LayerType>& layer_types() {
+  static const std::vector<LayerType> types = [] {
+    std::vector<LayerType> all;
+    for (const auto& [name, parse] : parsers()) {
+      const json nothing = json::object();
+      Reader reader(nothing, name, {});
+      [[maybe_unused]] const auto layer = parse(reader);
+      all.push_back({name, reader.keys()});
+    }
+    return all;
+  }();
+  return types;
+}
+
 core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key) {
   if (name == "normal") return InitialiserKind::normal;
   if (name == "uniform") return InitialiserKind::uniform;
@@ -206,12 +254,6 @@ core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::stri
   if (name == "he") return InitialiserKind::he;
   return core::fail(core::Errc::config,
                     fmt::format("{} = \"{}\": must be one of normal | uniform | xavier | he", key, name));
-}
-
-std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
-  core::Schema schema;  // the same distance as for misspelt keys
-  for (const auto& name : known) schema.add_option({name, {}, {}, {}, {}});
-  return schema.nearest(word);
 }
 
 }  // namespace troupe::nn

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "nn/layers_config.hpp"
+#include "core/text/nearest.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -100,22 +100,23 @@ std::vector<std::string> recipe_names() {
   return names;
 }
 
-tl::unexpected<core::Error> refuse(std::string message) { return core::fail(core::Errc::config, std::move(message)); }
-
-core::Result<std::vector<Layer>> choose_layers(const ModelConfig& config, const Ingredients& from) {
+core::Result<std::vector<Layer>> choose_layers(const ModelConfig& config, const Ingredients& from, const Where& where) {
+  const auto refuse = [&](const std::string& why) {
+    return core::fail(core::Errc::config, placed(where, "model.name", why));
+  };
   const auto recipe = std::ranges::find(recipes(), config.name, &Recipe::name);
   const auto names = recipe_names();
   if (!config.layers.json.empty()) {
     if (recipe != recipes().end())
       return refuse(fmt::format(
           "model.name = \"{}\" is a model of its own: leave out model.layers or choose another name", config.name));
-    return parse_layers(config.layers, from.weight);
+    return parse_layers(config.layers, from.weight, where);
   }
   if (config.name.empty())
     return refuse(fmt::format("model.name is not set: one of {}, or give model.layers", fmt::join(names, " | ")));
   if (recipe == recipes().end())
-    return refuse(fmt::format("model.name = \"{}\" is unknown (nearest: \"{}\"): one of {}, or give model.layers",
-                              config.name, nearest_word(config.name, names), fmt::join(names, " | ")));
+    return refuse(fmt::format("model.name = \"{}\" is unknown{}: one of {}, or give model.layers", config.name,
+                              core::nearest_hint(config.name, names, core::Quotes::yes), fmt::join(names, " | ")));
   return recipe->layers(from);
 }
 
@@ -164,7 +165,7 @@ double rate_share(const ModelConfig& config) {
   return recipe && config.layers.json.empty() ? recipe->rate_share : kCautious;
 }
 
-core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes) {
+core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes, const Where& where) {
   core::Result<InitialiserKind> kind = InitialiserKind::xavier;
   if (config.initialiser != "auto")
     kind = parse_initialiser(config.initialiser, "model.initialiser");
@@ -177,14 +178,21 @@ core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int
                          loss,
                          config.classes > 0 ? config.classes : classes,
                          {*kind, config.init_scale}};
-  auto layers = choose_layers(config, from);
+  auto layers = choose_layers(config, from, where);
   if (!layers) return tl::unexpected(std::move(layers.error()));
-  auto graph = Graph::sequential(config.name.empty() ? "layers" : config.name, input, *layers, loss);
+  const bool own = !config.layers.json.empty();
+  const auto label = config.name.empty() ? "layers" : config.name;
+  const auto places = own ? places_of(config.layers, where)
+                          : GraphPlaces{.model = placed(where, "model.name", fmt::format("model \"{}\"", label))};
+  auto graph = Graph::sequential(label, input, *layers, loss, places);
   if (graph && graph->output().size() < classes) {
-    const auto remedy = config.layers.json.empty() ? fmt::format("set model.classes = {}, or 0", classes)
-                                                   : fmt::format("give the last layer outputs = {}", classes);
-    return refuse(fmt::format("model \"{}\" has {} outputs but the data has {} classes: {}", graph->name(),
-                              graph->output().size(), classes, remedy));
+    const auto place = own                  ? places.layers.back()
+                       : config.classes > 0 ? placed(where, "model.classes", fmt::format("model \"{}\"", label))
+                                            : places.model;
+    return core::fail(core::Errc::config, fmt::format("{} has {} outputs but the data has {} classes: {}", place,
+                                                      graph->output().size(), classes,
+                                                      own ? fmt::format("give the last layer outputs = {}", classes)
+                                                          : fmt::format("set model.classes = {}, or 0", classes)));
   }
   return graph;
 }

@@ -8,6 +8,7 @@
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "nn/graph.hpp"
+#include "nn/layers_config.hpp"
 
 namespace troupe::nn {
 
@@ -45,7 +46,9 @@ struct ZooEntry {
 ///          today's frameworks: 431,080 parameters for 1x28x28 and 10 classes).
 ///   cifar  conv 5x5-64, max pool 2, conv 5x5-128, max pool 2, conv 3x3-64, fc 256, dropout 0.5, classes; no padding, `activation`
 ///          (relu) after convolutions and fc 256, initialiser he (351,946 parameters for 3x28x28 and 10 classes).
-/// Errc::config: an unknown name (with the nearest), a shape that does not fit, fewer outputs than `classes`.
-[[nodiscard]] core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes);
+/// Errc::config: an unknown name (with the nearest), a shape that does not fit, fewer outputs than `classes`; it begins with the place
+/// that `where` gives.
+[[nodiscard]] core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes,
+                                              const Where& where = nullptr);
 
 }  // namespace troupe::nn

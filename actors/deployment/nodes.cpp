@@ -56,7 +56,7 @@ std::string shared_memory_domain() {
 
 }  // namespace
 
-core::Result<std::vector<std::string>> parse_nodes(const std::string& list) {
+core::Result<std::vector<std::string>> parse_nodes(const std::string& list, const std::string& argument) {
   std::vector<std::string> names;
   std::size_t begin = 0;
   while (begin <= list.size()) {
@@ -64,9 +64,9 @@ core::Result<std::vector<std::string>> parse_nodes(const std::string& list) {
     const auto name = list.substr(begin, end - begin);
     begin = end + 1;
     if (auto address = parse_host_port(name); !address)
-      return core::fail(core::Errc::config, "--nodes: " + address.error().message);
+      return core::fail(core::Errc::config, fmt::format("{}: {}", argument, address.error().message));
     if (std::ranges::find(names, name) != names.end())
-      return core::fail(core::Errc::config, fmt::format("--nodes: {} stands there twice", name));
+      return core::fail(core::Errc::config, fmt::format("{}: {} stands there twice", argument, name));
     names.push_back(name);
   }
   return names;

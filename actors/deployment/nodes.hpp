@@ -23,7 +23,9 @@ struct Node {
                                                const std::string& name, const std::stop_token& stop = {});
 
 /// "h1:4242,h2:4242". Errc::config: an invalid address, a node that is listed twice, or an empty list.
-[[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list);
+/// Errors name the `argument`.
+[[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list,
+                                                                 const std::string& argument = "--nodes");
 
 /// Connects to all nodes; at least `least` must answer, the others may be missing. Errors: those of Network::connect and facts_of;
 /// Errc::config when a node runs another version than this program.

@@ -1,6 +1,8 @@
 #include "actors/deployment/site_actor.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,8 +44,13 @@ class SiteBody {
     if (stage_ != Stage::none) return {.address = {}, .error = "a site that is open", .code = core::Errc::config};
     order_ = order;
     if (auto opened = attempt([this] { return try_open(); }); !opened) {
-      setup_->log(fmt::format("{}: {}", describe(order), opened.error().message));
-      return {.address = {}, .error = opened.error().message, .code = opened.error().code};
+      auto& error = opened.error();
+      setup_->log(fmt::format("{}: {}", describe(order), error.message));
+      // Relative paths begin at this node's directory, which a reader elsewhere does not see.
+      std::error_code ignored;
+      if (error.code == core::Errc::data || error.code == core::Errc::io)
+        error.message += fmt::format(" (this node was started in {})", std::filesystem::current_path(ignored).string());
+      return {.address = {}, .error = std::move(error.message), .code = error.code};
     }
     return {.address = site_->address(), .error = {}};
   }

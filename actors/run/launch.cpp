@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "transport/inproc/endpoint.hpp"
+#include "transport/security/tls_context.hpp"
 
 namespace troupe::actors {
 
@@ -121,6 +122,8 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
       host = *own;
       break;
     }
+    if (!tls.empty())
+      if (auto named = security::check_names(tls, host); !named) return tl::unexpected(named.error());
     launch.options.tcp.listen = transport::bracketed(host) + ":0";
     launch.options.tcp.tls = tls;
   }

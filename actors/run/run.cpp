@@ -289,7 +289,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                         spec->leases->leases_per_epoch(spec->workers));
   }
   for (const auto& note : experiment::notes_on_derived(settings.config)) text += note.text + "\n";
-  return CheckedRun{std::move(text), experiment::notes_on(*spec)};
+  return CheckedRun{std::move(text), experiment::notes_on(*spec), spec->leases != nullptr};
 }
 
 core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,

@@ -42,6 +42,7 @@ struct RunRequest {
 struct CheckedRun {
   std::string text;                       // describes the run in a few lines
   std::vector<experiment::Note> notes{};  // settings that are valid, but probably not intended
+  bool data_opened = false;
 };
 /// `troupe check`: checks all that needs no training: options, model shapes, whether the strategy fits the members, and the data set if
 /// `open_data`. Cost: compiles each worker's replica.

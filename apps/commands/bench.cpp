@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/backends.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
@@ -112,24 +113,25 @@ Action declare_step(CLI::App& app) {
                                 "unless --batch and --threads say otherwise");
   add_set(app, a->overrides);
   app.add_option("--model", a->model, "a model of `troupe models`")
-      ->check(CLI::IsMember(model_names()))
+      ->check(word_of(model_names()))
       ->capture_default_str()
       ->excludes(config);
-  auto* batch =
-      app.add_option("--batch", a->batch, "samples per step")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  auto* batch = app.add_option("--batch", a->batch, "samples per step")
+                    ->check(whole_between(1, 1'000'000))
+                    ->capture_default_str();
   app.add_option("--precision", a->precision, "of forward and backward")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->check(word_of({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--device", a->device, "what computes")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--device", a->device, "what computes")->check(word_of({"cpu", "cuda"}))->capture_default_str();
   auto* threads = app.add_option("--threads", a->threads, "threads that compute the step")
-                      ->check(CLI::Range(1, 1024))
+                      ->check(whole_between(1, 1024))
                       ->capture_default_str();
   app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(number_between(0.01, 3600))
       ->capture_default_str();
   app.add_option("--slowdown", a->slowdown,
                  "pause after every step, as a worker with this cluster.slowdown does; not counted")
-      ->check(CLI::Range(1.0, 1000.0))
+      ->check(number_between(1, 1000))
       ->capture_default_str();
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--json", a->json, "one line of JSON");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/exchange_bench.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "core/kernels.hpp"
@@ -40,15 +41,13 @@ core::Result<void> run(const Arguments& arguments) {
 
 Action declare(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("--algorithm", a->algorithm, "how the sum is formed")
-      ->check(CLI::IsMember({"shm"}))
-      ->capture_default_str();
-  app.add_option("--ranks", a->ranks, "who take part")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--algorithm", a->algorithm, "how the sum is formed")->check(word_of({"shm"}))->capture_default_str();
+  app.add_option("--ranks", a->ranks, "who take part")->check(whole_between(1, 1024))->capture_default_str();
   app.add_option("--parameters", a->parameters, "floats of each rank")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 36))
+      ->check(whole_between(1, 0x1p36))
       ->capture_default_str();
   app.add_option("--rounds", a->rounds, "exchanges; the median counts")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole_between(1, 1'000'000))
       ->capture_default_str();
   auto* const threads = app.add_flag("--threads", a->threads, "ranks are threads of one process");
   app.add_flag("--processes", a->processes, "ranks are processes, which map each other's memory (the default)")

@@ -63,14 +63,16 @@ core::Result<void> run_check(const Arguments& arguments) {
   if (!checked) return tl::unexpected(checked.error());
   if (use == experiment::Use::processes) say_launch(arguments, *settings);
   for (const auto& note : checked->notes) say(note);
-  return print(fmt::format("{}{}: good\n", checked->text, arguments.config));
+  return print(fmt::format("{}{}: good{}\n", checked->text, arguments.config,
+                           checked->data_opened ? "" : "; the data set was not opened: --data does that"));
 }
 
 Action declare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("CONFIG", arguments->config, "configuration file (TOML)")->required();
   add_set(app, arguments->overrides);
-  app.add_flag("--data", arguments->open_data, "open the data set too");
+  app.add_flag("--data", arguments->open_data,
+               "open the data set too: files that are missing or broken are errors only then");
   return [arguments] { return run_check(*arguments); };
 }
 
@@ -78,7 +80,7 @@ Action declare(CLI::App& app) {
 
 Command check() {
   return {.name = "check",
-          .summary = "check a configuration without training, for the launch that it is for",
+          .summary = "check a configuration without training, and with --data its data set",
           .examples =
               "  troupe check configs/mnist-easgd.toml\n"
               "  troupe check configs/mnist-easgd.toml --data --set data.path=elsewhere/mnist\n",

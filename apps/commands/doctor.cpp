@@ -124,7 +124,8 @@ Command doctor() {
           .examples =
               "  troupe doctor\n"
               "  troupe doctor --json\n",
-          .declare = declare};
+          .declare = declare,
+          .ranks = Ranks::each};
 }
 
 }  // namespace troupe::apps

@@ -8,6 +8,7 @@
 
 #include "actors/run/run.hpp"
 #include "apps/backends.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/grid/children.hpp"
@@ -16,9 +17,9 @@
 #include "apps/grid/run_grid.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
+#include "core/text/nearest.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
-#include "nn/layers_config.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -187,8 +188,8 @@ core::Result<void> verdict(const grid::ResolvedGrid& grid, const grid::GridEnd& 
 core::Result<void> run_grid_command(const Arguments& arguments) {
   const auto metrics = grid::metric_names();
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
-    return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\" (nearest: {})", arguments.sort,
-                                                     nn::nearest_word(arguments.sort, metrics)));
+    return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", arguments.sort,
+                                                     core::nearest_hint(arguments.sort, metrics, core::Quotes::no)));
   const auto grid = resolve_grid(arguments);
   if (!grid) return tl::unexpected(grid.error());
   const auto status_index = grid::read_status_index(*grid);
@@ -239,7 +240,7 @@ Action declare(CLI::App& app) {
   app.add_option("FILE", arguments->file,
                  "grid file (TOML): base, [grid], [[zip]], [only.<strategy>], seeds, [[exclude]]")
       ->required();
-  app.add_option("--jobs", arguments->jobs, "runs at once")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--jobs", arguments->jobs, "runs at once")->check(whole_between(1, 1024))->capture_default_str();
   add_set(app, arguments->overrides);
   app.add_flag("--dry-run", arguments->dry_run, "check every run, list them and a forecast, train nothing");
   app.add_flag("--replan", arguments->replan,
@@ -262,7 +263,8 @@ Command grid() {
               "  troupe grid configs/grids/easgd-alpha-tau.toml --dry-run\n"
               "  troupe grid configs/grids/easgd-alpha-tau.toml --jobs 2 --set data.path=elsewhere/mnist\n"
               "  troupe grid configs/grids/easgd-alpha-tau.toml --set run.epochs=1 --sort train.images_per_s\n",
-          .declare = declare};
+          .declare = declare,
+          .ranks = Ranks::none};
 }
 
 }  // namespace troupe::apps

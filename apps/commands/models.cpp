@@ -6,12 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.hpp"
+#include "apps/help.hpp"
 #include "apps/output.hpp"
+#include "core/text/layout.hpp"
 
 namespace troupe::apps {
 namespace {
 
 core::Result<void> run_models(bool json) {
+  constexpr std::size_t kDescription = 10;  // its column
+  const auto columns = output_columns();
   std::string text;
   for (const auto& model : nn::model_zoo()) {
     if (json) {
@@ -19,10 +23,13 @@ core::Result<void> run_models(bool json) {
           {"model", model.name}, {"parameters", model.parameters}, {"input", nn::to_string(model.input)}};
       text += line.dump() + "\n";
     } else {
-      text += fmt::format("{:<8} {:>12} parameters  input {:<9} {}\n", model.name, model.parameters,
-                          nn::to_string(model.input), model.description);
+      text += core::list_row(
+          model.name,
+          fmt::format("{} parameters, input {}: {}", model.parameters, nn::to_string(model.input), model.description),
+          kDescription, columns);
     }
   }
+  if (!json) text += layers_help(columns);
   return print(text);
 }
 
@@ -36,7 +43,7 @@ Action declare(CLI::App& app) {
 
 Command models() {
   return {.name = "models",
-          .summary = "list the models that come with Troupe",
+          .summary = "list the models that come with Troupe, and the layers of which you can make your own",
           .examples =
               "  troupe models\n"
               "  troupe models --json\n",

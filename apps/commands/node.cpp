@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <semaphore>
+#include <system_error>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/network_arguments.hpp"
+#include "transport/security/tls_context.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -38,13 +41,15 @@ void log(const std::string& line) noexcept {
 core::Result<void> run_node(const Arguments& arguments) {
   const auto at = actors::parse_host_port(arguments.listen);
   if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
-  if (!arguments.tls.empty() && (at->host == "0.0.0.0" || at->host == "::"))
+  const auto tls = find_tls(arguments.tls);
+  if (!tls) return tl::unexpected(tls.error());
+  if (!tls->empty() && (at->host == "0.0.0.0" || at->host == "::"))
     return core::fail(core::Errc::config,
                       fmt::format("--listen {}: say the address that other hosts reach this one by: "
                                   "vectors are received there, too",
                                   arguments.listen));
   actors::NetworkOptions options;
-  options.tls = arguments.tls;
+  options.tls = *tls;
   options.on_refused = [](const transport::RefusedConnection& refusal) {
     log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
   };
@@ -54,17 +59,21 @@ core::Result<void> run_node(const Arguments& arguments) {
   const actors::DetachedActorsWait last(system);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
+  if (!tls->empty())
+    if (auto named = security::check_names(*tls, at->host); !named) return named;
   // Not detached: the broker keeps published actors, and would keep the thread. The node's work is short; sites have their own threads.
   const auto node =
       system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
                                                    .data_host = at->host,
-                                                   .tls = arguments.tls,
+                                                   .tls = *tls,
                                                    .contexts = std::make_shared<actors::RunContextCache>(
                                                        [](const std::string& device) { return make_backend(device); }),
                                                    .log = log});
   const auto port = (*network)->publish(node, *at);
   if (port) {
-    log(fmt::format("listens on {}:{}{}", at->host, *port, arguments.tls.empty() ? "" : ", with TLS"));
+    std::error_code ignored;
+    log(fmt::format("listens on {}:{}{}, in {}", transport::bracketed(at->host), *port,
+                    tls->empty() ? "" : ", with TLS", std::filesystem::current_path(ignored).string()));
     std::binary_semaphore stopped(0);
     const std::stop_callback on_stop(interrupt.token(), [&] { stopped.release(); });
     stopped.acquire();
@@ -88,14 +97,17 @@ Action declare(CLI::App& app) {
 }  // namespace
 
 Command node() {
-  return {.name = "node",
-          .summary = "wait for runs of other hosts, and be a part of them",
-          .examples =
-              "  troupe node --listen 127.0.0.1:4242\n"
-              "  troupe node --listen 10.0.0.11:4242 --ca certs/ca.pem --cert certs/node1.pem --key certs/node1.key\n"
-              "Paths in the configuration of a run (data.path) are relative to the directory that the node was started "
-              "in.\n",
-          .declare = declare};
+  return {
+      .name = "node",
+      .summary = "wait for runs of other hosts, and be a part of them",
+      .examples =
+          "  troupe node --listen 127.0.0.1:4242\n"
+          "  troupe node --listen 10.0.0.11:4242 --ca certs/ca.pem --cert certs/node1.pem --key certs/node1.key\n"
+          "  cd /where/the/data/is && troupe node --listen 127.0.0.1:4242\n"
+          "Relative paths in a run's configuration (data.path) begin at the directory in which the node was started. "
+          "Its first line says which that is.\n",
+      .declare = declare,
+      .ranks = Ranks::each};
 }
 
 }  // namespace troupe::apps

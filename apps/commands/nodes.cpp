@@ -48,17 +48,25 @@ std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
   return text;
 }
 
+/// The error without the node's name at its beginning.
+std::string reason(const std::string& name, const core::Error& error) {
+  const auto prefix = name + ": ";
+  return error.message.starts_with(prefix) ? error.message.substr(prefix.size()) : error.message;
+}
+
 core::Result<void> run_nodes(const Arguments& arguments) {
-  const auto names = actors::parse_nodes(arguments.nodes);
+  const auto names = actors::parse_nodes(arguments.nodes, "NODES");
   if (!names) return tl::unexpected(names.error());
+  auto tls = find_tls(arguments.tls);
+  if (!tls) return tl::unexpected(tls.error());
   actors::NetworkOptions options;
-  options.tls = arguments.tls;
+  options.tls = std::move(*tls);
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   // Reports an unreachable node, and still lists the others.
-  core::Result<void> result;
+  std::vector<core::Error> failed;
   for (const auto& name : *names) {
     const auto facts =
         actors::parse_host_port(name)
@@ -66,18 +74,22 @@ core::Result<void> run_nodes(const Arguments& arguments) {
               return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
             })
             .and_then([&](const actors::NodeActor& node) { return actors::facts_of(system, node, name); });
-    if (!facts) result = tl::unexpected(facts.error());
+    if (!facts) failed.push_back(facts.error());
     std::string text;
     if (arguments.json)
       text = (facts ? to_json(name, *facts)
                     : nlohmann::ordered_json{{"node", name}, {"up", false}, {"error", facts.error().message}})
                  .dump() +
              "\n";
-    else
-      text = facts ? to_text(name, *facts) : fmt::format("{}  {}\n", name, facts.error().message);
+    else if (facts)
+      text = to_text(name, *facts);
+    else if (names->size() > 1)  // the error below says it of a single node
+      text = fmt::format("{}  {}\n", name, reason(name, facts.error()));
     if (auto printed = print(text); !printed) return printed;
   }
-  return result;
+  if (failed.empty()) return {};
+  if (names->size() == 1) return tl::unexpected(failed.front());
+  return core::fail(failed.front().code, fmt::format("{} of {} nodes did not answer", failed.size(), names->size()));
 }
 
 Action declare(CLI::App& app) {

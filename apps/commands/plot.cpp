@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/grid/results.hpp"
 #include "apps/output.hpp"
+#include "core/text/nearest.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
 #include "experiment/plot/run_figures.hpp"
-#include "nn/layers_config.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -93,10 +94,13 @@ core::Result<void> run_plot(const Arguments& arguments) {
   const auto known = grid::metric_names();
   for (const auto& metric : arguments.metrics)
     if (std::ranges::find(known, metric) == known.end())
-      return core::fail(core::Errc::usage, fmt::format("--metric: no summary has \"{}\" (nearest: {})", metric,
-                                                       nn::nearest_word(metric, known)));
+      return core::fail(core::Errc::usage, fmt::format("--metric: no summary has \"{}\"{}", metric,
+                                                       core::nearest_hint(metric, known, core::Quotes::no)));
   std::vector<std::string> runs, grids;
   for (const auto& directory : arguments.directories) {
+    if (std::error_code ignored; !std::filesystem::exists(directory, ignored))
+      return core::fail(core::Errc::config,
+                        fmt::format("{} does not exist: give the directory of a run or of a grid", directory));
     const auto is_grid = plot::is_grid(directory);
     if (!is_grid) return tl::unexpected(is_grid.error());
     (*is_grid ? grids : runs).push_back(directory);
@@ -126,7 +130,7 @@ Action declare(CLI::App& app) {
       ->type_name("DIR");
   app.add_option("--format", arguments->formats, "png, svg or png,svg")
       ->delimiter(',')
-      ->check(CLI::IsMember(plot::formats()))
+      ->check(word_of(plot::formats()))
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option("--metric", arguments->metrics,

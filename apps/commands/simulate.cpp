@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "apps/backends.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/explore.hpp"
 #include "apps/config_arguments.hpp"
+#include "apps/help.hpp"
 #include "apps/measured_steps.hpp"
 #include "apps/output.hpp"
 #include "experiment/run_spec.hpp"
@@ -92,6 +94,10 @@ core::Result<void> run_simulate(const Arguments& arguments) {
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 
+constexpr auto kSpeeds =
+    "\nAn algorithm has speeds of its own in [collectives.ar], [collectives.asa] and so\non: the keys of "
+    "[collectives].\n";
+
 Action declare(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
   auto* config = app.add_option("CONFIG", a->config, "configuration file (TOML)");
@@ -101,11 +107,11 @@ Action declare(CLI::App& app) {
                           ->type_name("KEY=VALUE")
                           ->allow_extra_args(false);
   auto* workers =
-      app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(CLI::Range(1, 65'535));
+      app.add_option("--workers", a->workers, "short for --set cluster.workers=N")->check(whole_between(1, 65'535));
   app.add_option("--seed", a->seed, "short for --set run.seed=N; of the first schedule with --explore")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_at_least(0));
   auto* steps = app.add_option("--steps", a->steps, "so many steps per worker in place of the configuration's epochs")
-                    ->check(CLI::Range(1, 1'000'000'000));
+                    ->check(whole_between(1, 1e9));
   auto* model =
       app.add_option("--model", a->model, "a [models.NAME] of the cluster file, in place of the configuration's model")
           ->type_name("NAME");
@@ -125,7 +131,7 @@ Action declare(CLI::App& app) {
              "--explore", a->explore,
              "no forecast: so many random and adversarial schedules with faults, over all strategies, with their "
              "invariants watched; exit 70 when one is violated")
-          ->check(CLI::Range(1, 1'000'000'000));
+          ->check(whole_between(1, 1e9));
   for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, measure, gradients})
     explore->excludes(of_a_forecast);
   app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
@@ -144,14 +150,16 @@ Command simulate() {
           "  troupe simulate configs/mnist-bsp.toml --cluster configs/clusters/lan.toml --steps 100 --json\n"
           "  troupe simulate configs/glyphs-easgd.toml --cluster configs/clusters/lan.toml --workers 32 --gradients\n"
           "  troupe simulate configs/cifar10-easgd.toml --cluster configs/clusters/lan.toml --measure\n"
-          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd \\\n"
-          "      --cluster configs/clusters/lan.toml --workers 16\n"
+          "  troupe simulate --help hosts      the keys of a cluster file\n"
+          "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd "
+          "--cluster configs/clusters/lan.toml --workers 16\n"
           "  troupe simulate --explore 1000\n",
       .declare = declare,
-      .appendix = [] {
-        return "Keys of a cluster file and what they are when it does not set them. Each can be set with "
-               "--cluster-set SECTION.KEY=VALUE.\n\n" +
-               sim::cluster_help();
+      .appendix = [](std::string_view topic, std::size_t columns) {
+        return keys_help(sim::cluster_keys(), topic, columns, "troupe simulate", "--cluster-set")
+            .map([&](const std::string& text) {
+              return topic == "all" || topic == "collectives" ? text + kSpeeds : text;
+            });
       }};
 }
 

@@ -6,7 +6,8 @@
 
 #include "apps/command.hpp"
 #include "apps/output.hpp"
-#include "nn/layers_config.hpp"
+#include "core/text/layout.hpp"
+#include "core/text/nearest.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::apps {
@@ -36,12 +37,13 @@ std::string json_line(const strategies::StrategyInfo& info) {
 }
 
 core::Result<void> run_strategies(const Arguments& arguments) {
+  const auto columns = output_columns();
   std::string text;
   if (arguments.name.empty()) {
     std::size_t widest = 0;
     for (const auto& info : strategies::registry()) widest = std::max(widest, info.name.size());
     for (const auto& info : strategies::registry())
-      text += arguments.json ? json_line(info) : fmt::format("{:{}}  {}\n", info.name, widest, info.summary);
+      text += arguments.json ? json_line(info) : core::list_row(info.name, info.summary, widest + 4, columns);
     return print(text);
   }
   const auto* info = strategies::find(arguments.name);
@@ -49,11 +51,14 @@ core::Result<void> run_strategies(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const auto& row : strategies::registry()) names.push_back(row.name);
     return core::fail(core::Errc::usage,
-                      fmt::format("no strategy is called \"{}\" (nearest: {}); `troupe strategies` lists them",
-                                  arguments.name, nn::nearest_word(arguments.name, names)));
+                      fmt::format("no strategy is called \"{}\"{}; `troupe strategies` lists them", arguments.name,
+                                  core::nearest_hint(arguments.name, names, core::Quotes::no)));
   }
-  return print(arguments.json ? json_line(*info)
-                              : fmt::format("{}: {}\n\n{}", info->name, info->summary, options_of(*info).help()));
+  return print(arguments.json
+                   ? json_line(*info)
+                   : fmt::format("{}\n\n{}",
+                                 core::wrapped(fmt::format("{}: {}", info->name, info->summary), columns, 2, 0),
+                                 options_of(*info).help(columns)));
 }
 
 Action declare(CLI::App& app) {

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -6,9 +7,11 @@
 #include "actors/deployment/nodes.hpp"
 #include "actors/run/run.hpp"
 #include "apps/backends.hpp"
+#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/dry_run.hpp"
 #include "apps/config_arguments.hpp"
+#include "apps/help.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
 #include "apps/job/request.hpp"
@@ -89,6 +92,8 @@ core::Result<void> lead(Arguments arguments, Job& job, Interrupt& interrupt) {
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
+  if (arguments.quiet)  // without progress, too: the run is another one than the file says
+    for (const auto& note : request->notes) fmt::print(stderr, "warning: {}\n", note.text);
   return train(arguments, std::move(*request), interrupt);
 }
 
@@ -141,7 +146,9 @@ core::Result<void> run_train(Arguments arguments) {
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     request.nodes = std::move(*nodes);
     request.min_nodes = arguments.min_nodes;
-    request.network.tls = arguments.tls;
+    auto tls = find_tls(arguments.tls);
+    if (!tls) return tl::unexpected(std::move(tls.error()));
+    request.network.tls = std::move(*tls);
   }
   return train(arguments, std::move(request), interrupt);
 }
@@ -169,7 +176,7 @@ Action declare(CLI::App& app) {
   app.add_option("--min-nodes", arguments->min_nodes,
                  "start once N nodes are connected; nodes that connect later join the run (default: all)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_at_least(1));
   add_tls(app, arguments->tls);
   auto* dry = app.add_flag("--dry-run", arguments->dry_run,
                            "print layers, memory, steps and a forecast of the time; train nothing, write nothing")
@@ -187,10 +194,10 @@ Action declare(CLI::App& app) {
   return [arguments] { return run_train(*arguments); };
 }
 
-std::string appendix() {
-  return "Keys of a configuration and what they are when it does not set them. Each can be set with --set "
-         "SECTION.KEY=VALUE.\n\n" +
-         experiment::schema().help();
+core::Result<std::string> appendix(std::string_view topic, std::size_t columns) {
+  auto text = keys_help(experiment::schema(), topic, columns, "troupe train", "--set");
+  if (text && (topic == "model" || topic == "model.layers" || topic == "all")) *text += layers_help(columns);
+  return text;
 }
 
 }  // namespace
@@ -199,17 +206,19 @@ Command train() {
   return {.name = "train",
           .summary = "train a model",
           .examples =
+              "  troupe train --help data                                 the keys of a section\n"
               "  troupe train configs/glyphs-easgd.toml                   needs no data: it draws its own\n"
               "  troupe train configs/cifar10-easgd.toml --dry-run        layers, memory, steps, forecast\n"
               "  troupe train configs/mnist-easgd.toml --set strategy.tau=8 --set cluster.workers=4\n"
               "  troupe train configs/mnist-bsp.toml --quiet --json > summary.json\n"
-              "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 \\\n"
-              "      --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
+              "  troupe train configs/mnist-easgd.toml --nodes 10.0.0.11:4242,10.0.0.12:4242 "
+              "--ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n"
               "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
               "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n"
               "  troupe train configs/mnist-bsp.toml --init runs/20260102-030405-mnist-easgd    from its weights\n",
           .declare = declare,
-          .appendix = appendix};
+          .appendix = appendix,
+          .ranks = Ranks::together};
 }
 
 }  // namespace troupe::apps

@@ -13,7 +13,7 @@
 #include <toml++/toml.h>
 
 #include "apps/grid/toml_text.hpp"
-#include "nn/layers_config.hpp"
+#include "core/text/nearest.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::grid {
@@ -60,8 +60,9 @@ class Reader {
   }
 
   Result<void> unknown(const std::string& key, const toml::source_region& source) const {
-    return refuse(at(source), fmt::format("unknown key \"{}\" (nearest: \"{}\"); keys of runs stand in [grid]", key,
-                                          nn::nearest_word(key, {"base", "seeds", "grid", "zip", "only", "exclude"})));
+    return refuse(at(source), fmt::format("unknown key \"{}\"{}; keys of runs stand in [grid]", key,
+                                          core::nearest_hint(key, {"base", "seeds", "grid", "zip", "only", "exclude"},
+                                                             core::Quotes::yes)));
   }
 
   Result<void> bases(const toml::node& node, GridFile& file) const {
@@ -127,8 +128,8 @@ class Reader {
       if (strategies::find(strategy) == nullptr) {
         std::vector<std::string> known;
         for (const auto& info : strategies::registry()) known.push_back(info.name);
-        return refuse(at(name.source()), fmt::format("[only.{0}]: no strategy is called \"{0}\" (nearest: {1})",
-                                                     strategy, nn::nearest_word(strategy, known)));
+        return refuse(at(name.source()), fmt::format("[only.{0}]: no strategy is called \"{0}\"{1}", strategy,
+                                                     core::nearest_hint(strategy, known, core::Quotes::no)));
       }
       auto found = axes(block, fmt::format("[only.{}]", strategy));
       if (!found) return tl::unexpected(std::move(found.error()));
@@ -165,9 +166,7 @@ class Reader {
       if (axis.key == kNameKey || axis.key == kDirectoryKey)
         return refuse(axis.where, fmt::format("{} cannot vary: the grid names its runs, in one directory", axis.key));
       const auto known = [&](const core::Option& option) { return option.key == axis.key; };
-      if (std::ranges::none_of(schema_.options(), known))
-        return refuse(axis.where,
-                      fmt::format("unknown key \"{}\" (nearest: \"{}\")", axis.key, schema_.nearest(axis.key)));
+      if (std::ranges::none_of(schema_.options(), known)) return refuse(axis.where, schema_.unknown(axis.key));
     }
     return found;
   }

@@ -6,11 +6,31 @@
 
 namespace troupe::apps {
 
+namespace {
+
+/// `asked` workers, which the user wrote on the command line for this job, are another number than the job has.
+core::Error wrong_number(const std::string& where, std::int64_t asked, std::int64_t per_rank, const Job& job) {
+  const auto ranks = static_cast<std::int64_t>(job.size());
+  auto remedy = asked % per_rank == 0 ? fmt::format("start {} rank{}", asked / per_rank, asked == per_rank ? "" : "s")
+                                      : fmt::format("start another number of ranks");
+  if (asked % ranks == 0) remedy += fmt::format(", or set cluster.workers_per_rank = {}", asked / ranks);
+  return {core::Errc::config,
+          fmt::format("{}: cluster.workers = {}, but {} has started {} rank{} of {} worker{} each: {}, or leave "
+                      "cluster.workers away",
+                      where, asked, job.launcher(), ranks, ranks == 1 ? "" : "s", per_rank, per_rank == 1 ? "" : "s",
+                      remedy)};
+}
+
+}  // namespace
+
 core::Result<actors::RunRequest> job_request(const std::string& path, std::vector<std::string> overrides, Job& job) {
   auto as_written = core::Config::load(experiment::schema(), path, overrides);
   if (!as_written) return tl::unexpected(as_written.error());
   const auto cluster = as_written->get(experiment::cluster_table());
   const auto per_rank = cluster.workers_per_rank, workers = static_cast<std::int64_t>(job.size()) * per_rank;
+  const auto where = as_written->where("cluster.workers");
+  const bool differs = where != "default" && cluster.workers != workers;
+  if (differs && where == "--set") return tl::unexpected(wrong_number(where, cluster.workers, per_rank, job));
   overrides.push_back(fmt::format("cluster.workers={}", workers));
   auto settings = load_settings(path, overrides, experiment::Use::processes);
   if (!settings) return tl::unexpected(std::move(settings.error()));
@@ -19,11 +39,11 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
   request.settings = std::move(*settings);
   request.launcher = job.launcher();
   request.workers_per_rank = static_cast<std::uint32_t>(per_rank);
-  if (const auto where = as_written->where("cluster.workers"); where != "default" && cluster.workers != workers) {
-    request.notes.push_back({experiment::Note::Level::info,
-                             fmt::format("{}: cluster.workers = {} gives way to the job: {} ranks, {} worker{} each",
-                                         where, cluster.workers, job.size(), per_rank, per_rank == 1 ? "" : "s")});
-  }
+  if (differs)
+    request.notes.push_back(
+        {experiment::Note::Level::warning,
+         fmt::format("{}: cluster.workers = {} gives way to the job: {} rank{}, {} worker{} each", where,
+                     cluster.workers, job.size(), job.size() == 1 ? "" : "s", per_rank, per_rank == 1 ? "" : "s")});
   if (job.size() > 1) {
     auto nodes = job.recruit();
     if (!nodes) return tl::unexpected(std::move(nodes.error()));

@@ -9,8 +9,9 @@
 
 namespace troupe::apps {
 
-/// The configuration file `path` with `overrides`, and cluster.workers = ranks × cluster.workers_per_rank; a note reports a replaced
-/// number. Makes the other ranks nodes. Errc::config, and the errors of Job::recruit().
+/// The configuration file `path` with `overrides`, and cluster.workers = ranks × cluster.workers_per_rank; a warning reports a replaced
+/// number of the file. Makes the other ranks nodes. Errc::config, also for another number in `overrides`, and the errors of
+/// Job::recruit().
 [[nodiscard]] core::Result<actors::RunRequest> job_request(const std::string& path, std::vector<std::string> overrides,
                                                            Job& job);
 

@@ -46,6 +46,13 @@ core::Result<void> replace(const std::string& directory, const std::string& name
   return nn::replace_file(nn::system_files(), directory, name, parts);
 }
 
+/// A path that the user gave. That nothing is there is no fault of a disk.
+tl::unexpected<core::Error> not_opened(int error_number, std::string_view doing, const std::string& path) {
+  if (error_number == ENOENT || error_number == ENOTDIR)
+    return core::fail(core::Errc::config, fmt::format("{} does not exist: give a run's directory", path));
+  return failed(error_number, doing, path);
+}
+
 /// The text without its newline; nothing when the file does not exist.
 core::Result<std::optional<std::string>> read_text(const std::string& path) {
   std::error_code error;
@@ -124,9 +131,10 @@ core::Result<RunDirectory> RunDirectory::open(const std::string& path) {
   std::string trimmed = path;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
   struct stat status {};
-  if (::stat(trimmed.c_str(), &status) != 0) return failed(errno, "open run directory", path);
+  if (::stat(trimmed.c_str(), &status) != 0) return not_opened(errno, "open run directory", path);
   RunDirectory directory(std::move(trimmed));
-  if (!S_ISDIR(status.st_mode)) return failed(ENOTDIR, "open run directory", path);
+  if (!S_ISDIR(status.st_mode))
+    return core::fail(core::Errc::config, fmt::format("{} is a file: give a run's directory", path));
   if (::stat(directory.config_file().c_str(), &status) != 0)
     return core::fail(core::Errc::config,
                       fmt::format("{} is not a run directory: there is no config.toml in it", path));
@@ -136,7 +144,7 @@ core::Result<RunDirectory> RunDirectory::open(const std::string& path) {
 core::Result<RunDirectory> RunDirectory::containing(const std::string& path) {
   std::error_code error;
   const bool is_directory = fs::is_directory(path, error);
-  if (error) return failed(error.value(), "open", path);
+  if (error) return not_opened(error.value(), "open", path);
   if (is_directory) return open(path);
   const fs::path folder = fs::absolute(path, error).parent_path();
   if (error) return failed(error.value(), "find", path);

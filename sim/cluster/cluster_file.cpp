@@ -133,15 +133,13 @@ core::Result<ClusterFile> load_cluster(const std::string& path, const std::vecto
   });
 }
 
-std::string cluster_help() {
+core::Schema cluster_keys() {
   const auto all = schema_of({{"NAME"}, {"NAME"}, {"NAME"}, {"NAME"}});
   core::Schema schema;
   for (const auto& option : all.options())
     if (!option.key.starts_with("collectives.") || option.key.find('.', sizeof("collectives.")) == std::string::npos)
       schema.add_option(option);  // an algorithm's own speeds repeat the keys of [collectives]
-  return schema.help() +
-         "\nAn algorithm has speeds of its own in [collectives.ar], [collectives.asa] and so on: the keys of "
-         "[collectives].\n";
+  return schema;
 }
 
 }  // namespace troupe::sim

@@ -132,7 +132,8 @@ struct ClusterFile {
 [[nodiscard]] core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string& origin,
                                                       const std::vector<std::string>& overrides = {});
 
-/// All sections and keys with defaults and rules, for help texts.
-[[nodiscard]] std::string cluster_help();
+/// All sections and keys with defaults and rules, for help texts: [hosts.NAME] stands for every repeatable section of its kind. Without
+/// [collectives.ar] and so on, which have the keys of [collectives].
+[[nodiscard]] core::Schema cluster_keys();
 
 }  // namespace troupe::sim

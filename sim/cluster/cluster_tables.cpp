@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/text/layout.hpp"
+
 namespace troupe::sim {
 
 using core::between;
@@ -18,7 +20,7 @@ constexpr double kMostParameters = 1e12;
 
 /// A number for which 0 means "none".
 core::Rule none_or(double none, double low, double high) {
-  return {fmt::format("{}{}, or between {} and {}", none < 0 ? "-1 or " : "", 0, low, high),
+  return {fmt::format("{}0, or between {} and {}", none < 0 ? "-1 or " : "", core::readable(low), core::readable(high)),
           [=](const core::Value& value) {
             const auto* number = std::get_if<double>(&value);
             return number != nullptr && (*number == 0 || *number == none || (*number >= low && *number <= high));

@@ -1,7 +1,10 @@
 #include "apps/command_line.hpp"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
 
+#include "core/text/layout.hpp"
 #include "tests/apps/program.hpp"
 
 namespace troupe::apps {
@@ -19,6 +22,92 @@ TEST(CommandLineTest, HelpHasExamplesFirstEverywhere) {
     EXPECT_TRUE(outcome.out.starts_with("Examples:\n  troupe ")) << outcome.out;
     EXPECT_NE(outcome.out.find("Usage: troupe"), std::string::npos) << outcome.out;
   }
+}
+
+TEST(CommandLineTest, HelpIsACommandToo) {
+  for (const auto& [asked, same] : std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>{
+           {{"help"}, {"--help"}},
+           {{"help", "train"}, {"train", "--help"}},
+           {{"--help", "train"}, {"train", "--help"}},
+           {{"help", "bench", "step"}, {"bench", "step", "-h"}},
+           {{"help", "train", "data"}, {"train", "--help", "data"}},
+           {{"train", "a.toml", "--help"}, {"train", "--help"}}}) {
+    const auto outcome = troupe(asked);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_FALSE(outcome.out.empty());
+    EXPECT_EQ(outcome.out, troupe(same).out);
+  }
+}
+
+TEST(CommandLineTest, HelpOfASectionIsAboutItsKeys) {
+  const auto overview = troupe({"train", "--help"}).out;
+  EXPECT_NE(overview.find("\n  [data]      name, path, classes"), std::string::npos) << overview;
+  EXPECT_EQ(overview.find("samples per worker and step"), std::string::npos);
+  const auto data = troupe({"train", "--help", "data"}).out;
+  EXPECT_TRUE(data.starts_with("[data]\n")) << data;
+  EXPECT_NE(data.find("  batch = [64]"), std::string::npos) << data;
+  EXPECT_EQ(data.find("[train]"), std::string::npos) << data;
+  const auto key = troupe({"train", "--help", "train.lr"}).out;
+  EXPECT_TRUE(key.starts_with("[train]\n  lr = ")) << key;
+  EXPECT_EQ(key.find("weight_decay"), std::string::npos) << key;
+  const auto all = troupe({"train", "--help", "all"}).out;
+  for (const char* section : {"[run]", "[model]", "[data]", "[train]", "[strategy]", "[cluster]", "[exchange]"})
+    EXPECT_NE(all.find("\n" + std::string(section) + "\n"), all.starts_with(section) ? 0 : std::string::npos)
+        << section;
+  EXPECT_TRUE(troupe({"simulate", "--help", "hosts"}).out.starts_with("[hosts.NAME]\n  count = 1"));
+}
+
+/// Where standard output is no terminal.
+TEST(CommandLineTest, HelpFitsIn80Columns) {
+  for (const auto& command : std::vector<std::vector<std::string>>{{},
+                                                                   {"train"},
+                                                                   {"train", "all"},
+                                                                   {"simulate"},
+                                                                   {"simulate", "all"},
+                                                                   {"replay"},
+                                                                   {"grid"},
+                                                                   {"plot"},
+                                                                   {"check"},
+                                                                   {"eval"},
+                                                                   {"strategies"},
+                                                                   {"models"},
+                                                                   {"bench"},
+                                                                   {"bench", "step"},
+                                                                   {"bench", "exchange"},
+                                                                   {"node"},
+                                                                   {"nodes"},
+                                                                   {"certs"},
+                                                                   {"certs", "init"},
+                                                                   {"certs", "node"},
+                                                                   {"doctor"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.begin(), "help");
+    std::istringstream lines(troupe(arguments).out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(core::text_width(line), 80U) << line;
+  }
+  for (const auto& list : {troupe({"models"}), troupe({"strategies"}), troupe({"strategies", "mixed"})}) {
+    std::istringstream lines(list.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(core::text_width(line), 80U) << line;
+  }
+}
+
+TEST(CommandLineTest, RanksAboveZeroSayNothingThatRankZeroSays) {
+  const auto at_rank = [](const std::string& rank, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"env", "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=" + rank, TROUPE_BINARY});
+    return run_program(arguments);
+  };
+  const std::string config = TROUPE_SOURCE_DIR "/configs/glyphs-easgd.toml";
+  for (const auto& command : std::vector<std::vector<std::string>>{
+           {"check", config}, {"models"}, {"train", "--help"}, {"help"}, {"--version"}, {"eval", "none"}, {"chekc"}}) {
+    const auto first = at_rank("0", command), other = at_rank("2", command);
+    EXPECT_FALSE(first.out.empty() && first.err.empty());
+    EXPECT_EQ(other.out + other.err, "") << command.front();
+  }
+  EXPECT_NE(at_rank("2", {"doctor"}).out, "");  // about its own host
+  const auto grid = at_rank("0", {"grid", "any.toml"});
+  EXPECT_EQ(grid.code, 2);
+  EXPECT_NE(grid.err.find("start it without mpirun"), std::string::npos) << grid.err;
 }
 
 TEST(CommandLineTest, VersionIsOneLine) {
@@ -46,6 +135,22 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Wrong{{}, "which subcommand? see `troupe --help`"},
         Wrong{{"trian", "a.toml"}, "unknown subcommand \"trian\" (nearest: train); see `troupe --help`"},
+        Wrong{{"nosuch", "--help"}, "unknown subcommand \"nosuch\"; see `troupe --help`"},
+        Wrong{{"help", "nosuch"}, "unknown subcommand \"nosuch\"; see `troupe --help`"},
+        Wrong{{"help", "trian"}, "unknown subcommand \"trian\" (nearest: train); see `troupe --help`"},
+        Wrong{{"bench", "nosuch", "--help"}, "unknown subcommand \"nosuch\"; see `troupe bench --help`"},
+        Wrong{{"train", "--help", "dta"}, "--help dta: no such section (nearest: data): one of run | model"},
+        Wrong{{"train", "--help", "train.learning_rate"},
+              "unknown key \"train.learning_rate\" (nearest: \"train.lr\")"},
+        Wrong{{"eval", "--help", "data"}, "the help of `troupe eval` has no part \"data\""},
+        Wrong{{"frobnicate"}, "unknown subcommand \"frobnicate\"; see `troupe --help`"},
+        Wrong{{"grid", "a.toml", "--jobs", "0"}, "--jobs: \"0\" must be a whole number between 1 and 1024; see"},
+        Wrong{{"grid", "a.toml", "--jobs", "many"}, "--jobs: \"many\" must be a whole number between 1 and 1024"},
+        Wrong{{"train", "a.toml", "--min-nodes", "0"}, "--min-nodes: \"0\" must be a whole number ≥ 1; see"},
+        Wrong{{"simulate", "a.toml", "--seed=-1"}, "--seed: \"-1\" must be a whole number ≥ 0; see"},
+        Wrong{{"bench", "step", "--seconds", "0"}, "--seconds: \"0\" must be a number between 0.01 and 3600; see"},
+        Wrong{{"bench", "step", "--batch", "1.5"}, "--batch: \"1.5\" must be a whole number between 1 and 1,000,000"},
+        Wrong{{"bench", "step", "--model", "lenett"}, "must be one of cifar | lenet | mlp (nearest: lenet)"},
         Wrong{{"--verison"}, "unknown flag --verison (nearest: --version)"},
         Wrong{{"train", "a.toml", "--quite"}, "unknown flag --quite (nearest: --quiet); see `troupe train --help`"},
         Wrong{{"train", "--jason=1"}, "unknown flag --jason (nearest: --json)"},

@@ -73,6 +73,33 @@ TEST(ConfigErrors, UnknownKeysNameLineAndNearest) {
   EXPECT_EQ(error_of(with("train.rl = 4\n")), "a.toml:3: unknown section [model.train] (nearest: [model])");
 }
 
+TEST(Config, KnowsTheLineOfEachTableOfAList) {
+  const auto config = parse("[model]\nname = \"m\"\nlayers = [\n  {type = \"fc\"},\n  {type = \"relu\"}]\n");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->where("model.layers"), "a.toml:3");
+  EXPECT_EQ(config->where("model.layers[0]"), "a.toml:4");
+  EXPECT_EQ(config->where("model.layers[1]"), "a.toml:5");
+  EXPECT_EQ(config->where("model.layers[7]"), "a.toml:3");  // no such table: the list
+  const auto set = parse("[model]\nname = \"m\"\nlayers = [\n  {type = \"fc\"}]\n", {"model.layers=[{type=\"relu\"}]"});
+  EXPECT_EQ(set->where("model.layers[0]"), "--set");
+  const auto tables = parse(with("[[model.layers]]\ntype = \"conv\"\n[[model.layers]]\ntype = \"relu\"\n"));
+  EXPECT_EQ(tables->where("model.layers[1]"), "a.toml:5");
+}
+
+TEST(ConfigErrors, WordsThatAreNoChoiceNameTheNearest) {
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"eagsd\"\n")),
+            "a.toml:4: strategy.name = \"eagsd\": must be one of bsp | easgd | eamsgd (nearest: \"easgd\")");
+  EXPECT_EQ(error_of(with("[strategy]\nname = \"frobnicate\"\n")),
+            "a.toml:4: strategy.name = \"frobnicate\": must be one of bsp | easgd | eamsgd");
+}
+
+TEST(ConfigErrors, FarNamesGetNoSuggestion) {
+  EXPECT_EQ(error_of(with("[train]\nfrobnicate = 4\n")),
+            "a.toml:4: unknown key \"train.frobnicate\": [train] has lr, momenta, batch, hosts");
+  EXPECT_EQ(error_of(with("[wobble]\n")),
+            "a.toml:3: unknown section [wobble]: there are [run], [model], [train], [strategy]");
+}
+
 TEST(ConfigErrors, UnknownSectionsNameLineAndNearest) {
   EXPECT_EQ(error_of(with("\n[stratgy]\ntau = 1\n")), "a.toml:4: unknown section [stratgy] (nearest: [strategy])");
   EXPECT_EQ(error_of(with("[trian]\n")), "a.toml:3: unknown section [trian] (nearest: [train])");
@@ -91,7 +118,7 @@ TEST(ConfigErrors, ValuesOutOfRangeNameLineValueAndRule) {
             "a.toml:4: train.momenta = [0.5, 1.5]: must be between 0 and 1");
   EXPECT_EQ(error_of(with("[train]\nbatch = []\n")), "a.toml:4: train.batch = []: must be ≥ 1 and non-empty");
   EXPECT_EQ(error_of(with("[strategy]\nname = \"bps\"\n")),
-            "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd");
+            "a.toml:4: strategy.name = \"bps\": must be one of bsp | easgd | eamsgd (nearest: \"bsp\")");
   EXPECT_EQ(error_of(with("[run]\nname = \"\"\n")), "a.toml:4: run.name = \"\": must be non-empty");
 }
 
@@ -190,7 +217,8 @@ TEST(Overrides, CannotSmuggleFurtherKeysIn) {
 TEST(Overrides, ErrorsSayTheyAreOverrides) {
   EXPECT_EQ(error_of(kMinimal, {"run.seed"}), "--set: \"run.seed\" is not key=value");
   EXPECT_EQ(error_of(kMinimal, {"run.sed=1"}), "--set: unknown key \"run.sed\" (nearest: \"run.seed\")");
-  EXPECT_EQ(error_of(kMinimal, {"=1"}).rfind("--set: unknown key \"\" (nearest: ", 0), 0u);
+  EXPECT_EQ(error_of(kMinimal, {"=1"}),
+            "--set: unknown key \"\": a key is SECTION.KEY, in [run], [model], [train], [strategy]");
   EXPECT_EQ(Config::parse(example::schema(), kMinimal, "a.toml", {"run.sed=1"}, "--other-set").error().message,
             "--other-set: unknown key \"run.sed\" (nearest: \"run.seed\")");
   EXPECT_EQ(error_of(kMinimal, {"train={lr=1}"}), "--set: \"train\" is a section: set one of its keys");

@@ -50,30 +50,67 @@ TEST(Schema, NearestForgivesSlipsSwapsAndWrongSections) {
   EXPECT_EQ(Schema{}.nearest_section("x"), "");
 }
 
+TEST(Schema, NearestSuggestsNothingThatIsFar) {
+  const Schema& schema = example::schema();
+  EXPECT_EQ(schema.nearest("train.learning_rate"), "train.lr");  // initials, and the words of its help
+  EXPECT_EQ(schema.nearest("train.batch_size"), "train.batch");
+  EXPECT_EQ(schema.nearest("trian.lr"), "train.lr");
+  EXPECT_EQ(schema.nearest("train.frobnicate"), "");
+  EXPECT_EQ(schema.nearest(""), "");
+  EXPECT_EQ(schema.nearest_section("optimizer"), "");
+}
+
+TEST(Schema, UnknownKeysAreAnsweredWithWhatThereIs) {
+  const Schema& schema = example::schema();
+  EXPECT_EQ(schema.unknown("train.frobnicate"),
+            "unknown key \"train.frobnicate\": [train] has lr, momenta, batch, hosts");
+  EXPECT_EQ(schema.unknown("frobnicate"),
+            "unknown key \"frobnicate\": a key is SECTION.KEY, in [run], [model], [train], [strategy]");
+}
+
 TEST(Schema, HelpShowsEveryRowInOrder) {
-  EXPECT_EQ(example::schema().help(),
+  EXPECT_EQ(example::schema().help(80),
             "[run]\n"
-            "  name = \"run\"          non-empty                 name of the run's directory\n"
-            "  seed = 1              ≥ 0                       of all randomness\n"
-            "  verbose = false                                 say more\n"
+            "  name = \"run\"          name of the run's directory [non-empty]\n"
+            "  seed = 1              of all randomness [≥ 0]\n"
+            "  verbose = false       say more\n"
             "\n"
             "[model]\n"
-            "  name = (required)     non-empty                 which model to train\n"
-            "  layers = (none)                                 the graph, layer by layer\n"
+            "  name = (required)     which model to train [non-empty]\n"
+            "  layers = (none)       the graph, layer by layer\n"
             "\n"
             "[train]\n"
-            "  lr = 0.01             > 0                       learning rate\n"
-            "  momenta = [0.5, 0.9]  between 0 and 1           one per worker\n"
-            "  batch = [64]          ≥ 1 and non-empty         per worker\n"
-            "  hosts = []                                      where to run\n"
+            "  lr = 0.01             learning rate [> 0]\n"
+            "  momenta = [0.5, 0.9]  one per worker [between 0 and 1]\n"
+            "  batch = [64]          per worker [≥ 1 and non-empty]\n"
+            "  hosts = []            where to run\n"
             "\n"
             "[strategy]\n"
-            "  name = \"bsp\"          one of bsp | easgd | eamsgd  how workers stay together\n"
+            "  name = \"bsp\"          how workers stay together [one of bsp | easgd | eamsgd]\n"
             "  with strategy.name = \"easgd\":\n"
-            "  alpha = 0.5           between 0 and 1           moving rate\n"
-            "  tau = 10              ≥ 1                       local steps between exchanges\n"
+            "  alpha = 0.5           moving rate [between 0 and 1]\n"
+            "  tau = 10              local steps between exchanges [≥ 1]\n"
             "  with strategy.name = \"eamsgd\":\n"
-            "  tau = 4               ≥ 2                       local steps between exchanges\n");
+            "  tau = 4               local steps between exchanges [≥ 2]\n");
+}
+
+TEST(Schema, HelpIsAboutASectionOrAKeyWithinTheWidth) {
+  const Schema& schema = example::schema();
+  EXPECT_EQ(schema.help(80, "model"),
+            "[model]\n"
+            "  name = (required)  which model to train [non-empty]\n"
+            "  layers = (none)    the graph, layer by layer\n");
+  EXPECT_EQ(schema.help(30, "strategy.tau"),
+            "[strategy]\n"
+            "  with strategy.name = \"easgd\":\n"
+            "  tau = 10  local steps\n"
+            "            between exchanges\n"
+            "            [≥ 1]\n"
+            "  with strategy.name = \"eamsgd\":\n"
+            "  tau = 4   local steps\n"
+            "            between exchanges\n"
+            "            [≥ 2]\n");
+  EXPECT_EQ(schema.help(80, "mod"), "");
 }
 
 }  // namespace

@@ -114,9 +114,9 @@ TEST(SettingsTest, EveryNumberHasABoundThatAFloatHolds) {
 
 TEST(SettingsTest, KeepCheckpointsIsTheNumberKept) {
   EXPECT_EQ(settings(kSmallest, {"run.keep_checkpoints=1000000000"})->run.keep_checkpoints, 1'000'000'000);
-  EXPECT_NE(refusal("run.keep_checkpoints=2147483648").find("must be between 2 and 1000000000"), std::string::npos);
-  EXPECT_NE(refusal("run.keep_checkpoints=4294967298").find("must be between 2 and 1000000000"), std::string::npos);
-  EXPECT_NE(refusal("data.prefetch=1000000").find("must be between 1 and 65536"), std::string::npos);
+  EXPECT_NE(refusal("run.keep_checkpoints=2147483648").find("must be between 2 and 1,000,000,000"), std::string::npos);
+  EXPECT_NE(refusal("run.keep_checkpoints=4294967298").find("must be between 2 and 1,000,000,000"), std::string::npos);
+  EXPECT_NE(refusal("data.prefetch=1000000").find("must be between 1 and 65,536"), std::string::npos);
 }
 
 TEST(SettingsTest, DefaultsAreTheStructsOwn) {

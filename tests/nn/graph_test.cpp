@@ -105,48 +105,49 @@ TEST(Graph, ErrorsNameLayerInputAndMismatch) {
   EXPECT_EQ(error_of({ActivationLayer{Activation::relu}, FlattenLayer{}}),
             "model \"m\": no layer has parameters: there is nothing to train");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}, PoolLayer{PoolKind::max, 25, 1, 0}, LinearLayer{10, {}}}),
-            "model \"m\": layer 2 \"pool1\" with input 20x24x24: kernel 25 is larger than the input with padding 0");
+            "model \"m\": layer \"pool1\" with input 20x24x24: kernel 25 is larger than the input with padding 0");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 5, {}}}),
-            "model \"m\": layer 1 \"conv1\" with input 1x28x28: padding 5 is not smaller than kernel 5");
+            "model \"m\": layer \"conv1\" with input 1x28x28: padding 5 is not smaller than kernel 5");
   EXPECT_EQ(error_of({Conv2dLayer{20, 5, 0, 0, {}}}),
-            "model \"m\": layer 1 \"conv1\" with input 1x28x28: stride = 0 is outside [1, 16777216]");
+            "model \"m\": layer \"conv1\" with input 1x28x28: stride = 0 is not between 1 and 16,777,216");
   EXPECT_EQ(error_of({LinearLayer{0, {}}}),
-            "model \"m\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
+            "model \"m\": layer \"fc1\" with input 1x28x28: outputs = 0 is not between 1 and 16,777,216");
   EXPECT_EQ(error_of({LinearLayer{10, {InitialiserKind::normal, -1}}}),
-            "model \"m\": layer 1 \"fc1\" with input 1x28x28: initialiser scale -1 is not a number ≥ 0");
+            "model \"m\": layer \"fc1\" with input 1x28x28: initialiser scale -1 is not a number ≥ 0");
   EXPECT_EQ(error_of({LinearLayer{10, {}}, DropoutLayer{1.0}}),
-            "model \"m\": layer 2 \"dropout1\" with input 10: rate 1 is outside [0, 1)");
-  EXPECT_EQ(error_of({Conv2dLayer{20, 5, 1, 0, {}}}),
-            "model \"m\": the last layer \"conv1\" gives 20x24x24, the loss needs a vector: end with a linear or "
-            "flatten layer");
+            "model \"m\": layer \"dropout1\" with input 10: rate = 1 is not between 0 and 1, without 1");
+  EXPECT_EQ(
+      error_of({Conv2dLayer{20, 5, 1, 0, {}}}),
+      "model \"m\": layer \"conv1\", the last one, gives 20x24x24, and the loss needs a vector: end with a linear "
+      "or flatten layer");
 }
 
 TEST(Graph, GroupAndNormalisationErrorsNameTheLayer) {
   const auto error = [](const Layer& layer) { return error_of({layer, LinearLayer{2, {}}}, {6, 5, 5}); };
   EXPECT_EQ(
       error(Conv2dLayer{12, 3, 1, 0, {}, 4}),
-      "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 4 does not divide 6 input channels and 12 outputs");
-  EXPECT_EQ(
-      error(Conv2dLayer{9, 3, 1, 0, {}, 2}),
-      "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 2 does not divide 6 input channels and 9 outputs");
+      "model \"m\": layer \"conv1\" with input 6x5x5: groups = 4 does not divide 6 input channels and 12 outputs");
+  EXPECT_EQ(error(Conv2dLayer{9, 3, 1, 0, {}, 2}),
+            "model \"m\": layer \"conv1\" with input 6x5x5: groups = 2 does not divide 6 input channels and 9 outputs");
   EXPECT_EQ(error(Conv2dLayer{9, 3, 1, 0, {}, 0}),
-            "model \"m\": layer 1 \"conv1\" with input 6x5x5: groups = 0 is outside [1, 16777216]");
+            "model \"m\": layer \"conv1\" with input 6x5x5: groups = 0 is not between 1 and 16,777,216");
   EXPECT_EQ(error(LrnLayer{4}),
-            "model \"m\": layer 1 \"lrn1\" with input 6x5x5: size = 4 is even: a window has a channel in its middle");
-  EXPECT_EQ(error(LrnLayer{5, -1}), "model \"m\": layer 1 \"lrn1\" with input 6x5x5: alpha = -1 is outside [0, 1e+12]");
+            "model \"m\": layer \"lrn1\" with input 6x5x5: size = 4 is even: a window has a channel in its middle");
+  EXPECT_EQ(error(LrnLayer{5, -1}),
+            "model \"m\": layer \"lrn1\" with input 6x5x5: alpha = -1 is not between 0 and 1,000,000,000,000");
   EXPECT_EQ(error(LrnLayer{5, 1, 1, 0}),
-            "model \"m\": layer 1 \"lrn1\" with input 6x5x5: k = 0 is outside [1e-12, 1e+12]");
+            "model \"m\": layer \"lrn1\" with input 6x5x5: k = 0 is not between 1e-12 and 1,000,000,000,000");
   EXPECT_EQ(error(BatchNormLayer{0}),
-            "model \"m\": layer 1 \"bn1\" with input 6x5x5: epsilon = 0 is outside [1e-12, 1e+12]");
+            "model \"m\": layer \"bn1\" with input 6x5x5: epsilon = 0 is not between 1e-12 and 1,000,000,000,000");
   EXPECT_EQ(error(BatchNormLayer{1e-5, 1.5}),
-            "model \"m\": layer 1 \"bn1\" with input 6x5x5: momentum = 1.5 is outside [0, 1]");
+            "model \"m\": layer \"bn1\" with input 6x5x5: momentum = 1.5 is not between 0 and 1");
 }
 
 TEST(Graph, SizesThatWouldOverflowAreErrors) {
   EXPECT_EQ(error_of({LinearLayer{1 << 24, {}}, LinearLayer{1 << 24, {}}}),
-            "model \"m\": layer 2 \"fc2\" with input 16777216: a weight of 16777216 x 16777216 is too large");
+            "model \"m\": layer \"fc2\" with input 16777216: a weight of 16777216 x 16777216 is too large");
   EXPECT_EQ(error_of({Conv2dLayer{1 << 24, 4000, 1, 3999, {}}}),
-            "model \"m\": layer 1 \"conv1\" with input 1x28x28: a weight of 16777216 x 1 x 4000 x 4000 is too large");
+            "model \"m\": layer \"conv1\" with input 1x28x28: a weight of 16777216 x 1 x 4000 x 4000 is too large");
   EXPECT_EQ(error_of({LinearLayer{10, {}}}, {1 << 24, 1 << 24, 1 << 24}),
             "model \"m\": its input 16777216x16777216x16777216 is not a shape of positive, bounded extents");
 }

@@ -84,7 +84,7 @@ TEST(Models, OutputsFollowTheDataUnlessSet) {
   EXPECT_EQ(error_of("name = \"mlp\"\nclasses = 10", kMnist, 26),
             "model \"mlp\" has 10 outputs but the data has 26 classes: set model.classes = 26, or 0");
   EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 10}]", kMnist, 26),
-            "model \"layers\" has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
+            "model.layers[0] (linear) has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
 }
 
 TEST(Models, LayerListBuildsItsGraph) {
@@ -168,22 +168,70 @@ TEST(Models, LayerErrorsNameTheLayer) {
   EXPECT_EQ(error("3"), "model.layers[1]: 3 is not a table like {type = \"relu\"}");
   EXPECT_EQ(error("{type = \"linear\", output = 3}"),
             "model.layers[1] (linear): unknown key \"output\" (nearest: \"outputs\")");
-  EXPECT_EQ(error("{type = \"relu\", rate = 3}"), "model.layers[1] (relu): unknown key \"rate\" (nearest: \"type\")");
+  EXPECT_EQ(error("{type = \"relu\", rate = 3}"), "model.layers[1] (relu): unknown key \"rate\": it has none");
   EXPECT_EQ(error("{type = \"linear\"}"), "model.layers[1] (linear): outputs is missing");
   EXPECT_EQ(error("{type = \"conv2d\", outputs = 3}"), "model.layers[1] (conv2d): kernel is missing");
   EXPECT_EQ(error("{type = \"linear\", outputs = 2.5}"), "model.layers[1] (linear): outputs = 2.5: must be an integer");
   EXPECT_EQ(error("{type = \"dropout\", rate = \"half\"}"),
             "model.layers[1] (dropout): rate = \"half\": must be a number");
   EXPECT_EQ(error("{type = \"pool\", kind = \"mean\"}"),
-            "model.layers[1] (pool): kind = \"mean\": must be one of max | average (nearest: \"max\")");
+            "model.layers[1] (pool): kind = \"mean\": must be one of max | average");
   EXPECT_EQ(error("{type = \"pool\", kind = 1}"), "model.layers[1] (pool): kind = 1: must be text in quotes");
   EXPECT_EQ(error("{type = \"linear\", outputs = 3, initialiser = \"xavi\"}"),
             "model.layers[1] (linear): initialiser = \"xavi\": must be one of normal | uniform | xavier | he (nearest: "
             "\"xavier\")");
   EXPECT_EQ(error_of("layers = {type = \"relu\"}"), "model.layers: must be a list of tables like {type = \"relu\"}");
-  EXPECT_EQ(error_of("layers = []"), "model \"layers\": it has no layers");
+  EXPECT_EQ(error_of("layers = []"), "model.layers: it has no layers");
   EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 0}]"),
-            "model \"layers\": layer 1 \"fc1\" with input 1x28x28: outputs = 0 is outside [1, 16777216]");
+            "model.layers[0] (linear) with input 1x28x28: outputs = 0 is not between 1 and 16,777,216");
+}
+
+TEST(Models, ErrorsBeginWithThePlace) {
+  const auto error = [](const std::string& body) {
+    core::Schema schema;
+    schema.add(model_table());
+    const auto config = core::Config::parse(schema, "[model]\n" + body, "a.toml", {});
+    EXPECT_TRUE(config) << config.error().message;
+    const auto graph = build_model(config->get(model_table()), {1, 28, 28}, 10,
+                                   [&](const std::string& key) { return config->where(key); });
+    return graph ? "(accepted)" : graph.error().message;
+  };
+  EXPECT_EQ(error("name = \"resnet18\""),
+            "a.toml:2: model.name = \"resnet18\" is unknown: one of cifar | lenet | mlp, or give model.layers");
+  EXPECT_EQ(error("layers = [\n  {type = \"relu\"},\n  {type = \"linear\"}]"),
+            "a.toml:4: model.layers[1] (linear): outputs is missing");
+  EXPECT_EQ(error("layers = [\n  {type = \"conv2d\", outputs = 2, kernel = 30},\n  {type = \"linear\", outputs = 10}]"),
+            "a.toml:3: model.layers[0] (conv2d) with input 1x28x28: kernel 30 is larger than the input with padding 0");
+  EXPECT_EQ(error("layers = [\n  {type = \"conv2d\", outputs = 2, kernel = 3}]"),
+            "a.toml:3: model.layers[0] (conv2d), the last one, gives 2x26x26, and the loss needs a vector: end with a "
+            "linear or flatten layer");
+  EXPECT_EQ(
+      error("layers = [\n  {type = \"linear\", outputs = 5}]"),
+      "a.toml:3: model.layers[0] (linear) has 5 outputs but the data has 10 classes: give the last layer outputs = "
+      "10");
+  EXPECT_EQ(error("name = \"lenet\"\nclasses = 5"),
+            "a.toml:3: model \"lenet\" has 5 outputs but the data has 10 classes: set model.classes = 10, or 0");
+}
+
+TEST(Models, LayerTypesListEveryKeyWithItsDefault) {
+  std::string text;
+  for (const auto& type : layer_types()) {
+    text += type.name + ":";
+    for (const auto& key : type.keys) text += " " + key.name + (key.otherwise.empty() ? "" : "=" + key.otherwise);
+    text += "\n";
+  }
+  EXPECT_EQ(text,
+            "batch_norm: epsilon=0.00001 momentum=0.1\n"
+            "conv2d: outputs kernel stride=1 padding=0 groups=1 bias=true initialiser=model.initialiser "
+            "init_scale=model.init_scale\n"
+            "dropout: rate=0.5\n"
+            "flatten:\n"
+            "linear: outputs initialiser=model.initialiser init_scale=model.init_scale\n"
+            "lrn: size=5 alpha=0.0001 beta=0.75 k=1\n"
+            "pool: kind=\"max\" kernel=2 stride=the kernel padding=0\n"
+            "relu:\n"
+            "sigmoid:\n"
+            "tanh:\n");
 }
 
 TEST(Models, ZooListsEveryModelWithItsDefaults) {

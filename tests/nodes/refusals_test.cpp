@@ -51,6 +51,55 @@ TEST_F(Refusals, UnreachableNodesAreNamed) {
   EXPECT_EQ(count(node(0).log(), "begins"), 0) << node(0).log();
 }
 
+TEST_F(Refusals, UnreachableNodesAreReportedOnce) {
+  start_nodes(1);
+  EXPECT_NE(node(0).log().find(", in " + std::filesystem::current_path().string() + "\n"), std::string::npos)
+      << node(0).log();
+  Process alone(program({"nodes", "127.0.0.1:1"}));
+  EXPECT_EQ(alone.wait(), 75);
+  EXPECT_EQ(alone.out(), "");
+  EXPECT_EQ(alone.err(), "troupe: 127.0.0.1:1: no process listens there: has it been started?\n");
+  Process both(program({"nodes", node(0).name() + ",127.0.0.1:1"}));
+  EXPECT_EQ(both.wait(), 75);
+  EXPECT_EQ(count(both.out(), node(0).name()), 1) << both.out();
+  EXPECT_EQ(count(both.out(), "\n127.0.0.1:1  no process listens there: has it been started?\n"), 1) << both.out();
+  EXPECT_EQ(both.err(), "troupe: 1 of 2 nodes did not answer\n");
+}
+
+TEST_F(Refusals, ACertificateMustNameTheListeningAddress) {
+  auto command = program({"node", "--listen", "192.0.2.7:0"});
+  const auto tls = tls_arguments(good_certificate());
+  command.insert(command.end(), tls.begin(), tls.end());
+  expect_refused(command, 78, {good_certificate().certificate + " does not name 192.0.2.7", "127.0.0.1"});
+}
+
+/// The same files by flags, by environment and in the user's folder.
+TEST_F(Refusals, CertificatesAreFoundWithoutFlags) {
+  const auto& good = good_certificate();
+  const auto folder = folder_.file("config/troupe");
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(good.ca, folder + "/ca.pem");
+  std::filesystem::copy_file(good.certificate, folder + "/node.pem");
+  start_node({.tls = good, .within = {}});
+  const auto asks = [&](std::vector<std::string> with) {
+    with.insert(with.begin(), "env");
+    const auto nodes = program({"nodes", node(0).name()});
+    with.insert(with.end(), nodes.begin(), nodes.end());
+    Process process(with);
+    return std::pair(process.wait(), process.err());
+  };
+  const auto home = "XDG_CONFIG_HOME=" + folder_.file("config");
+  EXPECT_NE(asks({"XDG_CONFIG_HOME=" + folder_.file("none"), "HOME=" + folder_.file("none")}).first, 0);
+  EXPECT_EQ(asks({"TROUPE_CA=" + good.ca, "TROUPE_CERT=" + good.certificate, "TROUPE_KEY=" + good.key}),
+            std::pair(0, std::string()));
+  const auto half = asks({home});
+  EXPECT_EQ(half.first, 78);
+  EXPECT_NE(half.second.find("no --key (TROUPE_KEY, " + folder + "/node.key)"), std::string::npos) << half.second;
+  EXPECT_EQ(asks({home, "TROUPE_KEY=" + good.key}), std::pair(0, std::string()));
+  std::filesystem::copy_file(good.key, folder + "/node.key");
+  EXPECT_EQ(asks({home}), std::pair(0, std::string()));
+}
+
 TEST_F(Refusals, FewerNodesThanRequiredAreRefused) {
   start_nodes(1);
   const auto both = node(0).name() + ",127.0.0.1:1";
@@ -128,6 +177,8 @@ TEST_F(Refusals, NodeWithOtherDataIsRefused) {
     EXPECT_TRUE(no_run());
   };
   expect_not_begun(1, "digits");
+  expect_refused(train_on(node(1).name(), digits), 65, {node(1).name(), "(this node was started in " + empty + ")"},
+                 here);
   expect_not_begun(2, "is not the one that the coordinator has");
   // The node that was ready is free again.
   Process run(train_on(node(0).name(), digits), here);

@@ -164,7 +164,7 @@ TEST(EasgdOptions, InvalidOptionsAreRefused) {
     EXPECT_EQ(strategy.error().code, core::Errc::config);
     return strategy.error().message;
   };
-  EXPECT_EQ(refused("tau = 0"), "test.toml:3: strategy.tau = 0: must be between 1 and 1000000000");
+  EXPECT_EQ(refused("tau = 0"), "test.toml:3: strategy.tau = 0: must be between 1 and 1,000,000,000");
   EXPECT_EQ(refused("alpha = 1.5"), "test.toml:3: strategy.alpha = 1.5: must be between 0 and 1");
   EXPECT_EQ(refused("alpha_schedule = [0.5, 2.0]"),
             "test.toml:3: strategy.alpha_schedule = [0.5, 2.0]: must be between 0 and 1");

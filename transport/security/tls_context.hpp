@@ -15,6 +15,10 @@ namespace troupe::security {
 /// shared state.
 [[nodiscard]] core::Result<std::shared_ptr<SSL_CTX>> make_tls_context(const TlsFiles& files, std::time_t now);
 
+/// Whether others may find this process at `host` with the certificate in `files`: Errc::config if it does not name `host`, with the names
+/// that it has.
+[[nodiscard]] core::Result<void> check_names(const TlsFiles& files, const std::string& host);
+
 /// Whether `certificate` names `host` as a subjectAltName. `host`: a DNS name, or an IP address without brackets.
 [[nodiscard]] bool names_host(X509* certificate, const std::string& host);
 

@@ -105,7 +105,7 @@ TEST_P(OverrideTest, IsExit78WithOneLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, OverrideTest,
-    testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be between 1 and 1000000000"},
+    testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be between 1 and 1,000,000,000"},
                     Wrong{"cluster.workers=0", "cluster.workers = 0"}, Wrong{"strategy.name=esgd", "strategy.name"},
                     Wrong{"cluster.wrokers=2", "cluster.workers"}, Wrong{"cluster.workers", "is not key=value"},
                     Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"}, Wrong{"cluster.device=cuda", "use \"cpu\""},
@@ -133,6 +133,36 @@ TEST(CheckTest, RefusesDataOptionsThatTrainingRefuses) {
     EXPECT_EQ(checked.err, trained.err);
   }
   EXPECT_EQ(with("check", {"data.crop=32", "data.pad=2"}).code, 0);
+}
+
+TEST(CheckTest, SaysThatItHasNotOpenedTheData) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto closed = troupe({"check", config, "--set", "data.name=mnist", "--set", "data.path=none"});
+  EXPECT_EQ(closed.code, 0) << closed.err;
+  EXPECT_NE(closed.out.find("a.toml: good; the data set was not opened: --data does that\n"), std::string::npos)
+      << closed.out;
+  const auto missing = troupe({"check", config, "--data", "--set", "data.name=mnist", "--set", "data.path=none"});
+  EXPECT_EQ(missing.code, 65) << missing.out;
+  const auto opened =
+      troupe({"check", config, "--data", "--set", "data.train_samples=600", "--set", "data.test_samples=60"});
+  EXPECT_NE(opened.out.find("a.toml: good\n"), std::string::npos) << opened.out << opened.err;
+}
+
+TEST(CheckTest, LayerErrorsNameFileLineAndLayer) {
+  const TemporaryDirectory folder;
+  const auto with = [&](const std::string& layers) {
+    return troupe(
+        {"check", folder.write("a.toml", "[model]\nlayers = [\n" + layers + "]\n[data]\nname = \"glyphs\"\n")});
+  };
+  const auto place = folder.file("a.toml") + ":4: model.layers[1] (";
+  for (const auto& wrong :
+       {with("{type = \"relu\"},\n{type = \"linear\", output = 10}"),
+        with("{type = \"relu\"},\n{type = \"conv2d\", outputs = 3, kernel = 99},\n{type = \"flatten\"}"),
+        with("{type = \"relu\"},\n{type = \"linear\", outputs = 3}")}) {
+    EXPECT_EQ(wrong.code, 78) << wrong.out;
+    EXPECT_TRUE(wrong.err.starts_with("troupe: " + place)) << wrong.err;
+  }
 }
 
 TEST(CheckTest, AMissingConfigurationIsExit78) {

@@ -120,7 +120,7 @@ TEST_F(GridTest, EveryCombinationIsCheckedBeforeAnyRuns) {
   EXPECT_TRUE(is_one_line(value)) << value.err;
   EXPECT_THAT(
       value.err,
-      HasSubstr("small.toml:5: strategy.tau = 0: must be between 1 and 1000000000 (in the run with strategy.name = "
+      HasSubstr("small.toml:5: strategy.tau = 0: must be between 1 and 1,000,000,000 (in the run with strategy.name = "
                 "\"easgd\", strategy.tau = 0)"));
   const auto model =
       troupe(grid("[grid]\nmodel.name = [\"mlp\", \"layers\"]\n[[zip]]\nmodel.layers = [[{type = "

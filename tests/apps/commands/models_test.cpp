@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "nn/layers_config.hpp"
 #include "tests/apps/program.hpp"
 
 namespace troupe::apps {
@@ -27,6 +28,25 @@ TEST(ModelsTest, PlainListNamesThem) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("lenet"), std::string::npos);
   EXPECT_NE(outcome.out.find("431080"), std::string::npos);
+}
+
+TEST(ModelsTest, LayersAreListedWithTheirDefaults) {
+  const auto outcome = troupe({"models"});
+  for (const char* row : {"  dropout     rate = 0.5\n", "  pool        kind = \"max\", kernel = 2, stride = the kernel",
+                          "outputs (required), kernel (required), stride = 1", "  relu        no keys\n"})
+    EXPECT_NE(outcome.out.find(row), std::string::npos) << outcome.out;
+  EXPECT_NE(troupe({"train", "--help", "model"}).out.find("  dropout     rate = 0.5\n"), std::string::npos);
+}
+
+/// README's table of layers has every type and key.
+TEST(ModelsTest, ReadmeListsTheSameLayers) {
+  const auto readme = contents(TROUPE_SOURCE_DIR "/README.md");
+  for (const auto& type : nn::layer_types()) {
+    const auto name = readme.find("`" + type.name + "`");
+    ASSERT_NE(name, std::string::npos) << type.name;
+    const auto row = readme.substr(name, readme.find('\n', name) - name);
+    for (const auto& key : type.keys) EXPECT_NE(row.find(key.name), std::string::npos) << type.name << " " << key.name;
+  }
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST_F(Simulate, ErrorsAreOneLineAndAnExitCode) {
     EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
   }
   EXPECT_EQ(troupe({"simulate", config_, "--cluster", folder_.file("nowhere.toml")}).code, 78);
-  EXPECT_EQ(run({"--from", folder_.file("nowhere")}).code, 74);
+  EXPECT_EQ(run({"--from", folder_.file("nowhere")}).code, 78);
   EXPECT_EQ(troupe({"simulate", config_}).code, 2);
   EXPECT_EQ(run({"--workers", "0"}).code, 2);
   EXPECT_EQ(run({"--gradients", "--steps", "3"}).code, 2);

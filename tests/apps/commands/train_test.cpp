@@ -9,7 +9,7 @@ namespace {
 constexpr auto kMnist = "[model]\nname = \"mlp\"\n[data]\nname = \"mnist\"\n";
 
 TEST(TrainTest, HelpListsEveryKey) {
-  const auto outcome = troupe({"train", "--help"});
+  const auto outcome = troupe({"train", "--help", "all"});
   ASSERT_EQ(outcome.code, 0);
   for (const auto& option : experiment::schema().options()) {
     const auto name = option.key.substr(option.key.find('.') + 1);
@@ -30,7 +30,9 @@ TEST(TrainTest, MissingDataIsExit65AndLeavesNoRunBehind) {
 
 TEST(TrainTest, ResumeNeedsARunDirectory) {
   const TemporaryDirectory folder;
-  EXPECT_EQ(troupe({"train", "--resume", folder.file("none")}).code, 74);
+  const auto none = troupe({"train", "--resume", folder.file("none")});
+  EXPECT_EQ(none.code, 78);
+  EXPECT_EQ(none.err, "troupe: " + folder.file("none") + " does not exist: give a run's directory\n");
   const auto outcome = troupe({"train", "--resume", folder.file("")});
   EXPECT_EQ(outcome.code, 78);
   EXPECT_NE(outcome.err.find("no config.toml"), std::string::npos) << outcome.err;
@@ -38,7 +40,9 @@ TEST(TrainTest, ResumeNeedsARunDirectory) {
 
 TEST(EvalTest, NeedsACheckpointOrARunDirectory) {
   const TemporaryDirectory folder;
-  EXPECT_EQ(troupe({"eval", folder.file("none")}).code, 74);
+  const auto none = troupe({"eval", folder.file("none")});
+  EXPECT_EQ(none.code, 78);
+  EXPECT_EQ(none.err, "troupe: " + folder.file("none") + " does not exist: give a run's directory\n");
   EXPECT_EQ(troupe({"eval", folder.write("stray.safetensors", "")}).code, 65);
 }
 

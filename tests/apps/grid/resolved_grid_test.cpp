@@ -62,7 +62,7 @@ TEST_F(ResolvedGridTest, AWrongValueNamesTheLineAndTheRun) {
   ASSERT_FALSE(grid.has_value());
   EXPECT_EQ(grid.error().code, core::Errc::config);
   EXPECT_EQ(grid.error().message,
-            "g.toml:4: strategy.tau = 0: must be between 1 and 1000000000 (in the run with train.lr = 0.1, "
+            "g.toml:4: strategy.tau = 0: must be between 1 and 1,000,000,000 (in the run with train.lr = 0.1, "
             "strategy.tau = 0)");
 }
 

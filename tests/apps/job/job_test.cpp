@@ -21,6 +21,8 @@ lr = 0.1
 momentum = 0.9
 [strategy]
 name = "bsp"
+[cluster]
+workers = 2
 )");
 
 std::size_t count(const std::string& text, std::string_view what) {
@@ -148,7 +150,7 @@ TEST_F(JobTest, AsynchronousRunsLearnAndAreReplayed) {
 }
 
 TEST_F(JobTest, OnlyRankZeroPrints) {
-  const auto plain = run_program(mpirun(3, train({"--set", "cluster.workers=2"})));
+  const auto plain = run_program(mpirun(3, train()));
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.out, "");
   EXPECT_EQ(count(plain.err, "epoch 2/2"), 1U) << plain.err;
@@ -164,6 +166,31 @@ TEST_F(JobTest, OnlyRankZeroPrints) {
   const auto usage = run_program(mpirun(3, train({"--frobnicate"})));
   EXPECT_EQ(usage.code, 2) << usage.err;
   EXPECT_EQ(count(usage.err, "troupe: "), 1U) << usage.err;
+}
+
+TEST_F(JobTest, EvalAndCheckAnswerOnce) {
+  ASSERT_EQ(troupe(train({"--quiet"})).code, 0);
+  for (const Arguments& command : {Arguments{"check", config_}, {"eval", only_run(), "--json"}, {"models"}}) {
+    const auto alone = troupe(command), job = run_program(mpirun(3, command));
+    EXPECT_EQ(job.code, 0) << job.err;
+    EXPECT_EQ(job.out, alone.out);
+    EXPECT_EQ(job.err, alone.err);
+  }
+}
+
+TEST_F(JobTest, AnotherNumberOfWorkersThanRanksIsSaid) {
+  const auto asked = run_program(mpirun(3, train({"--quiet", "--set", "cluster.workers=8"})));
+  EXPECT_EQ(asked.code, 78) << asked.err;
+  EXPECT_EQ(
+      count(asked.err, "--set: cluster.workers = 8, but mpirun has started 3 ranks of 1 worker each: start 8 ranks,"),
+      1U)
+      << asked.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("runs")));
+  const auto written = run_program(mpirun(3, train({"--quiet", "--json"})));
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(count(written.err, "warning: " + config_ + ":"), 1U) << written.err;
+  EXPECT_EQ(count(written.err, "cluster.workers = 2 gives way to the job: 3 ranks, 1 worker each"), 1U) << written.err;
+  EXPECT_EQ(parsed(written)["workers"], 3);
 }
 
 TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {

@@ -103,14 +103,14 @@ TEST_F(RunDirectoryTest, OpensTheDirectoryOfARun) {
 TEST_F(RunDirectoryTest, RefusesDirectoriesOfNoRun) {
   const auto missing = RunDirectory::open(root_ + "/none");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().code, core::Errc::io);
-  EXPECT_NE(missing.error().message.find(root_ + "/none"), std::string::npos);
+  EXPECT_EQ(missing.error().code, core::Errc::config);
+  EXPECT_EQ(missing.error().message, root_ + "/none does not exist: give a run's directory");
   const auto other = RunDirectory::open(root_);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, core::Errc::config);
   EXPECT_NE(other.error().message.find("no config.toml"), std::string::npos);
   write(root_ + "/file", "");
-  EXPECT_FALSE(RunDirectory::open(root_ + "/file"));
+  EXPECT_EQ(RunDirectory::open(root_ + "/file").error().message, root_ + "/file is a file: give a run's directory");
 }
 
 TEST_F(RunDirectoryTest, IsFoundFromACheckpoint) {
@@ -120,7 +120,7 @@ TEST_F(RunDirectoryTest, IsFoundFromACheckpoint) {
   write(checkpoint, "");
   EXPECT_EQ(RunDirectory::containing(checkpoint).value().path(), run.path());
   EXPECT_EQ(RunDirectory::containing(run.path()).value().path(), run.path());
-  EXPECT_EQ(RunDirectory::containing(root_ + "/none").error().code, core::Errc::io);
+  EXPECT_EQ(RunDirectory::containing(root_ + "/none").error().code, core::Errc::config);
   write(root_ + "/stray.safetensors", "");
   EXPECT_EQ(RunDirectory::containing(root_ + "/stray.safetensors").error().code, core::Errc::config);
 }

@@ -61,7 +61,7 @@ TEST(ClusterFile, NamesTheLineAndTheNearestKey) {
   EXPECT_EQ(error_of("[hosts.a]\nstep_ms = 3\nstep_sigm = 0.1\n"),
             "c.toml:3: unknown key \"hosts.a.step_sigm\" (nearest: \"hosts.a.step_sigma\")");
   EXPECT_EQ(error_of("[hosts.a]\nstep_ms = -3\n"),
-            "c.toml:2: hosts.a.step_ms = -3: must be 0, or between 1e-06 and 1000000000");
+            "c.toml:2: hosts.a.step_ms = -3: must be 0, or between 0.000001 and 1,000,000,000");
   EXPECT_EQ(error_of("[hosts.a]\nstep_ms = 3\n[netwrok]\nlatency_us = 1\n"),
             "c.toml:3: unknown section [netwrok] (nearest: [network])");
   EXPECT_EQ(error_of("[hosts.a\nstep_ms = 3\n").substr(0, 9), "c.toml:1:");

@@ -92,7 +92,7 @@ TEST(Registry, OptionsBelongToTheirStrategy) {
 
   const auto wrong = core::Config::parse(schema, "[strategy]\nname = \"bsp\"\ntau = 0\n", "test.toml", {});
   ASSERT_FALSE(wrong) << "an option of another strategy is checked all the same";
-  EXPECT_EQ(wrong.error().message, "test.toml:3: strategy.tau = 0: must be between 1 and 1000000000");
+  EXPECT_EQ(wrong.error().message, "test.toml:3: strategy.tau = 0: must be between 1 and 1,000,000,000");
 }
 
 TEST(Registry, AverageMomentumIsOfWeightsOnly) {
