@@ -179,6 +179,7 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   if (launch) {
     launch->network = std::move(*network);
     launch->launcher = request.launcher;
+    launch->resume_options = request.resume_options;
   }
   spec.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;
@@ -205,6 +206,10 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!alone) last.emplace(system);
   auto beginning = find_start(request, *spec);
   if (!beginning) return failed(beginning.error());
+  const auto show = [&] {
+    if (request.on_console) request.on_console();
+  };
+  if (beginning->complete) show();
   if (beginning->complete)  // needs no nodes
     return write_missing_summary(*spec, *beginning->directory, *beginning->checkpoint, backend, request.console);
   auto launch = alone ? core::Result<Launch>(launch_here(*spec)) : launch_on_nodes(system, request, *spec, stop);
@@ -217,14 +222,18 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (ready.stop_requested()) return failed(core::interrupted_early());
   if (request.on_begin) request.on_begin();
   if (auto opened = open_directory(request, *spec, lock, *beginning); !opened) return failed(opened.error());
+  show();
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 
+  if (request.on_directory) request.on_directory(beginning->directory->path());
+  if (request.on_save_action) request.on_save_action([&] { caf::anon_send(*coordinator, SaveRequest{}); });
   RunEnd end;
   {
     const std::stop_callback on_stop(stop, [&] { caf::anon_send(*coordinator, Interrupt{}); });
     end = await_end(system, *coordinator);
   }
+  if (request.on_save_action) request.on_save_action(nullptr);
   if (auto finished = assembly.finish(end); !finished && !end.failed) {
     end.failed = true;
     end.error = finished.error();

@@ -10,6 +10,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "cpu/step_bench.hpp"
 #include "nn/checkpoint/file_system.hpp"
 #include "nn/models.hpp"
@@ -60,8 +61,10 @@ core::Result<void> run_step(const Arguments& arguments) {
   config.name = entry.name;
   const auto graph = nn::build_model(config, entry.input, entry.classes);
   if (!graph) return tl::unexpected(graph.error());
+  ProgressLine progress("measuring");
   const auto bench =
       cpu::run_step_bench(*graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
+  progress.clear();
   if (!bench) return tl::unexpected(bench.error());
   if (!arguments.profile.empty())
     if (auto written = write_profile(arguments, *bench); !written) return written;

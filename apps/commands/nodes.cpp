@@ -8,6 +8,7 @@
 #include "apps/command.hpp"
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -60,12 +61,14 @@ core::Result<void> run_nodes(const Arguments& arguments) {
   // Reports an unreachable node, and still lists the others.
   core::Result<void> result;
   for (const auto& name : *names) {
+    ProgressLine progress("asking " + name);
     const auto facts =
         actors::parse_host_port(name)
             .and_then([&](const actors::HostPort& at) {
               return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
             })
             .and_then([&](const actors::NodeActor& node) { return actors::facts_of(system, node, name); });
+    progress.clear();
     if (!facts) result = tl::unexpected(facts.error());
     std::string text;
     if (arguments.json)

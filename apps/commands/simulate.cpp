@@ -7,6 +7,7 @@
 #include "apps/commands/explore.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "sim/forecast/forecast.hpp"
 
 namespace troupe::apps {
@@ -54,12 +55,15 @@ core::Result<void> run_simulate(const Arguments& arguments) {
     if (!made) return tl::unexpected(std::move(made.error()));
     backend = std::move(*made);
   }
+  ProgressLine progress("simulate");
   const auto forecast = sim::forecast({.settings = std::move(*settings),
                                        .cluster = std::move(*cluster),
                                        .model = arguments.model,
                                        .from = arguments.from,
                                        .steps = arguments.steps,
+                                       .progress = [&](double done) { progress.show(done); },
                                        .gradients = backend.get()});
+  progress.clear();
   if (!forecast) return tl::unexpected(forecast.error());
   for (const auto& note : forecast->notes)
     fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);

@@ -13,6 +13,7 @@
 #include "apps/job/request.hpp"
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "experiment/directory/run_directory.hpp"
 
 namespace troupe::apps {
@@ -51,6 +52,16 @@ report::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
   return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
 }
 
+/// What `troupe train --resume RUN_DIR` needs besides, on the same nodes.
+std::string resume_options(const Arguments& arguments) {
+  std::string text;
+  if (arguments.nodes) text += " --nodes " + *arguments.nodes;
+  if (arguments.min_nodes > 0) text += fmt::format(" --min-nodes {}", arguments.min_nodes);
+  const auto& tls = arguments.tls;
+  if (!tls.empty()) text += fmt::format(" --ca {} --cert {} --key {}", tls.ca, tls.certificate, tls.key);
+  return text;
+}
+
 /// `request`: the settings and the members.
 core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings.cluster.device);
@@ -60,8 +71,19 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   request.version = actors::spoken_version(TROUPE_VERSION);
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
+  request.resume_options = resume_options(arguments);
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
+  request.on_directory = [&interrupt](const std::string& directory) {
+    interrupt.last_words(fmt::format(
+        "interrupted again: left at once, without another checkpoint; {} still has the one before", directory));
+  };
+  request.on_save_action = [&interrupt](auto action) { interrupt.on_save_request(std::move(action)); };
+  ProgressLine preparing("getting ready", arguments.quiet   ? ProgressLine::Mode::quiet
+                                          : arguments.plain ? ProgressLine::Mode::plain
+                                                            : ProgressLine::Mode::automatic);
+  request.on_console = [&preparing] { preparing.clear(); };
   const auto end = actors::run_training(request, **backend, interrupt.token());
+  preparing.clear();
 
   // A run that failed later has a summary too; a run that never began has none.
   core::Result<void> printed;

@@ -2,6 +2,7 @@
 /// are found before the simulation starts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct ForecastRequest {
   std::string model{};     ///< NAME of a [models.NAME] of the cluster file; empty: the configuration's model
   std::string from{};      ///< directory of a recorded run whose step times replace the hosts'; empty: the hosts'
   std::int64_t steps = 0;  ///< per worker, as a single epoch; 0: the configuration's epochs
+  std::function<void(double done)> progress{};  ///< called now and then with the share that is done; null: not called
   nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };
 

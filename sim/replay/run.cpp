@@ -107,6 +107,7 @@ class Replayer {
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
     report_.missing = static_cast<std::size_t>(segments->front().number) - 1;
     report_.same_numbers = same_numbers();
+    segments_ = segments->size();
     for (const auto& segment : *segments) {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
@@ -162,13 +163,20 @@ class Replayer {
     const auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    const auto all = std::max<std::size_t>(done.events, 1);
+    const auto tell = [this, all](std::size_t consumed) {
+      request_.progress(
+          static_cast<double>(report_.segments.size()) + static_cast<double>(consumed) / static_cast<double>(all),
+          segments_);
+    };
     const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
     auto segment = Segment::open(spec, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
                                   .exchange = &made->exchange,
-                                  .same_numbers = same_numbers()});
+                                  .same_numbers = same_numbers(),
+                                  .progress = request_.progress ? tell : std::function<void(std::size_t)>()});
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
@@ -240,6 +248,7 @@ class Replayer {
   core::Result<void> sum_up(const experiment::RunSpec& spec, Segment& segment) {
     const auto& settings = *spec.settings;
     auto& summary = report_.summary;
+    report_.recorded = ReplayReport::Recorded::of(directory_.read_summary());
     summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
     experiment::ProgressAggregator aggregator(spec.workers, before_);
     for (const auto& progress : progress_) aggregator.add(progress);
@@ -278,6 +287,7 @@ class Replayer {
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
   bool has_all_ends_ = true;                          // of the session's segments so far
+  std::size_t segments_ = 0;
   ReplayReport report_;
 };
 
