@@ -8,6 +8,7 @@
 #include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
 #include "nn/checkpoint/tensors.hpp"
@@ -258,8 +259,8 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   auto text =
       fmt::format("{}: {} parameters, input {}, {} outputs\n", spec->graph->name(), spec->graph->parameter_count(),
                   nn::to_string(spec->graph->input()), spec->graph->output().size());
-  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, spec->workers, spec->workers == 1 ? "" : "s",
-                      spec->servers, spec->servers == 1 ? "" : "s");
+  text += fmt::format("{}: {}, {}\n", settings.strategy, core::counted(spec->workers, "worker"),
+                      core::counted(spec->servers, "server"));
   if (spec->leases) {
     text += fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n",
                         settings.data.name, spec->source.train->size(), spec->source.test->size(),

@@ -247,8 +247,7 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   std::atomic<int> save_requests = 0;
   options.save_requests = &save_requests;
   interrupt.last_words(
-      "interrupted again: left at once; runs under way save and end by themselves; the same command "
-      "goes on");
+      "interrupted again: left at once, and so do the runs under way; the same command goes on from their checkpoints");
   interrupt.on_save_request([&] { ++save_requests; });
   interrupt.nothing_to_save(false);
   const auto end = grid::run_grid(*grid, options, progress, interrupt.token());

@@ -9,6 +9,7 @@
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "core/text/plural.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -40,9 +41,9 @@ nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts&
 
 std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
   auto text = fmt::format(
-      "{}  {}, troupe {}, up {:.0f} s: {} cores, load {:.2f}, {:.1f} of {:.1f} GiB free, {} GPU{}\n", name, facts.host,
-      facts.version, facts.up_s, facts.cores, facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
-      static_cast<double>(facts.memory_bytes) / kGiB, facts.gpus, facts.gpus == 1 ? "" : "s");
+      "{}  {}, troupe {}, up {:.0f} s: {}, load {:.2f}, {:.1f} of {:.1f} GiB free, {}\n", name, facts.host,
+      facts.version, facts.up_s, core::counted(facts.cores, "core"), facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
+      static_cast<double>(facts.memory_bytes) / kGiB, core::counted(facts.gpus, "GPU"));
   text += fmt::format("    this process: {:.2f} cores, {:.2f} GiB\n", facts.cpu,
                       static_cast<double>(facts.resident_bytes) / kGiB);
   for (const auto& member : facts.members) text += fmt::format("    {}\n", member);

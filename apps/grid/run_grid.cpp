@@ -122,8 +122,7 @@ class Session {
       } else if (!std::exchange(told, true)) {
         told_at = options_.clock->now();
         progress_.line(
-            "stopping: runs under way save a checkpoint; Ctrl-C again leaves at once, and they save and end by "
-            "themselves");
+            "stopping: runs under way save a checkpoint; Ctrl-C again leaves at once, without it");
         children_.signal(SIGINT);
         std::uint64_t count = 0;
         [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);

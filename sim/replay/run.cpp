@@ -9,6 +9,7 @@
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/exchange_plan.hpp"
@@ -58,9 +59,9 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
   if (missing.empty()) return {};
   return core::fail(
       core::Errc::corrupt,
-      fmt::format("{}: the journal has gaps: segment{} {} {} missing; restore the files, or remove the older segments",
-                  directory, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
-                  missing.size() == 1 ? "is" : "are"));
+      fmt::format("{}: the journal has gaps: {} {} {} missing; restore the files, or remove the older segments",
+                  directory, core::noun(missing.size(), "segment"), fmt::join(missing, ", "),
+                  core::noun(missing.size(), "is", "are")));
 }
 
 /// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
