@@ -54,6 +54,7 @@ void ProgressLine::draw(const std::stop_token& over, const Times& times) {
       fmt::print(stream_, "{}\n", progress_line(now, kColumns, false).render(std::string::npos, false));
       std::fflush(stream_);
     }
+    ++drawn_;
   }
   region_.close();
 }

@@ -1,12 +1,14 @@
 /// Progress of a command that computes for more than a moment, on standard error: on a terminal one line that is redrawn in place, else a
-/// line every five seconds. Short work prints nothing.
+/// line every ten seconds. Short work prints nothing.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -30,8 +32,8 @@ struct ProgressState {
 class ProgressLine {
  public:
   struct Times {
-    std::chrono::milliseconds first{1000}, every{200};               // on a terminal
-    std::chrono::milliseconds first_plain{5000}, every_plain{5000};  // elsewhere
+    std::chrono::milliseconds first{1000}, every{200};                   // on a terminal
+    std::chrono::milliseconds first_plain{10'000}, every_plain{10'000};  // elsewhere
   };
   enum class Mode : std::uint8_t { automatic, live, plain, quiet };
   explicit ProgressLine(std::string what, Mode mode = Mode::automatic);
@@ -47,6 +49,8 @@ class ProgressLine {
   void begin(std::string what);
   /// Removes the line for good; returns when the thread has ended.
   void clear();
+  /// How often it has been drawn. Any thread.
+  [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
 
  private:
   void draw(const std::stop_token& over, const Times& times);
@@ -58,6 +62,7 @@ class ProgressLine {
   std::mutex mutex_;  // of state_
   ProgressState state_;
   report::LiveRegion region_;  // the thread's
+  std::atomic<std::uint64_t> drawn_ = 0;
   std::condition_variable_any wake_;
   std::jthread thread_;
 };
