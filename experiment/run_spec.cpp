@@ -85,12 +85,12 @@ std::optional<Note> crowding(const Settings& settings, std::span<const std::uint
   if (threads <= cores || settings.cluster.synthetic_step_ms > 0) return std::nullopt;
   const auto workers_text = core::counted(workers.size(), "worker");
   return Note{Note::Level::warning,
-              fmt::format("{} has {}, and {}: they slow each other down, and times and waits show that; lower "
+              fmt::format("{} has {} for {}: they slow each other down, and times and waits show that; lower "
                           "cluster.workers or cluster.threads_per_worker",
                           where, core::counted(cores, "core"),
-                          threads == workers.size() ? workers_text + " compute there"
-                                                    : fmt::format("{} with {} compute there", workers_text,
-                                                                  core::counted(threads, "thread")))};
+                          threads == workers.size()
+                              ? workers_text
+                              : fmt::format("{} with {}", workers_text, core::counted(threads, "thread")))};
 }
 
 std::optional<Note> crowding_here(const Settings& settings) {

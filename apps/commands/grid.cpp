@@ -125,7 +125,7 @@ std::optional<std::string> crowding(const grid::ResolvedGrid& grid, std::size_t 
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
   if (most <= cores) return std::nullopt;
   return fmt::format(
-      "this machine has {}, and up to {} of workers compute at once: they slow each other down; lower "
+      "this machine has {} for up to {} of workers at once: they slow each other down; lower "
       "--jobs or cluster.workers",
       core::counted(cores, "core"), core::counted(most, "thread"));
 }

@@ -111,7 +111,7 @@ struct Console::State {
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
       print(note_line({experiment::Note::Level::info,
-                       "finishing the step and saving a checkpoint; Ctrl-C again leaves at once, without it"}));
+                       "finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;

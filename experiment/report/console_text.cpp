@@ -262,13 +262,18 @@ StyledLine epoch_line(const experiment::EpochReport& r) {
   return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
 }
 
+/// A field per word: a narrow terminal does not break it within one.
 StyledLine note_line(const experiment::Note& note) {
-  switch (note.level) {
-    case experiment::Note::Level::info: return StyledLine(note.text);
-    case experiment::Note::Level::warning: return StyledLine("warning: ", Style::yellow).add(note.text);
-    case experiment::Note::Level::error: return StyledLine("error: ", Style::red).add(note.text);
+  StyledLine line;
+  if (note.level == experiment::Note::Level::warning) line.add("warning: ", Style::yellow);
+  if (note.level == experiment::Note::Level::error) line.add("error: ", Style::red);
+  for (std::size_t at = 0; at < note.text.size();) {
+    const auto end = std::min(note.text.find(' ', at + 1), note.text.size());
+    auto word = note.text.substr(at, end - at);
+    at == 0 ? line.add(std::move(word)) : line.field(std::move(word));
+    at = end;
   }
-  return StyledLine(note.text);
+  return line;
 }
 
 std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory,

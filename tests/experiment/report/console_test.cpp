@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "experiment/report/console_text.hpp"
@@ -124,6 +125,22 @@ TEST_F(ConsoleTest, LiveScrollsNotesAndEpochsAbove) {
   EXPECT_EQ(lines[4].substr(0, 8), "worker 0");
 }
 
+TEST_F(ConsoleTest, NotesAreBrokenBetweenWords) {
+  open(Mode::live);  // 80 columns
+  std::string words;
+  for (int i = 0; i < 30; ++i) words += fmt::format("{}word{}", i > 0 ? " " : "", i);
+  console_->note({Note::Level::warning, words});
+  const auto lines = shown();
+  ASSERT_GT(lines.size(), 2u);
+  std::string again = lines[0];
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_LT(lines[i].size(), 80u);
+    EXPECT_TRUE(lines[i].starts_with("  word")) << lines[i];
+    again += lines[i].substr(1);
+  }
+  EXPECT_EQ(again, "warning: " + words);
+}
+
 TEST_F(ConsoleTest, LiveGoesOnFromWhereARunWasResumed) {
   open(Mode::live);
   auto run = kRun;
@@ -184,9 +201,10 @@ TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
   }
   const auto text = out_.text();
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_EQ(shown(), (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server", "run directory runs/demo",
-                            "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
-                            "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+  EXPECT_EQ(shown(),
+            (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server", "run directory runs/demo",
+                   "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
+                   "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
 }
 
 TEST_F(ConsoleTest, PlainPrintsNothingWithoutProgress) {
@@ -258,7 +276,7 @@ TEST_F(ConsoleTest, InterruptIsReportedOnce) {
   source.request_stop();
   console_->tick();
   console_->tick();
-  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves at once, without it"}));
+  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
 }
 
 TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
