@@ -52,14 +52,14 @@ Progress::Progress(ProgressMode mode, std::FILE* stream)
 void Progress::put(const StyledLine& line) {
   if (quiet_) return;
   if (region_) {
-    region_->print(line);
+    for (const auto& part : line.wrapped(region_->size().columns - 1)) region_->print(part);
     return;
   }
   fmt::print(stream_, "{}\n", line.render(std::size_t{1} << 20, false));
   std::fflush(stream_);
 }
 
-void Progress::line(const std::string& text) { put(StyledLine(text)); }
+void Progress::line(const std::string& text) { put(report::note_line({experiment::Note::Level::info, text})); }
 
 void Progress::began(const GridRun& run, bool resumed) {
   if (!live_) put(StyledLine(fmt::format("{} {}", resumed ? "going on with" : "starting", run.name)));
@@ -70,10 +70,10 @@ void Progress::ended(const GridRun& run, const RunStatus& run_status, double sec
   text.add(std::string(name(run_status.status)), style_of(run_status.status)).add(" ").add(run.name, Style::bold);
   if (run_status.status == Status::done)
     text.add(result_text(run_status.summary));
-  else if (!run_status.error.empty())
+  else if (run_status.status != Status::interrupted && !run_status.error.empty())  // the same grid goes on with it
     text.add(fmt::format(" (exit {}): {}", run_status.exit_code, run_status.error));
-  text.add(fmt::format(", {}", report::clock_time(seconds)), Style::dim);
-  if (position.left_s) text.add(fmt::format(", forecast: {} left", forecast_text(position.left_s)), Style::dim);
+  text.field(fmt::format(", {}", report::clock_time(seconds)), Style::dim);
+  if (position.left_s) text.field(fmt::format(", forecast: {} left", forecast_text(position.left_s)), Style::dim);
   put(text);
 }
 
