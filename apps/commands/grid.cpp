@@ -209,9 +209,8 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   Interrupt interrupt;  // before the threads of a line of progress and of the probe
   interrupt.nothing_to_save(true);
   std::optional<ProgressLine> checking;
-  const auto mode = arguments.quiet   ? ProgressLine::Mode::quiet
-                    : arguments.plain ? ProgressLine::Mode::plain
-                                      : ProgressLine::Mode::automatic;
+  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
+  const auto mode = shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet;
   checking.emplace("checking the runs", mode);
   const auto grid = resolve_grid(arguments);
   if (!grid) return tl::unexpected(grid.error());

@@ -78,9 +78,9 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
         "interrupted again: left at once, without another checkpoint; {} still has the one before", directory));
   };
   request.on_save_action = [&interrupt](auto action) { interrupt.on_save_request(std::move(action)); };
-  ProgressLine preparing("getting ready", arguments.quiet   ? ProgressLine::Mode::quiet
-                                          : arguments.plain ? ProgressLine::Mode::plain
-                                                            : ProgressLine::Mode::automatic);
+  // Only where it vanishes again: in a file the run's first line is to be about the run, or its error.
+  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
+  ProgressLine preparing("getting ready", shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet);
   request.on_console = [&preparing] { preparing.clear(); };
   const auto end = actors::run_training(request, **backend, interrupt.token());
   preparing.clear();
