@@ -92,8 +92,8 @@ void Interrupt::wait() {
   source_.request_stop();
   const bool late = !stopped_again_within(kWindDown);
   if (late && nothing_to_save_) {
-    write("troupe: interrupted before it began\n");
-    ::_exit(core::exit_code(core::Errc::interrupted));
+    last_words(core::interrupted_early().message);
+    leave_at_once();
   }
   for (int next = SIGHUP; late && !over_ && (next == SIGHUP || next == SIGUSR1);) {
     if (::sigwait(&signals_, &next) != 0) return;
