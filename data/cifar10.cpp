@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "data/files/found.hpp"
+
 namespace troupe::data {
 namespace {
 
@@ -39,13 +41,12 @@ bool is_file(const fs::path& path) {
 Result<fs::path> find_folder(const fs::path& directory, const std::vector<std::string>& names) {
   for (const auto& folder : {directory, directory / "cifar-10-batches-bin"})
     if (is_file(folder / names.front())) return folder;
-  std::error_code ignored;
   return fail(
       Errc::data,
       fmt::format("data set 'cifar10' is missing: no {} in {}{}: unpack the archive of its binary version there "
                   "or set data.path to the directory that has its files",
                   names.front(), directory.empty() ? "." : directory.string(),
-                  fs::is_directory(directory, ignored) ? "" : " (there is no such directory)"));
+                  found_in(directory.empty() ? "." : directory)));
 }
 
 Result<void> check_records(const std::string& path, std::span<const std::uint8_t> bytes) {

@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 #include <zlib.h>
 
+#include "data/files/found.hpp"
+
 namespace troupe::data {
 namespace {
 
@@ -161,11 +163,9 @@ Result<fs::path> find(const IdxOptions& options, const std::string& stem, const 
       return options.directory / name;
   }
   const std::string directory = options.directory.empty() ? "." : options.directory.string();
-  std::error_code ignored;
   return fail(Errc::data, fmt::format("data set '{}' is missing: no {} in {}{}: put the files there or set data.path "
                                       "to the directory that has them",
-                                      options.name, fmt::join(names, ", "), directory,
-                                      fs::is_directory(directory, ignored) ? "" : " (there is no such directory)"));
+                                      options.name, fmt::join(names, ", "), directory, found_in(directory)));
 }
 
 Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem, const std::string& kind,

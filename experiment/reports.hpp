@@ -91,6 +91,7 @@ struct Summary {
   std::uint64_t staleness_max = 0;
   std::string center_hash;
   std::vector<WorkerProgress> per_worker;  // final values, in rank order
+  std::string stopped_by{};  // before the last epoch: "max_seconds", "target_accuracy" or "interrupt"; empty: not
   bool operator==(const Summary&) const = default;
 };
 

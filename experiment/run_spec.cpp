@@ -1,7 +1,11 @@
 #include "experiment/run_spec.hpp"
 
+#include <numeric>
+#include <thread>
+
 #include <fmt/format.h>
 
+#include "core/text/plural.hpp"
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
 #include "strategies/registry/registry.hpp"
@@ -67,6 +71,27 @@ std::vector<Note> notes_on(const RunSpec& spec) {
   const auto& leases = **planned;
   const auto per_run = leases.leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);
   return notes_on(settings, spec.needs, per_run / spec.workers);
+}
+
+std::optional<Note> crowding(const Settings& settings, std::span<const std::uint32_t> workers, unsigned cores,
+                             std::string_view where) {
+  std::uint64_t threads = 0;
+  for (const auto worker : workers) threads += static_cast<std::uint64_t>(settings.threads(worker));
+  if (threads <= cores || settings.cluster.synthetic_step_ms > 0) return std::nullopt;
+  const auto workers_text = core::counted(workers.size(), "worker");
+  return Note{Note::Level::warning,
+              fmt::format("{} has {} for {}: they slow each other down, and times and waits show that; lower "
+                          "cluster.workers or cluster.threads_per_worker",
+                          where, core::counted(cores, "core"),
+                          threads == workers.size()
+                              ? workers_text
+                              : fmt::format("{} with {}", workers_text, core::counted(threads, "thread")))};
+}
+
+std::optional<Note> crowding_here(const Settings& settings) {
+  std::vector<std::uint32_t> workers(static_cast<std::size_t>(settings.cluster.workers));
+  std::iota(workers.begin(), workers.end(), 0U);
+  return crowding(settings, workers, std::max(1U, std::thread::hardware_concurrency()), "this machine");
 }
 
 core::Result<void> check_leases(const RunSpec& spec) {

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "data/config.hpp"
 #include "data/lease.hpp"
@@ -34,6 +38,13 @@ struct RunSpec {
 /// The same for a run with `steps_per_worker` steps per worker.
 [[nodiscard]] std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs,
                                          std::uint64_t steps_per_worker);
+
+/// A warning when workers of one host have more threads together than it has cores: then they wait for each other's cores, which no
+/// figure of the run shows. `where`: the host in the message, "this machine". None with synthetic steps: their workers sleep.
+[[nodiscard]] std::optional<Note> crowding(const Settings& settings, std::span<const std::uint32_t> workers,
+                                           unsigned cores, std::string_view where);
+/// For a run whose workers are all on this machine.
+[[nodiscard]] std::optional<Note> crowding_here(const Settings& settings);
 
 /// Checks that the training data can be divided among the workers, if the data set is not open and its length is published: the check that
 /// opening makes. Errc::config.

@@ -102,6 +102,7 @@ std::string to_json(const Summary& s) {
   }
   auto& workers = json["per_worker"] = Json::array();
   for (const auto& worker : s.per_worker) add_sums(workers.emplace_back(Json::object()), worker);
+  json["stopped_by"] = s.stopped_by.empty() ? Json(nullptr) : Json(s.stopped_by);
   return one_line(json);
 }
 
@@ -157,6 +158,7 @@ std::string to_json(const RunEnd& end, double at_s) {
   json["error"] =
       end.failed ? Json{{"code", core::name(end.error.code)}, {"message", end.error.message}} : Json(nullptr);
   json.update(Json{{"steps", end.summary.steps}, {"samples", end.summary.samples}, {"wall_s", end.summary.wall_s}});
+  json["stopped_by"] = end.summary.stopped_by.empty() ? Json(nullptr) : Json(end.summary.stopped_by);
   return one_line(json);
 }
 

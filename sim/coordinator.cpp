@@ -66,7 +66,7 @@ void Coordinator::done(WorkerId worker, std::uint64_t lease, strategies::Step st
 void Coordinator::time_is_up() {
   if (machine_.state() == coordination::Coordinator::State::training &&
       machine_.trained_s() + kRoundedTime_s >= world_.run.max_seconds)
-    machine_.stop();
+    machine_.time_is_up();
 }
 
 // ---- tasks

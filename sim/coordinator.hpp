@@ -41,6 +41,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   [[nodiscard]] bool ended() const noexcept { return machine_.ended(); }
   [[nodiscard]] bool dismissing() const noexcept { return waits_ == coordination::Task::dismiss_workers; }
   [[nodiscard]] const data::LeaseScheduler& leases() const noexcept { return machine_.leases(); }
+  [[nodiscard]] coordination::EarlyStop early_stop() const noexcept { return machine_.early_stop(); }
   [[nodiscard]] Duration trained() const;  ///< without pauses
 
   // CoordinatorPort.
@@ -56,6 +57,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void disconnected(strategies::WorkerId, strategies::WorkerId) override {}
   void find_replacement(strategies::WorkerId) override {}  // a lost host returns by itself, or does not
   void warn(const std::string&) override {}
+  void stops_early(coordination::EarlyStop) override {}  // result() asks for it
   void ended(const std::optional<core::Error>& error) override;
 
  private:

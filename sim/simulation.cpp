@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ using strategies::WorkerId;
 
 Simulation::Simulation(const SimulatedRun& run, const Cluster& cluster, data::LeaseScheduler leases,
                        SimulationOptions options)
-    : world_(run, cluster) {
+    : world_(run, cluster), progress_(std::move(options.progress)) {
   world_.gradients = options.gradients;
   world_.coordinator = std::make_unique<Coordinator>(world_, std::move(leases), options.pause);
   world_.queue.foresee_with(
@@ -48,6 +49,7 @@ core::Result<SimulationResult> Simulation::run() try {
     if (world_.queue.scheduled() == world_.failures->scheduled()) return tl::unexpected(stuck());
     if (!world_.queue.next(event)) break;
     happen(event);
+    tell();
   }
   const bool model_left = world_.run.needs.model == strategies::ModelHome::center || !all_lost();
   if (!world_.error && !model_left) return tl::unexpected(stuck());
@@ -60,6 +62,13 @@ core::Result<SimulationResult> Simulation::run() try {
       fmt::format("{}, after {:.3f} virtual seconds: a time or speed of the cluster file, or the length of the "
                   "run, is out of all proportion",
                   passed.what(), core::seconds(world_.queue.now())));
+}
+
+/// By epochs done: a limit of time may end the run earlier.
+void Simulation::tell() const {
+  constexpr std::uint64_t kReportEvery = 1024;  // events
+  if (!progress_ || world_.queue.happened() % kReportEvery != 0) return;
+  progress_(world_.coordinator->leases().epoch_position() / static_cast<double>(world_.run.leases.epochs));
 }
 
 bool Simulation::all_lost() const {
@@ -140,6 +149,7 @@ SimulationResult Simulation::result() const {
   for (const auto& worker : world_.workers)
     if (worker->alive()) result.weight += worker->weight();
   result.epochs = world_.coordinator->leases().epoch() + (world_.coordinator->leases().epoch_done() ? 1 : 0);
+  result.stopped_by = name(world_.coordinator->early_stop());
   result.trained = world_.coordinator->trained();
   result.wall = world_.queue.now();
   result.events = world_.queue.happened();

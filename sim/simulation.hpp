@@ -2,6 +2,7 @@
 /// time that a cluster description gives. A pure function of (run, cluster): the same inputs give the same result, byte for byte.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace troupe::sim {
 struct SimulationOptions {
   Duration pause{0};               ///< between two epochs, for evaluation and checkpoint
   Gradients* gradients = nullptr;  ///< outlives the simulation; null: no gradients are computed
+  std::function<void(double done)>
+      progress{};  ///< called now and then with the share of the run that is done; null: not called
 };
 
 class Simulation {
@@ -35,8 +38,10 @@ class Simulation {
   [[nodiscard]] bool all_lost() const;
   [[nodiscard]] core::Error stuck() const;
   [[nodiscard]] SimulationResult result() const;
+  void tell() const;
 
   World world_;
+  std::function<void(double)> progress_;
 };
 
 }  // namespace troupe::sim

@@ -40,6 +40,7 @@ experiment::Summary summary_of(const SimulationResult& result, const SimulatedRu
   summary.workers = run.workers;
   summary.servers = run.servers;
   summary.epochs = result.epochs;
+  summary.stopped_by = result.stopped_by;
   summary.wall_s = core::seconds(result.wall);
   summary.images_per_s = result.images_per_s();
   summary.train_loss = summary.test_loss = summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();

@@ -23,6 +23,7 @@ struct SimulationResult {
   std::optional<Learned> learned;
   std::vector<WorkerAccount> workers;  ///< by rank
   std::uint32_t epochs = 0;            ///< finished
+  std::string stopped_by{};            ///< as experiment::Summary::stopped_by
   Duration trained{0};                 ///< virtual, without pauses between epochs
   Duration wall{0};                    ///< virtual, with pauses
   std::uint64_t events = 0;

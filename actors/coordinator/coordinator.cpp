@@ -42,6 +42,9 @@ CoordinatorActor::behavior_type coordinator(CoordinatorActor::stateful_pointer<C
       [self](const Interrupt&) {
         if (self->state.body->accepts_from_here()) self->state.body->interrupt();
       },
+      [self](const SaveRequest&) {
+        if (self->state.body->accepts_from_here()) self->state.body->save();
+      },
       [self](const TransferNews& news) {
         if (self->state.body->accepts(news)) self->state.body->transfer_seen(news);
       },

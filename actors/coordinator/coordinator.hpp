@@ -28,6 +28,7 @@ struct CoordinatorSetup {
   std::string data{};                            // fingerprint of the data set, for checkpoints
   std::vector<strategies::Step> first_steps{};   // by rank: first steps of the initial members' hosts; none: 0
   bool resumed = false;
+  std::string resume_options{};         // of the command that resumes the run, for messages: " --nodes h1:4242"
   std::string launcher{};               // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job
   core::Allocator* memory = nullptr;    // of snapshots; outlives the actor
   const core::Clock* clock = nullptr;   // outlives the actor

@@ -8,6 +8,7 @@
 
 #include "actors/protocol/proxy.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "core/text/plural.hpp"
 #include "nn/hash.hpp"
 
 namespace troupe::actors {
@@ -24,8 +25,8 @@ constexpr core::Duration kMemberSilence = std::chrono::seconds(60);
 
 std::string how_to_go_on(const CoordinatorSetup& setup) {
   const auto& launcher = setup.launcher;
-  return fmt::format("go on with `{}troupe train --resume {}`", launcher.empty() ? "" : launcher + " … ",
-                     setup.started.directory);
+  return fmt::format("go on with `{}troupe train --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
+                     setup.started.directory, setup.resume_options);
 }
 
 coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
@@ -56,11 +57,10 @@ std::string without_peer(const std::string& why) {
 
 /// ", but for 40 samples of steps under way, which are passed over"; empty when all of it is granted again.
 std::string passed_over(const coordination::Loss& lost) {
-  std::int64_t samples = 0;
-  for (const auto& lease : lost.leases) samples += lease.samples;
+  std::uint64_t samples = 0;
+  for (const auto& lease : lost.leases) samples += static_cast<std::uint64_t>(lease.samples);
   if (lost.again || samples == 0) return {};
-  return fmt::format(", but for {} sample{} of steps under way, which are passed over", samples,
-                     samples == 1 ? "" : "s");
+  return fmt::format(", but for {} of steps under way, which are passed over", core::counted(samples, "sample"));
 }
 
 }  // namespace
@@ -260,6 +260,23 @@ void CoordinatorBody::absent(WorkerId worker) {
   note(Note::Level::info, fmt::format("{} is not connected yet", machine_.name_of(worker)));
 }
 
+void CoordinatorBody::stops_early(coordination::EarlyStop why) {
+  const auto& run = setup_.settings->run;
+  result_.summary.stopped_by = name(why);
+  const auto where = fmt::format("the run ends after {:.2f} of {} epochs", setup_.leases->epoch_position(), run.epochs);
+  if (why == coordination::EarlyStop::max_seconds)
+    note(Note::Level::info, fmt::format("run.max_seconds = {:g}: {:.1f} s of training are over: {}", run.max_seconds,
+                                        machine_.trained_s(), where));
+  else
+    note(Note::Level::info, fmt::format("run.target_accuracy = {:g}: the model has {:.4f}: {}", run.target_accuracy,
+                                        result_.summary.test_accuracy, where));
+}
+
+void CoordinatorBody::save() {
+  save_requested_ = !machine_.ended();
+  machine_.checkpoint_requested();
+}
+
 void CoordinatorBody::warn(const std::string& text) { note(Note::Level::warning, text); }
 
 void CoordinatorBody::note(Note::Level level, std::string text) {
@@ -270,6 +287,7 @@ void CoordinatorBody::ended(const std::optional<core::Error>& error) {
   result_.failed = error.has_value();
   if (error) result_.error = *error;
   auto& summary = result_.summary;
+  if (error && error->code == core::Errc::interrupted) summary.stopped_by = "interrupt";
   summary.epochs = setup_.leases->epoch() + (setup_.leases->epoch_done() ? 1 : 0);
   progress_.fill(summary, machine_.trained_s());
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);

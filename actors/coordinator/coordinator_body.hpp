@@ -32,6 +32,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   }
   void site_lost(const SiteLost& news);
   void interrupt() { machine_.interrupted(); }
+  void save();
   void journal_full() { machine_.journal_full(); }
   void arrived(std::uint32_t worker) { machine_.arrived(worker); }
   void transfer_seen(const TransferNews& news);
@@ -66,6 +67,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   }
   void find_replacement(strategies::WorkerId worker) override;
   void warn(const std::string& text) override;
+  void stops_early(coordination::EarlyStop why) override;
   void ended(const std::optional<core::Error>& error) override;
 
  private:
@@ -165,6 +167,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   std::map<std::uint32_t, WorkerProgress> predecessors_;  // that newcomers replace
   std::map<std::uint32_t, SiteActor> newcomers_;          // sites that have not begun
   std::string newest_checkpoint_;                         // path of the newest durable checkpoint
+  bool save_requested_ = false;                           // by the user, who is told about it
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
   JournalBatch journal_;                       // of leases

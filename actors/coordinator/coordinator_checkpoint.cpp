@@ -1,4 +1,6 @@
 // Checkpoints: their contents, and the order to write them.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "actors/coordinator/coordinator_body.hpp"
@@ -43,10 +45,11 @@ void CoordinatorBody::write_checkpoint() {
   const auto step = checkpoint_->step;
   ask<CheckpointWritten>(
       kDisk, kRecorderSilence, actors_.recorder,
-      [this](const CheckpointWritten& written) {
+      [this, requested = std::exchange(save_requested_, false)](const CheckpointWritten& written) {
         if (machine_.ended()) return;
         if (written.error.empty()) {
           newest_checkpoint_ = written.path;
+          if (requested) note(Note::Level::info, fmt::format("checkpoint {} is saved, as requested", written.path));
           return machine_.written({});
         }
         warn("no checkpoint: " + written.error);

@@ -118,6 +118,11 @@ void CoordinatorBody::evaluated(const Evaluated& evaluated) {
   summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
   // An epoch that was reported, also by an earlier session, is not reported again.
   if (progress_.epoch_closed()) return;
+  if (!setup_.leases->epoch_done()) {  // a time limit has ended the run within an epoch, which is not closed
+    return note(Note::Level::info,
+                fmt::format("test loss {:.4f}, accuracy {:.2f} % after {:.2f} epochs", summary.test_loss,
+                            100 * summary.test_accuracy, setup_.leases->epoch_position()));
+  }
   const double train_s = machine_.trained_s();
   const auto means = progress_.close_epoch(train_s);
   EpochReport epoch{.epoch = setup_.leases->epoch() + 1,

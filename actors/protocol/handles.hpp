@@ -47,9 +47,9 @@ using EvaluatorActor =
 /// Membership, leases, epochs, evaluation, checkpoints and stopping. It executes no strategy rule.
 using CoordinatorActor =
     caf::typed_actor<reacts_to<ActorDirectory>, reacts_to<LeaseRequest>, reacts_to<WorkerProgress>, reacts_to<RunError>,
-                     reacts_to<SiteLost>, reacts_to<Interrupt>, reacts_to<JournalFull>, reacts_to<TransferNews>,
-                     reacts_to<StillEvaluating>, reacts_to<StillWriting>, reacts_to<Arrived>, reacts_to<Tick>,
-                     reacts_to<AwaitEnd>>;
+                     reacts_to<SiteLost>, reacts_to<Interrupt>, reacts_to<SaveRequest>, reacts_to<JournalFull>,
+                     reacts_to<TransferNews>, reacts_to<StillEvaluating>, reacts_to<StillWriting>, reacts_to<Arrived>,
+                     reacts_to<Tick>, reacts_to<AwaitEnd>>;
 /// Metrics, journal, checkpoints on disk, progress on the terminal.
 using RecorderActor =
     caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>, reacts_to<Note>,

@@ -101,7 +101,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Summary& x) {
   return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
            x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
            x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
-           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker);
+           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker, x.stopped_by);
 }
 
 template <class Inspector>

@@ -87,6 +87,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpochReport))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Note))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Summary))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveRequest))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -83,6 +83,8 @@ struct Dismissal {};
 struct Dismissed {};
 /// The user asks to stop: write a checkpoint, then end.
 struct Interrupt {};
+/// The user asks for a checkpoint: write one, then go on.
+struct SaveRequest {};
 /// Wait for the end of the run: the sender then receives the RunEnd.
 struct AwaitEnd {};
 /// Periodic, to the actor itself: check overdue answers, report progress.

@@ -9,6 +9,7 @@
 #include "data/lease_lookahead.hpp"
 #include "experiment/state/resume_notes.hpp"
 #include "nn/hash.hpp"
+#include "nn/optimizer.hpp"
 
 namespace troupe::actors {
 
@@ -49,15 +50,20 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
                               const MemberMessageChecks& checks) {
   const auto& settings = *spec_.settings;
   auto notes = beginning.notes;
+  notes.insert(notes.end(), launch_.warnings.begin(), launch_.warnings.end());
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   if (!exchange_.measured.empty())
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
+  auto shown = console;
+  shown.learning_rate = [all = spec_.settings, workers = static_cast<int>(spec_.workers)](double epochs) {
+    return nn::learning_rate(all->train, epochs, static_cast<double>(all->run.epochs), workers);
+  };
   disk_ = beginning.disk;
   recorder_ = context_.system->spawn<caf::detached>(
-      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, console, std::move(notes),
-                              settings.journal, beginning.checkpoint_file, settings.run.tensorboard, context_.clock,
-                              settings.config, run_plan(), checks});
+      recorder, RecorderSetup{beginning.directory, beginning.disk, beginning.checkpoints, std::move(shown),
+                              std::move(notes), settings.journal, beginning.checkpoint_file, settings.run.tensorboard,
+                              context_.clock, settings.config, run_plan(), checks});
 }
 
 CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const MemberMessageChecks& checks) const {
@@ -75,6 +81,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .data = experiment::data_fingerprint(spec_),
                          .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
+                         .resume_options = launch_.resume_options,
                          .launcher = launch_.launcher,
                          .memory = context_.memory,
                          .clock = context_.clock,

@@ -1,10 +1,12 @@
 #include "actors/run/launch.hpp"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include <fmt/format.h>
 
+#include "experiment/run_spec.hpp"
 #include "transport/inproc/endpoint.hpp"
 #include "transport/security/tls_context.hpp"
 
@@ -136,6 +138,28 @@ void place(Launch& launch, Placement placement) {
   launch.placement.hosts = hosts_of(launch.placement, launch.nodes, own_facts(launch.version, {}));
 }
 
+/// Several nodes may be on one host.
+void warn_of_crowding(Launch& launch, const Settings& settings) {
+  struct Host {
+    std::vector<std::uint32_t> workers;
+    std::uint32_t cores = 0;
+    std::string name;
+  };
+  std::map<std::string, Host> hosts;  // by shared_memory_domain
+  for (std::uint32_t worker = 0; worker < launch.placement.worker_sites.size(); ++worker) {
+    const auto process = launch.placement.processes[launch.placement.worker_sites[worker]];
+    if (process == Placement::kHere || !launch.nodes[process - 1].actor) continue;
+    const auto& facts = launch.nodes[process - 1].facts;
+    auto& host = hosts[facts.shared_memory_domain];
+    host.workers.push_back(worker);
+    host.cores = std::max(host.cores, facts.cores);
+    host.name = facts.host;
+  }
+  for (const auto& [domain, host] : hosts)
+    if (auto crowded = experiment::crowding(settings, host.workers, host.cores, "host " + host.name))
+      launch.warnings.push_back(std::move(*crowded));
+}
+
 }  // namespace
 
 ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config) {
@@ -151,6 +175,7 @@ ExchangePlan exchange_plan(const Placement& placement, const experiment::Exchang
 
 Launch launch_here(const RunSpec& spec) {
   Launch launch;
+  if (auto crowded = experiment::crowding_here(*spec.settings)) launch.warnings.push_back(std::move(*crowded));
   if (spec.settings->exchange.endpoint == kAutomatic) return launch;
   launch.placement = apart(std::vector<std::uint32_t>(spec.workers, Placement::kHere), spec.servers,
                            server_placement(spec.settings->cluster.server_placement, ServerPlacement::colocated));
@@ -173,7 +198,9 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   auto placement = apart(spread(workers, static_cast<std::uint32_t>(nodes.size())), servers,
                          server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
-  if (launch) place(*launch, std::move(placement));
+  if (!launch) return launch;
+  place(*launch, std::move(placement));
+  warn_of_crowding(*launch, settings);
   return launch;
 }
 

@@ -21,8 +21,10 @@ struct Launch {
   std::string config{};                  // TOML, resolved, with the chosen endpoint
   std::string secret{};
   bool between_hosts = false;
-  std::string note{};      // the choices made, for the user; may be empty
-  std::string launcher{};  // the program that started an MPI job; empty: no MPI job
+  std::string note{};  // the choices made, for the user; may be empty
+  std::vector<Note> warnings{};
+  std::string launcher{};        // the program that started an MPI job; empty: no MPI job
+  std::string resume_options{};  // of RunRequest
 };
 
 /// How members exchange vectors. One site: in place. exchange.algorithm = "auto" becomes asa (direct reduce-scatter + allgather,

@@ -8,6 +8,7 @@
 #include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/automatic.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
@@ -208,6 +209,7 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   if (launch) {
     launch->network = std::move(*network);
     launch->launcher = request.launcher;
+    launch->resume_options = request.resume_options;
   }
   spec.settings = std::make_shared<const Settings>(std::move(settings));
   return launch;
@@ -234,6 +236,10 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (!alone) last.emplace(system);
   auto beginning = find_start(request, *spec);
   if (!beginning) return failed(beginning.error());
+  const auto show = [&] {
+    if (request.on_console) request.on_console();
+  };
+  if (beginning->complete) show();
   if (beginning->complete)  // needs no nodes
     return write_missing_summary(*spec, *beginning->directory, *beginning->checkpoint, backend, request.console);
   auto launch = alone ? core::Result<Launch>(launch_here(*spec)) : launch_on_nodes(system, request, *spec, stop);
@@ -246,14 +252,18 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (ready.stop_requested()) return failed(core::interrupted_early());
   if (request.on_begin) request.on_begin();
   if (auto opened = open_directory(request, *spec, lock, *beginning); !opened) return failed(opened.error());
+  show();
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
 
+  if (request.on_directory) request.on_directory(beginning->directory->path());
+  if (request.on_save_action) request.on_save_action([&] { caf::anon_send(*coordinator, SaveRequest{}); });
   RunEnd end;
   {
     const std::stop_callback on_stop(stop, [&] { caf::anon_send(*coordinator, Interrupt{}); });
     end = await_end(system, *coordinator);
   }
+  if (request.on_save_action) request.on_save_action(nullptr);
   if (auto finished = assembly.finish(end); !finished && !end.failed) {
     end.failed = true;
     end.error = finished.error();
@@ -281,8 +291,8 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   auto text =
       fmt::format("{}: {} parameters, input {}, {} outputs\n", spec->graph->name(), spec->graph->parameter_count(),
                   nn::to_string(spec->graph->input()), spec->graph->output().size());
-  text += fmt::format("{}: {} worker{}, {} server{}\n", settings.strategy, spec->workers, spec->workers == 1 ? "" : "s",
-                      spec->servers, spec->servers == 1 ? "" : "s");
+  text += fmt::format("{}: {}, {}\n", settings.strategy, core::counted(spec->workers, "worker"),
+                      core::counted(spec->servers, "server"));
   if (spec->leases) {
     text += fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n",
                         settings.data.name, spec->source.train->size(), spec->source.test->size(),

@@ -12,6 +12,7 @@
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"
@@ -91,8 +92,10 @@ core::Result<void> run_step(Arguments arguments) {
   const auto model = arguments.config.empty() ? zoo_model(arguments.model) : configured_model(arguments);
   if (!model) return tl::unexpected(model.error());
   const auto& graph = **model;
+  ProgressLine progress("measuring");
   const auto bench =
       cpu::run_step_bench(graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
+  progress.clear();
   if (!bench) return tl::unexpected(bench.error());
   if (!arguments.profile.empty())
     if (auto written = write_profile(arguments, graph, *bench); !written) return written;

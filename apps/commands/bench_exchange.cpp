@@ -7,7 +7,9 @@
 #include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "core/kernels.hpp"
+#include "core/text/plural.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -23,20 +25,25 @@ struct Arguments {
 };
 
 core::Result<void> run(const Arguments& arguments) {
+  ProgressLine progress("measuring");
   const auto bench = (arguments.threads ? transport::run_exchange_bench : transport::run_process_exchange_bench)(
       core::host_kernels(), arguments.ranks, arguments.parameters, arguments.rounds);
+  progress.clear();
   if (!bench) return tl::unexpected(bench.error());
+  const auto ranks = static_cast<std::uint64_t>(arguments.ranks);
   if (arguments.json) {
     const nlohmann::ordered_json json{
         {"ms", bench->ms}, {"gb_per_s", bench->gb_per_s}, {"memcpy_ms", bench->memcpy_ms}};
     return print(json.dump() + "\n");
   }
   return print(
-      fmt::format("{} among {} {}, {} parameters: {:.3f} ms, {:.1f} GB/s; every rank copying the vector once: "
+      fmt::format("{} among {}, {}: {:.3f} ms, {:.1f} GB/s; every rank copying the vector once: "
                   "{:.3f} ms, ratio "
                   "{:.2f}\n",
-                  arguments.algorithm, arguments.ranks, arguments.threads ? "threads" : "processes",
-                  arguments.parameters, bench->ms, bench->gb_per_s, bench->memcpy_ms, bench->ms / bench->memcpy_ms));
+                  arguments.algorithm,
+                  arguments.threads ? core::counted(ranks, "thread") : core::counted(ranks, "process", "processes"),
+                  core::counted(arguments.parameters, "parameter"), bench->ms, bench->gb_per_s, bench->memcpy_ms,
+                  bench->ms / bench->memcpy_ms));
 }
 
 Action declare(CLI::App& app) {

@@ -11,6 +11,7 @@
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "experiment/exchange_check.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -59,10 +60,13 @@ core::Result<void> run_check(const Arguments& arguments) {
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
+  ProgressLine progress("checking");
   const auto checked = actors::check_run(*settings, **backend, arguments.open_data);
+  progress.clear();
   if (!checked) return tl::unexpected(checked.error());
   if (use == experiment::Use::processes) say_launch(arguments, *settings);
   for (const auto& note : checked->notes) say(note);
+  if (const auto crowded = experiment::crowding_here(*settings); crowded && use == experiment::Use::run) say(*crowded);
   return print(fmt::format("{}{}: good{}\n", checked->text, arguments.config,
                            checked->data_opened ? "" : "; the data set was not opened: --data does that"));
 }

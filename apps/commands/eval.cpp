@@ -9,6 +9,7 @@
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 
@@ -67,7 +68,9 @@ core::Result<void> run_eval(const Arguments& arguments) {
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
+  ProgressLine progress("evaluating");
   const auto evaluation = actors::evaluate_checkpoint(*settings, arguments.path, **backend);
+  progress.clear();
   if (!evaluation) return tl::unexpected(evaluation.error());
   return print(arguments.json ? json_line(*evaluation) : sentence(*evaluation));
 }

@@ -1,41 +1,19 @@
 #include "apps/commands/explore.hpp"
 
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdio>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
+#include "core/text/plural.hpp"
 #include "sim/explore/exploration.hpp"
 
 namespace troupe::apps {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// A line that is redrawn in place, only on a terminal.
-class Progress {
- public:
-  explicit Progress(std::int64_t runs) : runs_(runs), shown_(isatty(STDERR_FILENO) == 1) {}
-  void show(std::uint64_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    fmt::print(stderr, "\r{} of {} schedules", done, runs_);
-    std::fflush(stderr);
-  }
-  void clear() const {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-
- private:
-  std::int64_t runs_;
-  bool shown_;
-  std::chrono::steady_clock::time_point last_{};
-};
 
 std::string to_json(const explore::Exploration& all) {
   auto violations = Json::array();
@@ -60,8 +38,9 @@ std::string to_json(const explore::Exploration& all) {
 
 std::string to_text(const explore::Exploration& all) {
   std::string text =
-      fmt::format("{} schedules of {} strategies: {} events, {} members lost, {} repeated transmissions discarded\n",
-                  all.runs, all.runs_of.size(), all.events, all.lost, all.discarded);
+      fmt::format("{} of {}: {}, {} lost, {} discarded\n", core::counted(all.runs, "schedule"),
+                  core::counted(all.runs_of.size(), "strategy", "strategies"), core::counted(all.events, "event"),
+                  core::counted(all.lost, "member"), core::counted(all.discarded, "repeated transmission"));
   if (all.violations.empty()) text += fmt::format("no violation; trace hash {:016x}\n", all.hash);
   return text;
 }
@@ -69,11 +48,15 @@ std::string to_text(const explore::Exploration& all) {
 }  // namespace
 
 core::Result<void> run_explore(const ExploreArguments& arguments) {
-  Progress progress(arguments.runs);
-  const auto all = explore::explore({.runs = static_cast<std::uint64_t>(arguments.runs),
+  ProgressLine progress("explore");
+  const auto runs = static_cast<std::uint64_t>(arguments.runs);
+  const auto all = explore::explore({.runs = runs,
                                      .seed = static_cast<std::uint64_t>(arguments.seed < 0 ? 1 : arguments.seed),
                                      .strategy = arguments.strategy,
-                                     .progress = [&](std::uint64_t done) { progress.show(done); }});
+                                     .progress = [&](std::uint64_t done) {
+                                       progress.show(static_cast<double>(done) / static_cast<double>(arguments.runs),
+                                                     fmt::format("{} of {}", done, core::counted(runs, "schedule")));
+                                     }});
   progress.clear();
   if (!all) return tl::unexpected(all.error());
   for (const auto& found : all->violations) fmt::print(stderr, "{}", explore::to_text(found));

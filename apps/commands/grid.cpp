@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -17,6 +19,8 @@
 #include "apps/grid/run_grid.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
+#include "core/text/plural.hpp"
 #include "core/text/nearest.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
@@ -110,6 +114,23 @@ core::Result<grid::ResolvedGrid> resolve_grid(const Arguments& arguments) {
                        });
 }
 
+/// A warning if the runs at once have more threads than this machine has cores.
+std::optional<std::string> crowding(const grid::ResolvedGrid& grid, std::size_t jobs) {
+  std::uint64_t most = 0;
+  for (const auto& run : grid.runs) {
+    std::uint64_t threads = 0;
+    for (std::size_t w = 0; w < static_cast<std::size_t>(run.settings.cluster.workers); ++w)
+      threads += static_cast<std::uint64_t>(run.settings.threads(w));
+    if (!(run.settings.cluster.synthetic_step_ms > 0)) most = std::max(most, threads * jobs);
+  }
+  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  if (most <= cores) return std::nullopt;
+  return fmt::format(
+      "this machine has {} for up to {} of workers at once: they slow each other down; lower "
+      "--jobs or cluster.workers",
+      core::counted(cores, "core"), core::counted(most, "thread"));
+}
+
 /// The number of runs that have a result.
 std::size_t ended(const std::vector<grid::RunStatus>& statuses) {
   return static_cast<std::size_t>(std::ranges::count_if(statuses, [](const grid::RunStatus& run_status) {
@@ -119,21 +140,17 @@ std::size_t ended(const std::vector<grid::RunStatus>& statuses) {
 
 std::string announcement(const grid::ResolvedGrid& grid, const grid::StatusIndex& status_index,
                          std::optional<double> forecast_s) {
-  auto text = fmt::format("{}: {} run{} in {}", grid.file.path, grid.runs.size(), grid.runs.size() == 1 ? "" : "s",
-                          grid.directory);
+  auto text = fmt::format("{}: {} in {}", grid.file.path, core::counted(grid.runs.size(), "run"), grid.directory);
   if (const auto done = ended(status_index.statuses); done > 0) text += fmt::format(", {} of them done before", done);
   if (ended(status_index.statuses) < grid.runs.size())
     text += fmt::format("; forecast: {}", grid::forecast_text(forecast_s));
   if (grid.merged > 0)
-    text += fmt::format(
-        "\n{} combination{} left out: other runs have the same settings (keys that their strategy "
-        "does not read)",
-        grid.merged, grid.merged == 1 ? "" : "s");
+    text += fmt::format("\n{} left out: other runs have the same settings (keys that their strategy does not read)",
+                        core::counted(grid.merged, "combination"));
   if (!status_index.foreign.empty())
-    text += fmt::format("\n{} run{} in that directory {} not of this grid and stay{} as {}",
-                        status_index.foreign.size(), status_index.foreign.size() == 1 ? "" : "s",
-                        status_index.foreign.size() == 1 ? "is" : "are", status_index.foreign.size() == 1 ? "s" : "",
-                        status_index.foreign.size() == 1 ? "it is" : "they are");
+    text += fmt::format("\n{} in that directory {}", core::counted(status_index.foreign.size(), "run"),
+                        core::noun(status_index.foreign.size(), "is not of this grid and stays as it is",
+                                   "are not of this grid and stay as they are"));
   return text;
 }
 
@@ -190,17 +207,24 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
     return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", arguments.sort,
                                                      core::nearest_hint(arguments.sort, metrics, core::Quotes::no)));
+  Interrupt interrupt;  // before the threads of a line of progress and of the probe
+  interrupt.nothing_to_save(true);
+  std::optional<ProgressLine> checking;
+  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
+  const auto mode = shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet;
+  checking.emplace("checking the runs", mode);
   const auto grid = resolve_grid(arguments);
   if (!grid) return tl::unexpected(grid.error());
   const auto status_index = grid::read_status_index(*grid);
   if (!status_index) return tl::unexpected(status_index.error());
-  const Interrupt interrupt;  // before the probe starts threads
 
   grid::GridOptions options;
   options.jobs = static_cast<std::size_t>(arguments.jobs);
   options.replan = arguments.replan;
   Probe probe(options.jobs);
+  checking->begin("measuring for the forecast");
   for (const auto& run : grid->runs) options.estimates_s.push_back(probe.seconds(run.settings));
+  checking.reset();
   std::vector<std::size_t> to_do;
   for (std::size_t i = 0; i < grid->runs.size(); ++i)
     if (const auto status = status_index->statuses[i].status;
@@ -214,12 +238,20 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
                                             : grid::ProgressMode::automatic,
                           stderr);
   progress.line(announcement(*grid, *status_index, forecast_s));
+  if (const auto crowded = crowding(*grid, options.jobs)) progress.line("warning: " + *crowded);
   auto executable = grid::this_executable();
   if (!executable) return tl::unexpected(std::move(executable.error()));
   options.executable = std::move(*executable);
   const core::SteadyClock clock;
   options.clock = &clock;
+  std::atomic<int> save_requests = 0;
+  options.save_requests = &save_requests;
+  interrupt.last_words(
+      "interrupted again: left at once, and so do the runs under way; the same command goes on from their checkpoints");
+  interrupt.on_save_request([&] { ++save_requests; });
+  interrupt.nothing_to_save(false);
   const auto end = grid::run_grid(*grid, options, progress, interrupt.token());
+  interrupt.on_save_request(nullptr);
   if (!end) return tl::unexpected(end.error());
 
   core::Result<void> printed;

@@ -8,6 +8,8 @@
 #include "apps/command.hpp"
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
+#include "core/text/plural.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -39,9 +41,9 @@ nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts&
 
 std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
   auto text = fmt::format(
-      "{}  {}, troupe {}, up {:.0f} s: {} cores, load {:.2f}, {:.1f} of {:.1f} GiB free, {} GPU{}\n", name, facts.host,
-      facts.version, facts.up_s, facts.cores, facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
-      static_cast<double>(facts.memory_bytes) / kGiB, facts.gpus, facts.gpus == 1 ? "" : "s");
+      "{}  {}, troupe {}, up {:.0f} s: {}, load {:.2f}, {:.1f} of {:.1f} GiB free, {}\n", name, facts.host,
+      facts.version, facts.up_s, core::counted(facts.cores, "core"), facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
+      static_cast<double>(facts.memory_bytes) / kGiB, core::counted(facts.gpus, "GPU"));
   text += fmt::format("    this process: {:.2f} cores, {:.2f} GiB\n", facts.cpu,
                       static_cast<double>(facts.resident_bytes) / kGiB);
   for (const auto& member : facts.members) text += fmt::format("    {}\n", member);
@@ -68,12 +70,14 @@ core::Result<void> run_nodes(const Arguments& arguments) {
   // Reports an unreachable node, and still lists the others.
   std::vector<core::Error> failed;
   for (const auto& name : *names) {
+    ProgressLine progress("asking " + name);
     const auto facts =
         actors::parse_host_port(name)
             .and_then([&](const actors::HostPort& at) {
               return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
             })
             .and_then([&](const actors::NodeActor& node) { return actors::facts_of(system, node, name); });
+    progress.clear();
     if (!facts) failed.push_back(facts.error());
     std::string text;
     if (arguments.json)

@@ -9,6 +9,7 @@
 #include "apps/command.hpp"
 #include "apps/grid/results.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "core/text/nearest.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
@@ -105,6 +106,7 @@ core::Result<void> run_plot(const Arguments& arguments) {
     if (!is_grid) return tl::unexpected(is_grid.error());
     (*is_grid ? grids : runs).push_back(directory);
   }
+  ProgressLine progress("drawing");
   std::string text;
   const auto add = [&](const core::Result<std::vector<plot::Figure>>& figures,
                        const std::string& default_output) -> core::Result<void> {
@@ -118,6 +120,7 @@ core::Result<void> run_plot(const Arguments& arguments) {
     if (auto added = add(run_figures(runs), runs.size() == 1 ? runs.front() + "/plots" : "plots"); !added) return added;
   for (const auto& grid : grids)
     if (auto added = add(grid_figures(arguments, grid), grid + "/plots"); !added) return added;
+  progress.clear();
   return print(text);
 }
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -7,6 +8,8 @@
 #include "apps/command.hpp"
 #include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "sim/replay/run.hpp"
 #include "sim/replay/session.hpp"
@@ -30,23 +33,31 @@ std::string sentences(const replay::ReplayReport& report) {
   for (const auto& note : report.notes) text += line(note);
   for (const auto& segment : report.segments) {
     if (segment.complete) {
-      text += fmt::format("{}: {} events, {}\n", segment.path, segment.events,
-                          report.same_numbers ? fmt::format("{} hashes, all as recorded", segment.hashes)
-                                              : std::string("the same schedule under other numbers"));
+      text += fmt::format("{}: {}, {}\n", segment.path, core::counted(segment.events, "event"),
+                          !report.same_numbers  ? std::string("the same schedule under other numbers")
+                          : segment.hashes == 1 ? std::string("1 hash, as recorded")
+                                                : fmt::format("{} hashes, all as recorded", segment.hashes));
     } else {
       text += fmt::format(
-          "{}: cut off; {} of {} events replayed, {} hashes as recorded; what follows needs records that "
-          "were not written\n",
-          segment.path, segment.replayed, segment.events, segment.hashes);
+          "{}: cut off; {} of {} replayed, {} as recorded; what follows needs records that were not written\n",
+          segment.path, segment.replayed, core::counted(segment.events, "event"),
+          core::counted(segment.hashes, "hash", "hashes"));
     }
   }
   const auto& s = report.summary;
-  text += fmt::format("{} steps, {} samples; test accuracy {:.2f} %, loss {:.4f}, {}\n", s.steps, s.samples,
-                      100 * s.test_accuracy, s.test_loss, s.center_hash);
+  const auto result = [](std::uint64_t steps, std::uint64_t samples, double accuracy, double loss,
+                         const std::string& hash) {
+    const auto test = std::isfinite(loss) ? fmt::format("test accuracy {:.2f} %, loss {:.4f}", 100 * accuracy, loss)
+                                          : std::string("not evaluated");
+    return fmt::format("{}, {}; {}, {}\n", core::counted(steps, "step"), core::counted(samples, "sample"), test, hash);
+  };
+  if (const auto& r = report.recorded)
+    text += "recorded  " + result(r->steps, r->samples, r->test_accuracy, r->test_loss, r->center_hash);
+  text += "replayed  " + result(s.steps, s.samples, s.test_accuracy, s.test_loss, s.center_hash);
   if (report.same_numbers)
-    text += fmt::format("{}: {} of {} events replayed, {} hashes compared\n",
+    text += fmt::format("{}: {} of {} replayed, {} compared\n",
                         report.complete() ? "verified from beginning to end" : "not the whole run", report.replayed(),
-                        report.events(), report.hashes());
+                        core::counted(report.events(), "event"), core::counted(report.hashes(), "hash", "hashes"));
   return text;
 }
 
@@ -58,8 +69,15 @@ core::Result<void> run_replay(const Arguments& arguments) {
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
-  const replay::ReplayRequest request{arguments.run, arguments.overrides};
+  ProgressLine progress("replay");
+  const replay::ReplayRequest request{
+      arguments.run, arguments.overrides, [&](double done, std::size_t segments) {
+        progress.show(
+            done / static_cast<double>(segments),
+            segments > 1 ? fmt::format("segment {} of {}", static_cast<std::size_t>(done) + 1, segments) : "");
+      }};
   const auto report = replay::replay_run(request, **backend);
+  progress.clear();
   if (!report) return tl::unexpected(report.error());
   for (const auto& note : report->notes)
     if (arguments.json) fmt::print(stderr, "{}", line(note));

@@ -10,6 +10,7 @@
 #include "apps/help.hpp"
 #include "apps/measured_steps.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "experiment/run_spec.hpp"
 #include "sim/forecast/forecast.hpp"
 
@@ -81,13 +82,16 @@ core::Result<void> run_simulate(const Arguments& arguments) {
     if (!steps) return tl::unexpected(std::move(steps.error()));
     measured = std::move(*steps);
   }
+  ProgressLine progress("simulate");
   const auto forecast = sim::forecast({.settings = std::move(*settings),
                                        .cluster = std::move(*cluster),
                                        .model = arguments.model,
                                        .from = arguments.from,
                                        .measured = std::move(measured),
                                        .steps = arguments.steps,
+                                       .progress = [&](double done) { progress.show(done); },
                                        .gradients = backend.get()});
+  progress.clear();
   if (!forecast) return tl::unexpected(forecast.error());
   for (const auto& note : forecast->notes)
     fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);

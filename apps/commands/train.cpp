@@ -17,6 +17,7 @@
 #include "apps/job/request.hpp"
 #include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
+#include "apps/progress_line.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/state/initial_model.hpp"
 
@@ -68,6 +69,16 @@ report::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
   return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
 }
 
+/// What `troupe train --resume RUN_DIR` needs besides, on the same nodes.
+std::string resume_options(const Arguments& arguments) {
+  std::string text;
+  if (arguments.nodes) text += " --nodes " + *arguments.nodes;
+  if (arguments.min_nodes > 0) text += fmt::format(" --min-nodes {}", arguments.min_nodes);
+  const auto& tls = arguments.tls;
+  if (!tls.empty()) text += fmt::format(" --ca {} --cert {} --key {}", tls.ca, tls.certificate, tls.key);
+  return text;
+}
+
 /// `request`: the settings and the members.
 core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings.cluster.device);
@@ -77,8 +88,19 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   request.version = actors::spoken_version(TROUPE_VERSION);
   request.console.mode = console_mode(arguments);
   request.console.stop = interrupt.token();
+  request.resume_options = resume_options(arguments);
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
+  request.on_directory = [&interrupt](const std::string& directory) {
+    interrupt.last_words(fmt::format(
+        "interrupted again: left at once, without another checkpoint; {} still has the one before", directory));
+  };
+  request.on_save_action = [&interrupt](auto action) { interrupt.on_save_request(std::move(action)); };
+  // Only where it vanishes again: in a file the run's first line is to be about the run, or its error.
+  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
+  ProgressLine preparing("getting ready", shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet);
+  request.on_console = [&preparing] { preparing.clear(); };
   const auto end = actors::run_training(request, **backend, interrupt.token());
+  preparing.clear();
 
   // A run that failed later has a summary too; a run that never began has none.
   core::Result<void> printed;

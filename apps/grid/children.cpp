@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -96,6 +97,18 @@ std::vector<Children::End> Children::wait(std::chrono::milliseconds patience, in
 
 void Children::signal(int number) const {
   for (const auto& [id, child] : running_) ::kill(child->process.id(), number);
+}
+
+std::string Children::latest_error_output(std::size_t id) const {
+  constexpr std::streamoff kMost = 4096;
+  std::ifstream file(fmt::format("{}/{}.err", scratch_, id), std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  if (size <= 0) return {};
+  file.seekg(std::max<std::streamoff>(size - kMost, 0));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 core::Result<std::string> this_executable() {

@@ -37,6 +37,8 @@ class Children {
   /// REQUIRES count() > 0.
   [[nodiscard]] std::vector<End> wait(std::chrono::milliseconds patience, int wake_fd);
   void signal(int number) const;
+  /// The end of a running child's standard error, a few lines of it.
+  [[nodiscard]] std::string latest_error_output(std::size_t id) const;
 
  private:
   struct Child;

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/plural.hpp"
 #include "experiment/report/console_text.hpp"
 
 namespace troupe::grid {
@@ -43,7 +44,7 @@ std::string forecast_text(std::optional<double> seconds) {
 Progress::Progress(ProgressMode mode, std::FILE* stream)
     : quiet_(mode == ProgressMode::quiet),
       live_(mode == ProgressMode::automatic && ::isatty(::fileno(stream)) == 1),
-      color_(live_ && std::getenv("NO_COLOR") == nullptr),
+      color_(live_ && report::allows_color()),
       stream_(stream) {
   if (live_) region_ = std::make_unique<report::LiveRegion>(stream, color_);
 }
@@ -51,14 +52,14 @@ Progress::Progress(ProgressMode mode, std::FILE* stream)
 void Progress::put(const StyledLine& line) {
   if (quiet_) return;
   if (region_) {
-    region_->print(line);
+    for (const auto& part : line.wrapped(region_->size().columns - 1)) region_->print(part);
     return;
   }
   fmt::print(stream_, "{}\n", line.render(std::size_t{1} << 20, false));
   std::fflush(stream_);
 }
 
-void Progress::line(const std::string& text) { put(StyledLine(text)); }
+void Progress::line(const std::string& text) { put(report::note_line({experiment::Note::Level::info, text})); }
 
 void Progress::began(const GridRun& run, bool resumed) {
   if (!live_) put(StyledLine(fmt::format("{} {}", resumed ? "going on with" : "starting", run.name)));
@@ -69,20 +70,57 @@ void Progress::ended(const GridRun& run, const RunStatus& run_status, double sec
   text.add(std::string(name(run_status.status)), style_of(run_status.status)).add(" ").add(run.name, Style::bold);
   if (run_status.status == Status::done)
     text.add(result_text(run_status.summary));
-  else if (!run_status.error.empty())
+  else if (run_status.status != Status::interrupted && !run_status.error.empty())  // the same grid goes on with it
     text.add(fmt::format(" (exit {}): {}", run_status.exit_code, run_status.error));
-  text.add(fmt::format(", {}", report::clock_time(seconds)), Style::dim);
-  if (position.left_s) text.add(fmt::format(", forecast: {} left", forecast_text(position.left_s)), Style::dim);
+  text.field(fmt::format(", {}", report::clock_time(seconds)), Style::dim);
+  if (position.left_s) text.field(fmt::format(", forecast: {} left", forecast_text(position.left_s)), Style::dim);
   put(text);
 }
 
 void Progress::tick(const GridPosition& position) {
-  if (!region_) return;
-  StyledLine text(fmt::format("{}/{} runs", position.ended, position.runs), Style::bold);
-  if (position.failed > 0) text.add(fmt::format(", {} failed", position.failed), Style::red);
-  text.add(fmt::format("  forecast: {}{}  ", forecast_text(position.left_s), position.left_s ? " left" : ""));
-  text.add(fmt::format("{}", fmt::join(position.running, "  ")), Style::cyan);
-  region_->draw({text});
+  if (!region_) return tell(position);
+  StyledLine text(fmt::format("{}/{} {}", position.ended, position.runs, core::noun(position.runs, "run")),
+                  Style::bold);
+  if (position.failed > 0) text.field(fmt::format(", {} failed", position.failed), Style::red);
+  text.field(fmt::format("  forecast: {}{}", forecast_text(position.left_s), position.left_s ? " left" : ""));
+  std::vector<StyledLine> lines;
+  for (const auto& run : position.running) {
+    auto& line = lines.emplace_back(run.name, Style::cyan);
+    for (std::string_view rest = run.progress;
+         !rest.empty();) {  // field by field: a narrow terminal loses the last ones
+      const auto end = std::min(rest.find(", "), rest.size());
+      line.field("  " + std::string(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 2, rest.size()));
+    }
+  }
+  lines.push_back(std::move(text));
+  region_->draw(lines);
+}
+
+void Progress::tell(const GridPosition& position) {
+  constexpr std::chrono::seconds kEvery{5};
+  const auto now = std::chrono::steady_clock::now();
+  if (quiet_ || now - told_ < kEvery) return;
+  told_ = now;
+  for (const auto& run : position.running)
+    if (!run.progress.empty()) line(fmt::format("{}: {}", run.name, run.progress));
+}
+
+std::string progress_of(std::string_view plain_output) {
+  constexpr std::string_view kSign = "epoch ";
+  auto at = plain_output.rfind("\nepoch ");
+  at = at != std::string_view::npos ? at + 1 : plain_output.starts_with(kSign) ? 0 : std::string_view::npos;
+  if (at == std::string_view::npos) return {};
+  auto line = plain_output.substr(at, plain_output.find('\n', at) - at);
+  std::vector<std::string_view> shown;
+  while (!line.empty()) {  // fields are two or more spaces apart
+    const auto end = std::min(line.find("  "), line.size());
+    const auto field = line.substr(0, end);
+    if (shown.empty() || field.ends_with('%') || field.starts_with("loss ")) shown.push_back(field);
+    line.remove_prefix(end);
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  }
+  return fmt::format("{}", fmt::join(shown, ", "));
 }
 
 void Progress::close() {

@@ -62,14 +62,18 @@ class Scratch {
   int error_ = 0;
 };
 
-/// The error of a failed child: its last line, without the program's name.
-std::string last_words(const std::string& err) {
+/// The error of a failed child: its last line, without the program's name. A child that was killed has none, but lines of progress.
+std::string last_words(const std::string& err, int exit_code) {
   const auto end = err.find_last_not_of('\n');
   if (end == std::string::npos) return {};
   const auto begin = err.rfind('\n', end);
   const auto line = err.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin + 1) + 1);
   constexpr std::string_view kProgram = "troupe: ";
-  return line.starts_with(kProgram) ? line.substr(kProgram.size()) : line;
+  if (line.starts_with(kProgram)) return line.substr(kProgram.size());
+  constexpr int kSignalled = 128;
+  if (!progress_of(line).empty() && exit_code > kSignalled)
+    return fmt::format("killed by signal {}, at {}", exit_code - kSignalled, progress_of(line));
+  return line;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -108,12 +112,16 @@ class Session {
     bool told = false;
     core::Duration told_at{};
     while (children_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stop.stop_requested())) {
+      if (options_.save_requests && saves_ != options_.save_requests->load()) {
+        saves_ = options_.save_requests->load();
+        children_.signal(SIGUSR1);
+      }
       if (!stop.stop_requested()) {
         look_at_others();
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
       } else if (!std::exchange(told, true)) {
         told_at = options_.clock->now();
-        progress_.line("stopping: runs under way save a checkpoint; once more leaves at once");
+        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         children_.signal(SIGINT);
         std::uint64_t count = 0;
         [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
@@ -192,7 +200,7 @@ class Session {
   Result<void> begin(std::size_t i) {
     const auto& run = grid_.runs[i];
     const bool resume = statuses_[i].status == Status::interrupted;
-    std::vector<std::string> arguments{"train", "--json", "--quiet"};
+    std::vector<std::string> arguments{"train", "--json", "--plain"};  // progress_of() reads its progress
     if (resume) {
       arguments.insert(arguments.end(), {"--resume", statuses_[i].directory});
       if (options_.replan) arguments.emplace_back("--replan");
@@ -215,7 +223,7 @@ class Session {
     run_status.exit_code = end.exit_code;
     run_status.status = status_of(end.exit_code);
     run_status.summary = first_line(end.out);
-    if (run_status.status != Status::done) run_status.error = last_words(end.err);
+    if (run_status.status != Status::done) run_status.error = last_words(end.err, end.exit_code);
     if (const auto json = nlohmann::json::parse(run_status.summary, nullptr, false); json.is_object())
       run_status.directory = json.value("run", "");
     else if (resumed)
@@ -265,7 +273,7 @@ class Session {
     }
     std::vector<Forecast::Running> running;
     for (const auto& [i, child] : running_) {
-      position.running.push_back(grid_.runs[i].name);
+      position.running.push_back({grid_.runs[i].name, progress_of(children_.latest_error_output(i))});
       running.push_back({i, core::seconds(options_.clock->now() - child.since)});
     }
     position.left_s = forecast_.left(running, std::vector(waiting_.begin(), waiting_.end()));
@@ -287,6 +295,7 @@ class Session {
   std::deque<std::size_t> waiting_;
   std::map<std::size_t, Running> running_;
   std::map<std::size_t, core::Duration> others_;  // runs of other processes, and when the grid noticed them
+  int saves_ = 0;                                 // requests passed on to the runs
   std::optional<core::Duration> idle_since_;      // since when the grid waits only for them
 };
 

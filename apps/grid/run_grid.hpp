@@ -2,6 +2,7 @@
 /// all have ended. One grid per directory at a time, over all processes.
 #pragma once
 
+#include <atomic>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct GridOptions {
   std::string executable;           // executable of the children
   std::vector<double> estimates_s;  // [runs], 0: unknown
   const core::Clock* clock = nullptr;
-  bool replan = false;  // resumed runs make the choices of plan.json anew
+  bool replan = false;                              // resumed runs make the choices of plan.json anew
+  const std::atomic<int>* save_requests = nullptr;  // when it grows, running children save a checkpoint; null: never
 };
 
 struct GridEnd {

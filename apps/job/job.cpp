@@ -1,5 +1,6 @@
 #include "apps/job/job.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -83,6 +84,10 @@ core::Result<void> Job::meet() {
   if (!said) return tl::unexpected(said.error());
   for (const auto& text : *said) hosts_.push_back(host_of(json::parse(text)));
   return {};
+}
+
+std::size_t Job::ranks_here() const {
+  return static_cast<std::size_t>(std::ranges::count(hosts_, hosts_.front().place, &RankHost::place));
 }
 
 core::Result<Job::Nodes> Job::recruit() {

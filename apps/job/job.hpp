@@ -30,6 +30,8 @@ class Job {
   [[nodiscard]] std::size_t rank() const noexcept { return job_->rank(); }
   [[nodiscard]] std::size_t size() const noexcept { return job_->size(); }
   [[nodiscard]] const std::string& launcher() const noexcept { return launcher_; }
+  /// Rank 0: the ranks on its host, itself included.
+  [[nodiscard]] std::size_t ranks_here() const;
 
   /// Ranks 1, 2, …, for rank 0 to connect to.
   struct Nodes {

@@ -1,8 +1,15 @@
 #include "apps/job/request.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
 #include <fmt/format.h>
 
 #include "apps/config_arguments.hpp"
+#include "core/text/plural.hpp"
+#include "experiment/run_spec.hpp"
 
 namespace troupe::apps {
 
@@ -42,8 +49,18 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
   if (differs)
     request.notes.push_back(
         {experiment::Note::Level::warning,
-         fmt::format("{}: cluster.workers = {} gives way to the job: {} rank{}, {} worker{} each", where,
-                     cluster.workers, job.size(), job.size() == 1 ? "" : "s", per_rank, per_rank == 1 ? "" : "s")});
+         fmt::format("{}: cluster.workers = {} gives way to the job: {}, {} each", where, cluster.workers,
+                     core::counted(job.size(), "rank"),
+                     core::counted(static_cast<std::uint64_t>(per_rank), "worker"))});
+  // Where the launcher binds ranks to cores, this process sees only its own, and the launcher has counted them.
+  const bool bound =
+      std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr || std::getenv("SLURM_CPU_BIND") != nullptr;
+  std::vector<std::uint32_t> here(job.ranks_here() * static_cast<std::size_t>(per_rank));
+  std::iota(here.begin(), here.end(), 0U);
+  if (auto crowded = experiment::crowding(request.settings, here, std::max(1U, std::thread::hardware_concurrency()),
+                                          "this machine");
+      crowded && !bound)
+    request.notes.push_back(std::move(*crowded));
   if (job.size() > 1) {
     auto nodes = job.recruit();
     if (!nodes) return tl::unexpected(std::move(nodes.error()));

@@ -1,19 +1,19 @@
 #include "experiment/report/console.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/text/plural.hpp"
 #include "experiment/report/console_text.hpp"
+#include "experiment/report/loss_history.hpp"
 #include "experiment/report/terminal.hpp"
 
 namespace troupe::report {
@@ -24,25 +24,6 @@ using namespace std::chrono_literals;
 constexpr core::Duration kLivePeriod = 100ms;
 constexpr core::Duration kPlainPeriod = 5s;
 constexpr double kRateWindow = 0.5;  // working seconds between two speed measurements of a worker
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-bool is_live_terminal(std::FILE* stream) {
-  const int fd = ::fileno(stream);
-  const auto terminal = environment("TERM");
-  return fd >= 0 && ::isatty(fd) == 1 && !terminal.empty() && terminal != "dumb";
-}
-
-bool speaks_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const auto value = environment(name);
-    if (!value.empty()) return value.find("UTF-8") != value.npos || value.find("utf8") != value.npos;
-  }
-  return false;
-}
 
 /// The displayed state of a worker: its newest report, and its recent speed.
 struct Row {
@@ -80,13 +61,20 @@ struct Console::State {
       : mode(decided(options)),
         unicode(speaks_utf8()),
         stop(options.stop),
+        learning_rate(options.learning_rate),
         clock(clock),
-        region(options.stream, options.color && mode == Mode::live && environment("NO_COLOR").empty()),
+        region(options.stream, options.color && mode == Mode::live && allows_color()),
         last(clock.now()) {}
 
   /// Prints above the live lines, if any.
   void print(const StyledLine& line) {
-    if (mode != Mode::quiet) region.print(line);
+    if (mode == Mode::quiet) return;
+    for (const auto& part : line.wrapped(columns())) region.print(part);
+  }
+
+  /// Lines to a file or a pipe are as long as they are.
+  [[nodiscard]] std::size_t columns() const {
+    return mode == Mode::live ? region.size().columns - 1 : std::numeric_limits<std::size_t>::max();
   }
 
   Row& row(std::uint32_t worker) {
@@ -112,6 +100,7 @@ struct Console::State {
     // An epoch ends with its evaluation: until then its whole part is done.
     p.epoch = std::min({static_cast<std::uint32_t>(done), epochs_reported, p.epochs - 1}) + 1;
     p.fraction = std::min(done - (p.epoch - 1), 1.0);
+    if (learning_rate) p.lr = learning_rate(done);
     if (p.images_per_s > 0) {
       p.epoch_left_s = (1 - p.fraction) * epoch_samples / p.images_per_s;
       p.run_left_s = (p.epochs - done) * epoch_samples / p.images_per_s;
@@ -121,8 +110,8 @@ struct Console::State {
 
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
-      print(note_line(
-          {experiment::Note::Level::info, "finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
+      print(note_line({experiment::Note::Level::info,
+                       "finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;
@@ -138,37 +127,48 @@ struct Console::State {
     std::vector<StyledLine> lines;
     std::vector<experiment::WorkerProgress> latest;
     for (const Row& r : rows) latest.push_back(r.latest);
+    const auto now = position();
+    auto losses_now = loss_line(losses, now.lr, size.columns - 1, unicode);
     auto worst = worst_wait_line(latest);
-    const std::size_t others = worst ? 4 : 3;  // the count of hidden workers, the longest wait, the bar, the cursor
+    // The count of hidden workers, the curve, the longest wait, the bar, the cursor.
+    const std::size_t others = std::size_t{3} + (losses_now ? 1 : 0) + (worst ? 1 : 0);
     const std::size_t space = size.rows > others ? size.rows - others : 1;
     const std::size_t shown = rows.size() <= space + 1 ? rows.size() : space;
     for (std::size_t i = 0; i < shown; ++i)
-      lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns));
-    if (shown < rows.size()) lines.emplace_back(fmt::format("and {} more workers", rows.size() - shown), Style::dim);
+      lines.push_back(worker_line(rows[i].latest, rows[i].images_per_s, size.columns - 1));
+    if (shown < rows.size())
+      lines.emplace_back(fmt::format("and {} more {}", rows.size() - shown, core::noun(rows.size() - shown, "worker")),
+                         Style::dim);
+    if (losses_now) lines.push_back(std::move(*losses_now));
     if (worst) lines.push_back(std::move(*worst));
-    lines.push_back(bar_line(position(), size.columns - 1, unicode));
+    lines.push_back(bar_line(now, size.columns - 1, unicode));
     region.draw(lines);
   }
 
   void print_progress() {
     std::uint64_t steps = 0;
     double loss = 0;
+    double known = 0;
     for (const Row& r : rows) {
       steps += r.latest.steps;
-      loss += r.latest.loss / static_cast<double>(rows.size());
+      if (r.latest.samples == 0) continue;
+      loss += r.latest.loss;
+      ++known;
     }
     if (std::exchange(steps_printed, steps) == steps) return;  // nothing new: an evaluation, a checkpoint
-    print(progress_line(position(), steps, loss));
+    print(progress_line(position(), steps, known > 0 ? std::optional(loss / known) : std::nullopt));
   }
 
   Mode mode;
   bool unicode;
   std::stop_token stop;
+  std::function<double(double)> learning_rate;
   const core::Clock& clock;
   LiveRegion region;
   core::Duration last;  // time of the last output
   experiment::RunStarted run;
   std::vector<Row> rows;  // by worker
+  LossHistory losses;
   std::uint32_t epochs_reported = 0;
   std::uint64_t steps_printed = 0;
   bool told_of_stop = false;
@@ -183,10 +183,12 @@ void Console::started(const experiment::RunStarted& run) {
   state_->run = run;
   state_->epochs_reported = static_cast<std::uint32_t>(run.epoch_position);
   state_->print(started_line(run));
+  if (!run.directory.empty()) state_->print(directory_line(run.directory));
 }
 
 void Console::progress(const experiment::WorkerProgress& progress) {
   state_->row(progress.worker).update(progress);
+  state_->losses.add(progress.loss, progress.recent_samples);
   state_->refresh();
 }
 
@@ -206,7 +208,7 @@ void Console::note(const experiment::Note& note) {
 void Console::ended(const experiment::RunEnd& end) {
   state_->ended = true;
   state_->region.close();
-  for (const auto& line : closing_table(end, state_->run.directory)) state_->print(line);
+  for (const auto& line : closing_table(end, state_->run.directory, state_->columns())) state_->print(line);
 }
 
 void Console::tick() { state_->refresh(); }

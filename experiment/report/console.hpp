@@ -1,9 +1,11 @@
-/// Progress for people on standard error: live lines on a terminal (one per worker and the epoch's bar, at most ten times a second), else
+/// Progress for people on standard error: live lines on a terminal (one per worker, the loss and the epoch's bar, at most ten times a
+/// second), else
 /// plain lines (one per epoch, and between them at most one every five seconds); only errors when quiet. Owned and called by the recorder;
 /// not thread-safe. Does not depend on actors. Failed writes are ignored.
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <stop_token>
 
@@ -14,10 +16,11 @@ namespace troupe::report {
 
 struct ConsoleOptions {
   enum class Mode : std::uint8_t { automatic, live, plain, quiet };
-  Mode mode = Mode::automatic;  // automatic: live when the stream is a terminal
-  bool color = true;            // NO_COLOR and plain switch it off
-  std::FILE* stream = stderr;   // not owned
-  std::stop_token stop{};       // on a request the console writes a note: only it knows where
+  Mode mode = Mode::automatic;                    // automatic: live when the stream is a terminal
+  bool color = true;                              // NO_COLOR and plain switch it off
+  std::FILE* stream = stderr;                     // not owned
+  std::stop_token stop{};                         // on a request the console writes a note: only it knows where
+  std::function<double(double)> learning_rate{};  // after so many epochs; none: not shown
 };
 
 class Console {

@@ -6,17 +6,19 @@
 
 #include <fmt/format.h>
 
+#include "core/text/plural.hpp"
 #include "experiment/summary.hpp"
 #include "strategies/host/accounts.hpp"
 
 namespace troupe::report {
 namespace {
 
-constexpr std::size_t kWideColumns = 110;  // below, a worker's line is shortened to 80 columns
+constexpr std::size_t kWideColumns = 110;    // below, a worker's line is shortened to 80 columns
+constexpr std::size_t kClosingColumns = 79;  // below, the closing table has no seconds
 
-/// "3 workers", "1 worker".
+/// "1,234 workers", "1 worker".
 std::string counted(std::uint64_t number, const char* noun) {
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+  return fmt::format("{} {}", grouped(number), core::noun(number, noun));
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
@@ -25,19 +27,67 @@ double busy_s(const experiment::WorkerProgress& w) { return w.compute_s + w.exch
 
 double rate(std::uint64_t samples, double seconds) { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
+/// "-" while no speed has been measured.
 std::string rate_text(double images_per_s) {
+  if (!(images_per_s > 0)) return "-";
   return grouped(static_cast<std::uint64_t>(std::llround(std::max(0.0, images_per_s))));
 }
 
 std::string staleness_text(double mean, std::uint64_t most) { return fmt::format("{:.1f} ({})", mean, most); }
 
+StyledLine closing_head(bool wide) {
+  if (!wide)
+    return StyledLine(fmt::format("{:>6}{:>9}{:>10}{:>6}{:>6}{:>10}", "worker", "compute", "exchange", "wait", "load",
+                                  "images/s"),
+                      Style::dim)
+        .field("  stale", Style::dim);
+  return StyledLine(fmt::format("{:>6}{:>13}{:>13}{:>13}{:>13} {:>8}", "worker", "compute", "exchange", "wait", "load",
+                                "images/s"),
+                    Style::dim)
+      .field("  stale", Style::dim);
+}
+
 StyledLine closing_row(const std::string& label, const experiment::TimeShares& time, double images_per_s,
-                       const std::string& staleness) {
+                       const std::string& staleness, bool wide) {
   StyledLine row(fmt::format("{:>6}", label), Style::bold);
   const double total = time.total_s();
-  for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
-    row.add(fmt::format("{:>7.1f}s{:>4.0f}%", part, total > 0 ? 100 * part / total : 0.0));
-  return row.add(fmt::format(" {:>8}  {}", rate_text(images_per_s), staleness));
+  const auto share = [&](double part) { return total > 0 ? 100 * part / total : 0.0; };
+  if (wide) {
+    for (const double part : {time.compute_s, time.exchange_s, time.wait_s, time.load_s})
+      row.add(fmt::format("{:>7.1f}s{:>4.0f}%", part, share(part)));
+    return row.add(fmt::format(" {:>8}", rate_text(images_per_s))).field("  " + staleness);
+  }
+  row.add(fmt::format("{:>8.0f}%{:>9.0f}%{:>5.0f}%{:>5.0f}%", share(time.compute_s), share(time.exchange_s),
+                      share(time.wait_s), share(time.load_s)));
+  return row.add(fmt::format("{:>10}", rate_text(images_per_s))).field("  " + staleness);
+}
+
+/// At most `most` values; the last one includes all higher ones.
+StyledLine staleness_line_of(const experiment::WorkerProgress& worker, std::size_t most) {
+  const auto& edges = strategies::StalenessHistogram::kEdges;
+  StyledLine line(fmt::format("{:>6}", worker.worker), Style::bold);
+  std::vector<double> counts;
+  std::vector<std::string> names;
+  for (std::size_t bin = 0; bin < worker.staleness.size() && bin < edges.size(); ++bin) {
+    const auto count = static_cast<double>(worker.staleness[bin]);
+    if (count == 0) continue;
+    const bool last = names.size() == most;
+    if (last) {
+      counts.back() += count;
+      const auto& name = names.back();
+      names.back() = name.substr(0, name.find_first_of("-+")) + "+";
+      continue;
+    }
+    const bool open = bin + 1 == edges.size();
+    const bool single = !open && edges[bin + 1] == edges[bin] + 1;
+    counts.push_back(count);
+    names.push_back(open     ? fmt::format("{}+", edges[bin])
+                    : single ? fmt::format("{}", edges[bin])
+                             : fmt::format("{}-{}", edges[bin], edges[bin + 1] - 1));
+  }
+  const auto shares = percentages(counts);
+  for (std::size_t i = 0; i < shares.size(); ++i) line.field(fmt::format("  {}: {}%", names[i], shares[i]));
+  return line;
 }
 
 /// Marks a share of idle time that deserves attention.
@@ -67,6 +117,10 @@ std::string loss_text(double loss) {
   return std::isfinite(loss) && std::abs(loss) < 10 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 
+std::string loss_text(const experiment::WorkerProgress& worker) {
+  return worker.samples > 0 ? loss_text(worker.loss) : "-";
+}
+
 std::vector<int> percentages(const std::vector<double>& parts) {
   const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
   std::vector<int> whole(parts.size(), 0);
@@ -85,26 +139,54 @@ std::vector<int> percentages(const std::vector<double>& parts) {
 
 StyledLine started_line(const experiment::RunStarted& run) {
   StyledLine line(run.name, Style::bold);
-  line.add(fmt::format(": {} on {}, {} ({} parameters), {}", run.strategy, run.dataset, run.model,
-                       grouped(run.parameters), counted(run.workers, "worker")));
-  if (run.servers > 0) line.add(fmt::format(", {}", counted(run.servers, "server")));
-  if (run.epoch_position > 0) line.add(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
+  line.add(fmt::format(": {} on {}", run.strategy, run.dataset));
+  line.field(fmt::format(", {} ({} parameters)", run.model, grouped(run.parameters)));
+  line.field(fmt::format(", {}", counted(run.workers, "worker")));
+  if (run.servers > 0) line.field(fmt::format(", {}", counted(run.servers, "server")));
+  if (run.epoch_position > 0) line.field(fmt::format(", going on from epoch {:.2f}", run.epoch_position));
   return line;
+}
+
+StyledLine directory_line(const std::string& directory) {
+  return StyledLine("run directory ", Style::dim).add(directory);
 }
 
 StyledLine worker_line(const experiment::WorkerProgress& worker, double images_per_s, std::size_t columns) {
   const auto shares = percentages({worker.compute_s, worker.exchange_s, worker.wait_s, worker.load_s});
   const bool wide = columns >= kWideColumns;
-  StyledLine line(fmt::format("worker {}", worker.worker), Style::bold);
-  const auto steps = grouped(worker.steps), speed = rate_text(images_per_s), loss = loss_text(worker.loss);
-  line.add(wide ? fmt::format("  step {:>8}  {:>7} images/s  loss {}", steps, speed, loss)
-                : fmt::format(" {:>7}  {:>6}/s  loss {}", steps, speed, loss));
-  if (wide && worker.staleness_count > 0) line.add(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
-  line.add(wide ? "  [compute " : "  [comp ").add(std::to_string(shares[0]), Style::green);
+  const StyledLine name(fmt::format("worker {}", worker.worker), Style::bold);
+  const auto steps = grouped(worker.steps), speed = rate_text(images_per_s), loss = loss_text(worker);
+  StyledLine line = name;
+  line.add(wide ? fmt::format("  step {:>8}", steps) : fmt::format(" {:>7}", steps));
+  line.field(wide ? fmt::format("  {:>7} images/s", speed) : fmt::format("  {:>6}/s", speed));
+  line.field(fmt::format("  loss {:<6}", loss));
+  if (wide && worker.staleness_count > 0) line.field(fmt::format("  staleness {:.1f}", mean_staleness(worker)));
+  line.field(wide ? "  [compute " : "  [comp ").add(std::to_string(shares[0]), Style::green);
   line.add(" exch ").add(std::to_string(shares[1]), standing_still(shares[1]));
   line.add(" wait ").add(std::to_string(shares[2]), standing_still(shares[2]));
-  line.add(" load ").add(std::to_string(shares[3]), standing_still(shares[3]));
-  return line.add("%]");
+  line.add(" load ").add(std::to_string(shares[3]), standing_still(shares[3])).add("%]");
+  if (line.columns() <= columns) return line;
+  StyledLine narrow = name;
+  narrow.add(fmt::format(" {:>7}", steps)).field(fmt::format("  loss {:<6}", loss));
+  narrow.field("  comp ").add(fmt::format("{:>2}", shares[0]), Style::green).add("%");
+  narrow.field("  exch ").add(fmt::format("{:>2}", shares[1]), standing_still(shares[1])).add("%");
+  narrow.field("  wait ").add(fmt::format("{:>2}", shares[2]), standing_still(shares[2])).add("%");
+  narrow.field("  load ").add(fmt::format("{:>2}", shares[3]), standing_still(shares[3])).add("%");
+  return narrow.field(fmt::format("  {:>6}/s", speed));
+}
+
+std::optional<StyledLine> loss_line(const LossHistory& losses, double lr, std::size_t columns, bool unicode) {
+  if (losses.points() < 2) return std::nullopt;
+  constexpr std::size_t kShortest = 8, kLongest = 40;
+  const auto rate = lr >= 0 ? fmt::format("  lr {:.4g}", lr) : std::string();
+  const auto values = [&](const std::vector<double>& means) {
+    return fmt::format("  {} {} {}", loss_text(means.front()), unicode ? "→" : "to", loss_text(means.back()));
+  };
+  const std::size_t others = columns_of("loss  ") + columns_of(values(losses.means(kLongest))) + columns_of(rate);
+  const auto means = losses.means(std::clamp(columns > others ? columns - others : 0, kShortest, kLongest));
+  StyledLine line("loss  ", Style::bold);
+  line.add(sparkline(means, unicode), Style::cyan).field(values(means));
+  return rate.empty() ? line : line.field(rate);
 }
 
 std::optional<StyledLine> worst_wait_line(const std::vector<experiment::WorkerProgress>& workers) {
@@ -123,109 +205,113 @@ std::optional<StyledLine> worst_wait_line(const std::vector<experiment::WorkerPr
   }
   if (share < 0.01) return std::nullopt;
   StyledLine line("longest wait", Style::bold);
-  return line.add(fmt::format("  {}: {:.1f} s, ", pair, most))
+  return line.add(fmt::format("  {}: {:.1f} s", pair, most))
+      .field(", ")
       .add(fmt::format("{:.0f} % of its time", 100 * share), standing_still(static_cast<int>(100 * share)));
 }
 
-StyledLine staleness_line(const experiment::WorkerProgress& worker) {
-  const auto& edges = strategies::StalenessHistogram::kEdges;
-  constexpr std::size_t kMostBins = 7;  // fits 80 columns; the last bin includes all higher values
-  StyledLine line(fmt::format("{:>6}", worker.worker), Style::bold);
-  std::vector<double> counts;
-  std::vector<std::string> names;
-  for (std::size_t bin = 0; bin < worker.staleness.size() && bin < edges.size(); ++bin) {
-    const auto count = static_cast<double>(worker.staleness[bin]);
-    if (count == 0) continue;
-    const bool last = names.size() == kMostBins;
-    if (last) {
-      counts.back() += count;
-      const auto& name = names.back();
-      names.back() = name.substr(0, name.find_first_of("-+")) + "+";
-      continue;
-    }
-    const bool open = bin + 1 == edges.size();
-    const bool single = !open && edges[bin + 1] == edges[bin] + 1;
-    counts.push_back(count);
-    names.push_back(open     ? fmt::format("{}+", edges[bin])
-                    : single ? fmt::format("{}", edges[bin])
-                             : fmt::format("{}-{}", edges[bin], edges[bin + 1] - 1));
-  }
-  const auto shares = percentages(counts);
-  for (std::size_t i = 0; i < shares.size(); ++i) line.add(fmt::format("  {}: {}%", names[i], shares[i]));
-  return line;
+StyledLine staleness_line(const experiment::WorkerProgress& worker, std::size_t columns) {
+  constexpr std::size_t kMostValues = 7;  // fits 80 columns
+  for (std::size_t most = kMostValues; most > 1; --most)
+    if (auto line = staleness_line_of(worker, most); line.columns() <= columns) return line;
+  return staleness_line_of(worker, 1);
+}
+
+std::string bar(double done, std::size_t columns, const StyledLine& before, const std::vector<std::string>& after,
+                bool unicode) {
+  constexpr std::size_t kShortest = 8, kLongest = 40;
+  std::size_t others = before.columns();
+  for (const auto& text : after) others += columns_of(text);
+  const std::size_t width = std::clamp(columns > others ? columns - others : 0, kShortest, kLongest);
+  const auto filled = std::min(width, static_cast<std::size_t>(std::max(done, 0.0) * static_cast<double>(width)));
+  std::string text;
+  for (std::size_t i = 0; i < filled; ++i) text += unicode ? "━" : "=";
+  for (std::size_t i = filled; i < width; ++i) text += unicode ? "─" : "-";
+  return text;
 }
 
 StyledLine bar_line(const Position& position, std::size_t columns, bool unicode) {
-  const std::string before = fmt::format("epoch {}/{}  ", position.epoch, position.epochs);
-  const std::string after =
-      fmt::format("  {:>3} %  {} images/s  {} left, {} to the end", static_cast<int>(100 * position.fraction),
-                  rate_text(position.images_per_s), clock_time(position.epoch_left_s), clock_time(position.run_left_s));
-  constexpr std::size_t kShortest = 8, kLongest = 40;
-  const std::size_t others = before.size() + after.size();
-  const std::size_t width = std::clamp(columns > others ? columns - others : 0, kShortest, kLongest);
-  const auto filled = std::min(width, static_cast<std::size_t>(position.fraction * static_cast<double>(width)));
-  std::string full, rest;
-  for (std::size_t i = 0; i < filled; ++i) full += unicode ? "━" : "=";
-  for (std::size_t i = filled; i < width; ++i) rest += unicode ? "─" : "-";
-  return StyledLine(before, Style::bold).add(full, Style::cyan).add(rest, Style::dim).add(after);
+  StyledLine line(fmt::format("epoch {}/{}  ", position.epoch, position.epochs), Style::bold);
+  std::vector<std::string> after{fmt::format("  {:>3} %", static_cast<int>(100 * position.fraction))};
+  if (position.fraction >= 1) {
+    after.emplace_back("  evaluating");
+  } else {
+    if (position.images_per_s > 0) after.push_back(fmt::format("  {} images/s", rate_text(position.images_per_s)));
+    after.push_back(fmt::format("  {} left", clock_time(position.epoch_left_s)));
+    after.push_back(fmt::format(", {} to the end", clock_time(position.run_left_s)));
+  }
+  line.add(bar(position.fraction, columns, line, after, unicode), Style::cyan);
+  for (auto& text : after) line.field(std::move(text));
+  return line;
 }
 
-StyledLine progress_line(const Position& position, std::uint64_t steps, double loss) {
-  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}  {} to the end", position.epoch,
+StyledLine progress_line(const Position& position, std::uint64_t steps, std::optional<double> loss) {
+  return StyledLine(fmt::format("epoch {}/{}  {:>3} %  step {}  {} images/s  loss {}{}  {} to the end", position.epoch,
                                 position.epochs, static_cast<int>(100 * position.fraction), grouped(steps),
-                                rate_text(position.images_per_s), loss_text(loss), clock_time(position.run_left_s)));
+                                rate_text(position.images_per_s), loss ? loss_text(*loss) : "-",
+                                position.lr >= 0 ? fmt::format("  lr {:.4g}", position.lr) : "",
+                                clock_time(position.run_left_s)));
 }
 
 StyledLine epoch_line(const experiment::EpochReport& r) {
   StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
   const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt skipped
-  line.add(trained ? fmt::format("  loss {}, test {}  ", loss_text(r.train_loss), loss_text(r.test_loss))
-                   : fmt::format("  test {}  ", loss_text(r.test_loss)));
-  line.add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
-  if (trained) line.add(fmt::format("  {} images/s  {}", rate_text(r.images_per_s), clock_time(r.train_s)));
+  if (trained) line.field(fmt::format("  loss {}, test {}", loss_text(r.train_loss), loss_text(r.test_loss)));
+  if (!trained) line.field(fmt::format("  test {}", loss_text(r.test_loss)));
+  line.field("  ").add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
+  if (trained) line.field(fmt::format("  {} images/s", rate_text(r.images_per_s)));
+  return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
+}
+
+/// A field per word: a narrow terminal does not break it within one.
+StyledLine note_line(const experiment::Note& note) {
+  StyledLine line;
+  if (note.level == experiment::Note::Level::warning) line.add("warning: ", Style::yellow);
+  if (note.level == experiment::Note::Level::error) line.add("error: ", Style::red);
+  for (std::size_t at = 0; at < note.text.size();) {
+    const auto end = std::min(note.text.find(' ', at + 1), note.text.size());
+    auto word = note.text.substr(at, end - at);
+    at == 0 ? line.add(std::move(word)) : line.field(std::move(word));
+    at = end;
+  }
   return line;
 }
 
-StyledLine note_line(const experiment::Note& note) {
-  switch (note.level) {
-    case experiment::Note::Level::info: return StyledLine(note.text);
-    case experiment::Note::Level::warning: return StyledLine("warning: ", Style::yellow).add(note.text);
-    case experiment::Note::Level::error: return StyledLine("error: ", Style::red).add(note.text);
-  }
-  return StyledLine(note.text);
-}
-
-std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory) {
+std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory,
+                                      std::size_t columns) {
   const experiment::Summary& s = end.summary;
   std::vector<StyledLine> lines;
   if (!s.per_worker.empty()) {
-    lines.emplace_back(fmt::format("{:>6}{:>13}{:>13}{:>13}{:>13} {:>8}  stale", "worker", "compute", "exchange",
-                                   "wait", "load", "images/s"),
-                       Style::dim);
+    const bool wide = columns >= kClosingColumns;
+    lines.push_back(closing_head(wide));
     for (const auto& w : s.per_worker)
-      lines.push_back(closing_row(std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s},
-                                  rate(w.samples, busy_s(w)),
-                                  w.staleness_count > 0 ? staleness_text(mean_staleness(w), w.staleness_max) : "-"));
+      lines.push_back(closing_row(
+          std::to_string(w.worker), {w.compute_s, w.exchange_s, w.wait_s, w.load_s}, rate(w.samples, busy_s(w)),
+          w.staleness_count > 0 ? staleness_text(mean_staleness(w), w.staleness_max) : "-", wide));
     const bool measured = std::ranges::any_of(s.per_worker, [](const auto& w) { return w.staleness_count > 0; });
     if (s.per_worker.size() > 1)
       lines.push_back(closing_row("all", average_time(s.per_worker), s.images_per_s,
-                                  measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-"));
+                                  measured ? staleness_text(s.staleness_mean, s.staleness_max) : "-", wide));
+    for (auto& row : lines) row = row.fitted(columns);
     if (auto worst = worst_wait_line(s.per_worker)) lines.push_back(std::move(*worst));
     if (std::ranges::any_of(s.per_worker,
                             [](const auto& w) { return !w.staleness.empty() && w.staleness_count > 0; })) {
       lines.emplace_back("updates by staleness, in versions of the centre:", Style::dim);
       for (const auto& w : s.per_worker)
-        if (w.staleness_count > 0) lines.push_back(staleness_line(w));
+        if (w.staleness_count > 0) lines.push_back(staleness_line(w, columns));
     }
   }
   if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
     StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),
                       end.failed ? Style::plain : Style::green);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
-    lines.push_back(result.add(fmt::format(", loss {}", loss_text(s.test_loss))));
+    lines.push_back(result.field(fmt::format(", loss {}", loss_text(s.test_loss))));
   }
-  lines.emplace_back(fmt::format("{} in {}, {} images/s", counted(s.samples, "sample"), clock_time(s.wall_s),
-                                 rate_text(s.images_per_s)));
+  if (!s.stopped_by.empty() && !end.failed)
+    lines.emplace_back(fmt::format("stopped early, by run.{}", s.stopped_by), Style::yellow);
+  StyledLine work(fmt::format("{} in {}", counted(s.samples, "sample"), clock_time(s.wall_s)));
+  if (s.images_per_s > 0) work.field(fmt::format(", {} images/s", rate_text(s.images_per_s)));
+  lines.push_back(std::move(work));
   if (!directory.empty()) lines.emplace_back(directory);
   return lines;
 }

@@ -199,7 +199,9 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
     if (!made) return tl::unexpected(std::move(made.error()));
     gradients = std::move(*made);
   }
-  auto result = Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get()}).run();
+  auto result =
+      Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get(), .progress = request.progress})
+          .run();
   if (!result) return tl::unexpected(std::move(result.error()));
   Forecast forecast{.summary = summary_of(*result, *run),
                     .result = std::move(*result),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/plural.hpp"
 #include "experiment/summary.hpp"
 #include "sim/forecast/forecast.hpp"
 
@@ -73,7 +74,7 @@ std::string to_text(const Forecast& forecast) {
   const auto time = experiment::average_time(s.per_worker);
   const auto share = [&](double part) { return time.total_s() > 0 ? 100 * part / time.total_s() : 0; };
   const auto plural = [](std::uint64_t count, const char* noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+    return core::counted(count, noun);
   };
   auto text = fmt::format("{}, {}: {}, {}, on {}\n", s.strategy, s.model, plural(s.workers, "worker"),
                           plural(s.servers, "server"), forecast.cluster);

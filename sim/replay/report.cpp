@@ -1,8 +1,11 @@
 #include "sim/replay/report.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace troupe::replay {
 
@@ -34,15 +37,36 @@ core::Result<void> ReplayReport::check() const {
                                 is_cut ? "; the journal is cut off: its file was cut, or its writer was killed" : ""));
 }
 
+std::optional<ReplayReport::Recorded> ReplayReport::Recorded::of(std::string_view summary) try {
+  const auto json = nlohmann::json::parse(summary);
+  const auto number = [](const nlohmann::json& value) {
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  };
+  const auto& test = json.at("test");
+  return Recorded{.test_loss = number(test.at("loss")),
+                  .test_accuracy = number(test.at("accuracy")),
+                  .steps = json.at("steps"),
+                  .samples = json.at("samples"),
+                  .center_hash = json.at("center_hash")};
+} catch (const nlohmann::json::exception&) {
+  return std::nullopt;  // a run that trains or was killed has none
+}
+
 std::string to_json(const ReplayReport& report) {
   auto line = experiment::to_json(report.summary);
   line.pop_back();  // the closing brace
+  const auto number = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; };
+  const auto recorded = report.recorded
+                            ? fmt::format("{{\"test_loss\": {}, \"test_accuracy\": {}, \"center_hash\": \"{}\"}}",
+                                          number(report.recorded->test_loss), number(report.recorded->test_accuracy),
+                                          report.recorded->center_hash)
+                            : "null";
   return line + fmt::format(
                     ", \"complete\": {}, \"segments\": {}, \"missing\": {}, \"unrecorded\": {}, \"events\": {}, "
                     "\"replayed\": {}, "
-                    "\"hashes\": {}}}",
+                    "\"hashes\": {}, \"recorded\": {}}}",
                     report.complete(), report.segments.size(), report.missing, report.unrecorded, report.events(),
-                    report.replayed(), report.hashes());
+                    report.replayed(), report.hashes(), recorded);
 }
 
 }  // namespace troupe::replay

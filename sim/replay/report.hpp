@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -26,6 +28,14 @@ struct ReplayReport {
       0;  // steps between two segments, in neither: the journal was off or not writable, or the end of the first is lost
   bool same_numbers = true;     // false: other settings, hashes are not compared
   experiment::Summary summary;  // recomputed; times are 0
+  /// What the run's summary.json says; none: it has none.
+  struct Recorded {
+    [[nodiscard]] static std::optional<Recorded> of(std::string_view summary);  // the text of a summary.json
+    double test_loss = 0, test_accuracy = 0;                                    // NaN: it had not been evaluated
+    std::uint64_t steps = 0, samples = 0;
+    std::string center_hash;
+  };
+  std::optional<Recorded> recorded{};
   /// What was not replayed: missing segments, and steps that no segment has.
   std::vector<experiment::Note> notes{};
 

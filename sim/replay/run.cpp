@@ -9,6 +9,7 @@
 
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/exchange_plan.hpp"
@@ -58,9 +59,9 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
   if (missing.empty()) return {};
   return core::fail(
       core::Errc::corrupt,
-      fmt::format("{}: the journal has gaps: segment{} {} {} missing; restore the files, or remove the older segments",
-                  directory, missing.size() == 1 ? "" : "s", fmt::join(missing, ", "),
-                  missing.size() == 1 ? "is" : "are"));
+      fmt::format("{}: the journal has gaps: {} {} {} missing; restore the files, or remove the older segments",
+                  directory, core::noun(missing.size(), "segment"), fmt::join(missing, ", "),
+                  core::noun(missing.size(), "is", "are")));
 }
 
 /// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
@@ -107,6 +108,7 @@ class Replayer {
     if (auto whole = check_whole(directory_.path(), *segments); !whole) return tl::unexpected(whole.error());
     report_.missing = static_cast<std::size_t>(segments->front().number) - 1;
     report_.same_numbers = same_numbers();
+    segments_ = segments->size();
     for (const auto& segment : *segments)
       if (auto fit = check_overrides(config_of(segment), request_.overrides); !fit) return tl::unexpected(fit.error());
     for (const auto& segment : *segments) {
@@ -168,13 +170,20 @@ class Replayer {
     const auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
     SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    const auto all = std::max<std::size_t>(done.events, 1);
+    const auto tell = [this, all](std::size_t consumed) {
+      request_.progress(
+          static_cast<double>(report_.segments.size()) + static_cast<double>(consumed) / static_cast<double>(all),
+          segments_);
+    };
     const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
     auto segment = Segment::open(spec, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
                                   .exchange = &made->exchange,
-                                  .same_numbers = same_numbers()});
+                                  .same_numbers = same_numbers(),
+                                  .progress = request_.progress ? tell : std::function<void(std::size_t)>()});
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
@@ -256,6 +265,7 @@ class Replayer {
   core::Result<void> sum_up(const experiment::RunSpec& spec, Segment& segment) {
     const auto& settings = *spec.settings;
     auto& summary = report_.summary;
+    report_.recorded = ReplayReport::Recorded::of(directory_.read_summary());
     summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
     experiment::ProgressAggregator aggregator(spec.workers, before_);
     for (const auto& progress : progress_) aggregator.add(progress);
@@ -295,6 +305,7 @@ class Replayer {
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
   bool has_all_ends_ = true;                          // of the session's segments so far
+  std::size_t segments_ = 0;
   ReplayReport report_;
 };
 

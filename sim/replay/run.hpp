@@ -2,6 +2,7 @@
 /// One thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace troupe::replay {
 struct ReplayRequest {
   std::string run;                       // run directory
   std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must match
+  /// Called often: the segments replayed so far, the one under way in part, of how many. Null: not called.
+  std::function<void(double done, std::size_t segments)> progress{};
 };
 
 /// All sessions compute on `backend`. A report is no proof yet: ReplayReport::check() tells whether anything was compared. Errors:

@@ -83,14 +83,20 @@ core::Result<void> Segment::connect() {
 }
 
 core::Result<void> Segment::run() {
+  constexpr std::size_t kReportEvery = 16;  // steps of members: consumed() asks all members
+  std::size_t steps = 0;
+  const auto stepped = [&] {
+    if (options_.progress && ++steps % kReportEvery == 0) options_.progress(consumed());
+    return true;
+  };
   for (bool progress = true; progress;) {
     progress = false;
     for (const auto& worker : workers_) {
-      while (worker && worker->advance()) progress = true;
+      while (worker && worker->advance()) progress = stepped();
       if (!error_.message.empty()) return tl::unexpected(error_);
     }
     for (const auto& server : servers_) {
-      while (server->advance()) progress = true;
+      while (server->advance()) progress = stepped();
     }
   }
   if (recording_.has_all_ends()) explain_halt();

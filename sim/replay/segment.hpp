@@ -6,6 +6,7 @@
 /// until none can continue. One thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -34,6 +35,7 @@ struct SegmentOptions {
   const nn::Plan* plan = nullptr;                      // of the recorded run; null: the backend chooses
   const experiment::ExchangePlan* exchange = nullptr;  // of the recorded run
   bool same_numbers = true;  // false: other settings than recorded; only the schedule must be the same
+  std::function<void(std::size_t consumed)> progress{};  // called often
 };
 
 class ReplayWorker;

@@ -24,6 +24,15 @@ const char* name(Task task) noexcept {
   return kNames[static_cast<std::size_t>(task)];
 }
 
+const char* name(EarlyStop why) noexcept {
+  switch (why) {
+    case EarlyStop::none: return "";
+    case EarlyStop::max_seconds: return "max_seconds";
+    case EarlyStop::target_accuracy: return "target_accuracy";
+  }
+  return "";
+}
+
 Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
                          std::shared_ptr<data::LeaseScheduler> leases)
     : port_(port),
@@ -121,7 +130,7 @@ void Coordinator::progressed(WorkerId worker, Step ended, std::span<const std::u
 void Coordinator::check_limits() {
   if (state_ != State::training) return;
   const double now_s = trained_s();
-  if (options_.max_s > 0 && now_s >= options_.max_s) stop_ = true;
+  if (options_.max_s > 0 && now_s >= options_.max_s) stop_ = time_is_up_ = true;
   if (stop_ || (disk_ != Disk::writing && schedule_.time_due(now_s))) leases_->pause();
 }
 
@@ -136,15 +145,24 @@ void Coordinator::journal_full() {
   request_pause();
 }
 
-void Coordinator::stop() {
+void Coordinator::time_is_up() {
   if (ended()) return;
-  stop_ = true;
+  stop_ = time_is_up_ = true;
   request_pause();
+}
+
+void Coordinator::checkpoint_requested() {
+  if (ended() || in_emergency()) return;
+  checkpoint_owed_ = true;
+  if (state_ == State::training && disk_ != Disk::writing) request_pause();
 }
 
 void Coordinator::interrupted() {
   if (ended()) return;
-  if (!error_) error_ = core::Error{core::Errc::interrupted, "interrupted"};
+  if (!error_) {
+    const auto& advice = options_.how_to_go_on;
+    error_ = core::Error{core::Errc::interrupted, advice.empty() ? "interrupted" : "interrupted; " + advice};
+  }
   stop_ = true;
   // A run that ends does not wait for a newcomer.
   const bool preparing = state_ == State::performing && order_.task == Task::prepare_newcomer;

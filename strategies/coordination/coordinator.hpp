@@ -88,10 +88,11 @@ class Coordinator {
   void member_failed(SiteId site, const core::Error& error);
   /// A newcomer could take the place of `worker`.
   void arrived(WorkerId worker);
-  void stop();          ///< enough: the run ends at the next pause
-  void interrupted();   ///< the user asks to stop
-  void journal_full();  ///< a new segment is due
-  void ticked();        ///< about once a second: time limits
+  void time_is_up();            ///< as when options.max_s is reached: the run ends at the next pause
+  void interrupted();           ///< the user asks to stop
+  void checkpoint_requested();  ///< the user asks for a checkpoint; training goes on after it
+  void journal_full();          ///< a new segment is due
+  void ticked();                ///< about once a second: time limits
   void answered(const Answer& answer);
   /// The checkpoint is on disk, or could not be written: then the one before stays good.
   void written(const core::Result<void>& result);
@@ -107,6 +108,8 @@ class Coordinator {
     return state_ == State::performing && number == order_.number;
   }
   [[nodiscard]] bool stops() const noexcept { return stop_; }  ///< at the next pause
+  /// Why training has ended before the last epoch; none while it has not.
+  [[nodiscard]] EarlyStop early_stop() const noexcept { return early_stop_; }
   [[nodiscard]] bool in_emergency() const noexcept { return emergency_.has_value(); }
   /// Whether a report of the worker counts: in an emergency the coordinator keeps its own account of steps.
   [[nodiscard]] bool counts(WorkerId worker) const { return !ended() && members_.has(worker) && !in_emergency(); }
@@ -137,6 +140,7 @@ class Coordinator {
   void serve(WorkerId worker, bool after_pause);
   void serve_all(bool after_pause);
   void check_limits();
+  void stop_early(EarlyStop why);
   void record_training_time() { trained_s_ = trained_s(); }
   /// No further lease is granted; training is paused when the granted ones have ended.
   void request_pause();
@@ -159,6 +163,8 @@ class Coordinator {
   void finish();
   void records_collected();
   [[nodiscard]] bool last() const;
+  [[nodiscard]] bool last_epoch_done() const;
+  [[nodiscard]] bool evaluates() const;
   [[nodiscard]] bool complete() const;
   [[nodiscard]] WorkerId model_worker() const;
 
@@ -213,14 +219,16 @@ class Coordinator {
   Order order_;  // the latest
   AfterDisk after_disk_ = AfterDisk::go_on;
   Disk disk_ = Disk::good;
-  bool needed_ = false;           // the checkpoint being written must reach the disk
-  bool has_checkpoint_ = false;   // on disk
-  bool began_ = false;            // leases have been granted in this session
-  bool fresh_epoch_ = false;      // no lease of the epoch has been granted
-  bool evaluated_ = false;        // the model at this epoch's end
-  bool stop_ = false;             // at the next pause the run ends
+  bool needed_ = false;          // the checkpoint being written must reach the disk
+  bool has_checkpoint_ = false;  // on disk
+  bool began_ = false;           // leases have been granted in this session
+  bool fresh_epoch_ = false;     // no lease of the epoch has been granted
+  bool evaluated_ = false;       // the model at this epoch's end
+  bool stop_ = false;            // at the next pause the run ends
+  bool time_is_up_ = false;
+  EarlyStop early_stop_ = EarlyStop::none;
   bool dismissed_ = false;        // no step follows
-  bool checkpoint_owed_ = false;  // became due while another was written
+  bool checkpoint_owed_ = false;  // became due while another was written, or was asked for
   bool segment_due_ = false;
   std::uint64_t granted_ = 0;             // leases, earlier sessions included
   std::uint64_t segment_membership_ = 0;  // Membership::epoch with whose members the new segment begins

@@ -63,6 +63,7 @@ void Coordinator::begin_again() {
 /// Training is paused, at an epoch's end, for a checkpoint, a segment or newcomers, or because the run ends.
 void Coordinator::at_boundary() {
   pause_ = Pause::boundary;
+  if (time_is_up_ && !last_epoch_done()) stop_early(EarlyStop::max_seconds);
   if (last()) return dismiss();
   if (segment_due_ && !leases_->epoch_done() && !checkpoint_due()) return go_on();
   take_current_model();
@@ -85,15 +86,24 @@ void Coordinator::model_taken(const Answer& answer) {
   switch (pause_) {
     case Pause::segment: return take_members();
     case Pause::emergency: return is_still_newest(answer) ? perform(Task::take_state, model_worker()) : find_newest();
-    case Pause::boundary: return leases_->epoch_done() ? perform(Task::evaluate) : decide();
+    case Pause::boundary: return evaluates() ? perform(Task::evaluate) : decide();
     default: return save();
   }
+}
+
+/// At an epoch's end, and where the time limit ends the run: its user waits for a result. An interrupt asks for none.
+bool Coordinator::evaluates() const {
+  const bool interrupted = error_ && error_->code == core::Errc::interrupted;
+  return leases_->epoch_done() || (dismissed_ && early_stop_ == EarlyStop::max_seconds && !interrupted);
 }
 
 /// The model has been taken, and evaluated at an epoch's end: whether the run stops, and whether a checkpoint is due.
 void Coordinator::decide() {
   const double target = options_.target_accuracy;
-  if (leases_->epoch_done() && target > 0 && accuracy_ >= target) stop_ = true;
+  if (leases_->epoch_done() && target > 0 && accuracy_ >= target) {
+    stop_ = true;
+    if (!last_epoch_done()) stop_early(EarlyStop::target_accuracy);
+  }
   if (stop_ && !dismissed_) return go_on();
   checkpoint_owed_ = checkpoint_owed_ || schedule_.due(position(), leases_->epoch_done());
   checkpoint_due() ? save() : go_on();
@@ -122,7 +132,7 @@ void Coordinator::go_on() {
   if (leases_->epoch_done() && began_) {
     // A loss during the pause has ended the epoch: its rest suits no remaining worker (drop_tail).
     if (!evaluated_ && !dismissed_ && pause_ != Pause::emergency) return at_boundary();
-    if (leases_->epoch() + 1 >= options_.epochs) {
+    if (last_epoch_done()) {
       if (error_ && error_->code == core::Errc::interrupted)
         error_.reset();  // after the last step: the run is complete
       return finish();
@@ -153,12 +163,18 @@ void Coordinator::records_collected() {
 }
 
 /// No step follows: a stop was requested, or the last epoch is done.
-bool Coordinator::last() const { return stop_ || (leases_->epoch_done() && leases_->epoch() + 1 >= options_.epochs); }
+bool Coordinator::last() const { return stop_ || last_epoch_done(); }
+
+bool Coordinator::last_epoch_done() const { return leases_->epoch_done() && leases_->epoch() + 1 >= options_.epochs; }
+
+void Coordinator::stop_early(EarlyStop why) {
+  if (early_stop_ != EarlyStop::none) return;
+  early_stop_ = why;
+  port_.stops_early(why);
+}
 
 /// The last epoch is done, and its checkpoint is on disk: no loss of a member matters any more.
-bool Coordinator::complete() const {
-  return leases_->epoch_done() && began_ && leases_->epoch() + 1 >= options_.epochs && disk_ != Disk::failed;
-}
+bool Coordinator::complete() const { return last_epoch_done() && began_ && disk_ != Disk::failed; }
 
 /// The worker that is asked for the model, of those whose parameters are the model.
 WorkerId Coordinator::model_worker() const {

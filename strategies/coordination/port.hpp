@@ -59,6 +59,11 @@ struct Answer {
   Step steps = 0;  ///< find_newest: of `newest`; take_model, take_state: of Order::worker, when it was copied
 };
 
+/// What ends a run before its last epoch, other than an interrupt or an error.
+enum class EarlyStop : std::uint8_t { none, max_seconds, target_accuracy };
+/// "max_seconds", …; none: "".
+[[nodiscard]] const char* name(EarlyStop why) noexcept;
+
 /// A worker that was lost, and the leases that it leaves.
 struct Loss {
   WorkerId worker = 0;
@@ -94,6 +99,8 @@ class CoordinatorPort {
   /// Later, perhaps: Coordinator::arrived().
   virtual void find_replacement(WorkerId worker) = 0;
   virtual void warn(const std::string& text) = 0;
+  /// Training is over, before the last epoch's end: at most once, and never EarlyStop::none. The model is evaluated if it has not been.
+  virtual void stops_early(EarlyStop why) = 0;
   /// The run is over: the last call. None: it has done what was asked.
   virtual void ended(const std::optional<core::Error>& error) = 0;
 };

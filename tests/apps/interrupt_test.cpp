@@ -21,6 +21,37 @@ bool asks_to_stop(int signal) {
 TEST(InterruptTest, TheFirstSignalAsksToStop) {
   EXPECT_TRUE(asks_to_stop(SIGINT));
   EXPECT_TRUE(asks_to_stop(SIGTERM));
+  EXPECT_TRUE(asks_to_stop(SIGHUP)) << "a closed terminal";
+}
+
+TEST(InterruptTest, Sigusr1AsksForACheckpointAndNotToStop) {
+  Interrupt interrupt;
+  std::counting_semaphore<> asked(0);
+  ::kill(::getpid(), SIGUSR1);  // without an action it has no effect
+  interrupt.on_save_request([&] { asked.release(); });
+  for (int k = 0; k < 3; ++k) {
+    ::kill(::getpid(), SIGUSR1);
+    ASSERT_TRUE(asked.try_acquire_for(std::chrono::seconds(60))) << k;
+  }
+  EXPECT_FALSE(interrupt.token().stop_requested());
+  interrupt.on_save_request(nullptr);
+}
+
+/// nohup lets a program ignore SIGHUP before it starts.
+TEST(InterruptTest, SighupStaysIgnoredUnderNohup) {
+  struct sigaction ignore {}, before {};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(::sigaction(SIGHUP, &ignore, &before), 0);
+  {
+    const Interrupt interrupt;
+    std::binary_semaphore told(0);
+    const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_FALSE(interrupt.token().stop_requested());
+    ::kill(::getpid(), SIGTERM);
+    EXPECT_TRUE(told.try_acquire_for(std::chrono::seconds(60)));
+  }
+  ::sigaction(SIGHUP, &before, nullptr);
 }
 
 TEST(InterruptTest, EndsWithoutASignal) {
@@ -28,11 +59,12 @@ TEST(InterruptTest, EndsWithoutASignal) {
   EXPECT_FALSE(interrupt.token().stop_requested());
 }
 
-TEST(InterruptDeathTest, SecondSignalExitsAtOnce) {
+TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        const Interrupt interrupt;
+        Interrupt interrupt;
+        interrupt.last_words("left at once");
         std::binary_semaphore told(0);
         const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
         ::kill(::getpid(), SIGINT);
@@ -40,7 +72,7 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnce) {
         ::kill(::getpid(), SIGINT);
         for (;;) ::pause();
       },
-      testing::ExitedWithCode(130), "");
+      testing::ExitedWithCode(130), "troupe: left at once");
 }
 
 /// When a parent with several threads is killed, Linux sends its children a SIGTERM (PR_SET_PDEATHSIG) for every thread.
@@ -57,6 +89,26 @@ TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
         for (int k = 0; k < 3; ++k) {
           ::kill(::getpid(), SIGTERM);
           ::poll(nullptr, 0, 50);
+        }
+        ::_exit(kStillThere);
+      },
+      testing::ExitedWithCode(kStillThere), "");
+}
+
+/// A shell and the kernel both send it when a terminal closes, the second one late.
+TEST(InterruptDeathTest, SighupIsNeverASecondSignal) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kStillThere = 7;
+  EXPECT_EXIT(
+      {
+        const Interrupt interrupt;
+        std::binary_semaphore told(0);
+        const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+        ::kill(::getpid(), SIGHUP);
+        told.acquire();
+        for (int k = 0; k < 4; ++k) {
+          ::kill(::getpid(), SIGHUP);
+          ::poll(nullptr, 0, 300);  // together longer than kWindDown
         }
         ::_exit(kStillThere);
       },

@@ -112,6 +112,16 @@ inline Outcome troupe_interrupted(std::vector<std::string> arguments, std::strin
   return run_until(std::move(arguments), sign, [](pid_t child) { ::kill(child, SIGINT); });
 }
 
+/// Whether the run's directory has a checkpoint besides the one that the run begins with.
+inline bool saved_after_step_0(const std::string& run) {
+  std::error_code not_yet;
+  for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints", not_yet)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".safetensors") && name.find_first_of("123456789") != std::string::npos) return true;
+  }
+  return false;
+}
+
 /// Whether standard error is one line that begins with the program's name, and standard output is empty.
 inline bool is_one_line(const Outcome& outcome) {
   return outcome.out.empty() && outcome.err.starts_with("troupe: ") && outcome.err.find('\n') == outcome.err.size() - 1;

@@ -9,6 +9,7 @@
 
 #include "tests/apps/program.hpp"
 #include "tests/small_config.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -32,6 +33,7 @@ class RunTest : public testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) return entry.path().string();
     return {};
   }
+  nlohmann::json summary() const { return nlohmann::json::parse(contents(only_run() + "/summary.json")); }
   bool no_run() const { return !std::filesystem::exists(folder_.file("runs")); }
 
   TemporaryDirectory folder_;
@@ -48,6 +50,7 @@ TEST_F(RunTest, JsonIsTheSummaryAndEvalAgreesWithIt) {
     EXPECT_TRUE(summary.contains(key)) << key;
   }
   EXPECT_EQ(summary["steps"], 120);
+  EXPECT_TRUE(summary["stopped_by"].is_null());
   EXPECT_EQ(contents(only_run() + "/summary.json"), outcome.out);
 
   const auto eval = troupe({"eval", only_run(), "--json"});
@@ -140,10 +143,61 @@ TEST_F(RunTest, OutOfMemoryIsExit71AndNamesTheSize) {
 TEST_F(RunTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
   const auto first = troupe_interrupted(train({"--plain", "--set", "run.epochs=100000"}), "epoch 1/");
   EXPECT_EQ(first.code, 130) << first.err;
+  EXPECT_NE(first.err.find("run directory " + only_run() + "\n"), std::string::npos) << first.err;
+  EXPECT_TRUE(first.err.ends_with("troupe: interrupted; go on with `troupe train --resume " + only_run() + "`\n"))
+      << first.err;
+  EXPECT_EQ(summary()["stopped_by"], "interrupt");
   const auto again = troupe_interrupted({"train", "--resume", only_run(), "--plain"}, "epoch ");
   EXPECT_EQ(again.code, 130) << again.err;
   EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
   EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0);
+}
+
+/// As when an ssh connection is lost.
+TEST_F(RunTest, AClosedTerminalSavesACheckpoint) {
+  auto arguments = train({"--plain", "--set", "run.epochs=100000", "--set", "run.checkpoint_every=never"});
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  const auto closed = run_until(arguments, "epoch 1/", [](pid_t child) { ::kill(child, SIGHUP); });
+  EXPECT_EQ(closed.code, 130) << closed.err;
+  EXPECT_TRUE(saved_after_step_0(only_run()));
+}
+
+TEST_F(RunTest, Sigusr1SavesACheckpointAndTheRunGoesOn) {
+  auto arguments = train({"--plain", "--set", "run.epochs=100000", "--set", "run.checkpoint_every=never"});
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  bool saved = false;
+  const auto outcome = run_until(arguments, "epoch 1/", [&](pid_t child) {
+    ::kill(child, SIGUSR1);
+    saved = tests::eventually([this] { return saved_after_step_0(only_run()); });
+    ::kill(child, SIGINT);
+  });
+  EXPECT_TRUE(saved);
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  EXPECT_NE(outcome.err.find("is saved, as requested\n"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RunTest, ATimeLimitIsNamedAndItsModelEvaluated) {
+  const auto outcome = troupe(train({"--plain", "--set", "run.epochs=100000", "--set", "run.max_seconds=0.4"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("run.max_seconds = 0.4: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(" of 100000 epochs\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("stopped early, by run.max_seconds\n"), std::string::npos) << outcome.err;
+  const auto metrics = contents(only_run() + "/metrics.jsonl");
+  EXPECT_NE(metrics.find("run.max_seconds = 0.4: "), std::string::npos);
+  EXPECT_NE(metrics.find("\"stopped_by\":\"max_seconds\""), std::string::npos);
+  EXPECT_EQ(summary()["stopped_by"], "max_seconds");
+  const auto eval = troupe({"eval", only_run(), "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  EXPECT_EQ(nlohmann::json::parse(eval.out)["accuracy"], summary()["test"]["accuracy"]) << "of the last step's model";
+  EXPECT_EQ(nlohmann::json::parse(eval.out)["loss"], summary()["test"]["loss"]);
+}
+
+TEST_F(RunTest, AReachedTargetIsNamed) {
+  const auto outcome = troupe(train({"--plain", "--set", "run.epochs=50", "--set", "run.target_accuracy=0.01"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("run.target_accuracy = 0.01: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("the run ends after 1.00 of 50 epochs\n"), std::string::npos) << outcome.err;
+  EXPECT_EQ(summary()["stopped_by"], "target_accuracy");
 }
 
 TEST_F(RunTest, FullDiskKeepsTheOldCheckpointAndTheRunResumesLater) {

@@ -10,6 +10,7 @@
 #include "core/journal.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -222,19 +223,31 @@ TEST_F(GridTest, RunThatCannotBeResumedKeepsItsFiles) {
   EXPECT_EQ(run_directories(), std::vector<std::string>{run});
 }
 
-/// The run ends its step of eight seconds before it saves. (The test does not stop it with a signal: Linux ends a stopped process when its
-/// process group is orphaned.)
+/// Returns when the process has ended, and its children are told; it can still be waited for.
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return tests::eventually([&] {
+    return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process;
+  });
+}
+
+/// The run is stopped within a step, after the first grid has ended: Linux continues a stopped process when its process group is orphaned.
 TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
   auto arguments =
-      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=8000", "--set", "data.train_samples=20"});
+      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=2000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);
-  const std::vector<std::string> again(arguments.begin() + 1, arguments.end());
+  const auto again = arguments;
   pid_t run = -1;
   Outcome second;
   run_until(arguments, "starting small", [&](pid_t process) {
     run = writer_in(directory());
+    ASSERT_GT(run, 0);
     ::kill(process, SIGKILL);
-    second = troupe(again);  // at once: the first grid's standard error may stay open until its run has ended
+    ASSERT_TRUE(has_ended(process));
+    ::kill(run, SIGSTOP);
+    // At once: the first grid's standard error may stay open until its run has ended.
+    second = run_until(again, "waiting for small", [&](pid_t) { ::kill(run, SIGCONT); });
+    ::kill(run, SIGCONT);  // also when the second grid did not wait
   });
   ASSERT_GT(run, 0);
   EXPECT_EQ(second.code, 0) << second.err;

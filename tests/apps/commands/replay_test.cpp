@@ -46,8 +46,18 @@ TEST_F(ReplayTest, AWholeJournalIsVerified) {
   EXPECT_EQ(json["replayed"], json["events"]);
   EXPECT_GT(json["hashes"], 0);
   EXPECT_EQ(json["steps"], 60);
+  EXPECT_EQ(json["recorded"]["center_hash"], json["center_hash"]);
+  EXPECT_EQ(json["recorded"]["test_loss"], json["test"]["loss"]);
   const auto text = replayed();
   EXPECT_EQ(text.code, 0) << text.err;
+  const auto recorded = text.out.find("recorded  60 steps, "), again = text.out.find("replayed  60 steps, ");
+  ASSERT_NE(recorded, std::string::npos) << text.out;
+  ASSERT_NE(again, std::string::npos) << text.out;
+  const auto result = [&](std::size_t at) {
+    const auto begin = text.out.find("60 steps", at);
+    return text.out.substr(begin, text.out.find('\n', at) - begin);
+  };
+  EXPECT_EQ(result(recorded), result(again));
   EXPECT_NE(text.out.find("verified from beginning to end"), std::string::npos) << text.out;
 }
 

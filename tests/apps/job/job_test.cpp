@@ -10,6 +10,7 @@
 
 #include "tests/apps/program.hpp"
 #include "tests/small_config.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -63,6 +64,10 @@ class JobTest : public testing::Test {
   std::string only_run() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) return entry.path().string();
     return {};
+  }
+  /// Any accuracy ends the run after the epoch under way: mpirun, when a signal ends it, sleeps for seconds.
+  Arguments resumed_to_its_end() const {
+    return {"train", "--resume", only_run(), "--plain", "--set", "run.target_accuracy=0.000001"};
   }
   /// Processes with this test's folder among their arguments, except this program and mpirun.
   std::vector<pid_t> ranks() const {
@@ -205,8 +210,8 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
                   });
     EXPECT_NE(lost.code, 0) << lost.err;
     EXPECT_TRUE(ranks().empty());
-    const auto again = run_until(mpirun(3, {"train", "--resume", only_run(), "--plain"}), "epoch ",
-                                 [](pid_t child) { ::kill(child, SIGTERM); });
+    const auto again = run_program(mpirun(3, resumed_to_its_end()));
+    EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
     std::filesystem::remove_all(folder_.file("runs"));
   }
@@ -215,12 +220,20 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
 TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
   // By default mpirun waits one second before it asks its ranks to end, and one before it kills them.
   const Arguments patient{"--mca", "odls_base_sigkill_timeout", "5"};
-  const auto first = run_until(mpirun(2, train({"--plain", "--set", "run.epochs=100000"}), patient), "epoch 1/",
-                               [](pid_t child) { ::kill(child, SIGINT); });
+  const auto forever = train({"--plain", "--set", "run.epochs=100000", "--set", "run.checkpoint_every=never"});
+  const auto first = run_until(mpirun(2, forever, patient), "epoch 1/", [&](pid_t child) {
+    ::kill(child, SIGUSR1);  // mpirun passes it on to its ranks
+    EXPECT_TRUE(tests::eventually([&] { return saved_after_step_0(only_run()); }));
+    ::kill(child, SIGINT);
+    EXPECT_TRUE(
+        tests::eventually([&] { return std::filesystem::exists(only_run() + "/summary.json") && ranks().empty(); }));
+    ::kill(child, SIGKILL);  // it sleeps out its patience, whatever its ranks do
+  });
+  EXPECT_NE(first.err.find("is saved, as requested"), std::string::npos) << first.err;
   EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0) << first.err;
   EXPECT_TRUE(std::filesystem::exists(only_run() + "/summary.json")) << first.err;
-  const auto again = run_until(mpirun(2, {"train", "--resume", only_run(), "--plain"}, patient), "epoch ",
-                               [](pid_t child) { ::kill(child, SIGINT); });
+  const auto again = run_program(mpirun(2, resumed_to_its_end()));
+  EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
 }
 

@@ -1,12 +1,12 @@
 #include "experiment/report/console.hpp"
 
 #include <cstdlib>
-#include <limits>
 #include <optional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "experiment/report/console_text.hpp"
+#include "tests/experiment/report/sample_run.hpp"
 #include "tests/experiment/report/screen.hpp"
 
 namespace troupe::report {
@@ -14,42 +14,10 @@ namespace {
 
 using experiment::Note;
 using experiment::RunEnd;
-using experiment::RunStarted;
-using experiment::WorkerProgress;
 
 using namespace std::chrono_literals;
 using Mode = ConsoleOptions::Mode;
 using Lines = std::vector<std::string>;
-
-/// 2 workers.
-const RunStarted kRun{.name = "demo",
-                      .directory = "runs/demo",
-                      .strategy = "easgd",
-                      .model = "lenet",
-                      .dataset = "glyphs",
-                      .workers = 2,
-                      .servers = 1,
-                      .epochs = 2,
-                      .parameters = 431080,
-                      .epoch_samples = 1000};
-
-/// A worker after `samples` at 100 per second, computing 92 % of the time.
-WorkerProgress worker(std::uint32_t rank, std::uint64_t samples) {
-  const double busy_s = static_cast<double>(samples) / 100;
-  return {.worker = rank,
-          .steps = samples / 10,
-          .samples = samples,
-          .loss = 0.0431,
-          .recent_samples = samples,
-          .compute_s = 0.92 * busy_s,
-          .exchange_s = 0.03 * busy_s,
-          .wait_s = 0.04 * busy_s,
-          .load_s = 0.01 * busy_s,
-          .staleness_sum = 9,
-          .staleness_count = 10,
-          .staleness_max = 3,
-          .done = {}};
-}
 
 class ConsoleTest : public testing::Test {
  protected:
@@ -75,12 +43,14 @@ TEST_F(ConsoleTest, LiveHasALinePerWorkerAndTheBar) {
   clock_.advance(100ms);
   console_->tick();
   const auto lines = shown();
-  ASSERT_EQ(lines.size(), 4u);
+  ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(lines[0], "demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server");
-  EXPECT_EQ(lines[1], "worker 0      30     100/s  loss 0.0431  [comp 92 exch 3 wait 4 load 1%]");
-  EXPECT_EQ(lines[2].substr(0, 18), "worker 1      20  ");
+  EXPECT_EQ(lines[1], "run directory runs/demo");
+  EXPECT_EQ(lines[2], "worker 0      30     100/s  loss 0.0431  [comp 92 exch 3 wait 4 load 1%]");
+  EXPECT_EQ(lines[3].substr(0, 18), "worker 1      20  ");
+  EXPECT_EQ(lines[4], "loss  __  0.0431 to 0.0431");
   // 500 of 1,000 samples of epoch 1 at 200 per second: 2.5 s left, and another 5 s
-  EXPECT_EQ(lines[3], "epoch 1/2  =========----------   50 %  200 images/s  0:03 left, 0:08 to the end");
+  EXPECT_EQ(lines[5], "epoch 1/2  =========----------   50 %  200 images/s  0:03 left, 0:08 to the end");
 }
 
 TEST_F(ConsoleTest, LiveRedrawsAtMostTenTimesASecond) {
@@ -116,10 +86,26 @@ TEST_F(ConsoleTest, LiveScrollsNotesAndEpochsAbove) {
                    .lr = 0.0333,
                    .train_s = 66.6});
   const auto lines = shown();
-  ASSERT_EQ(lines.size(), 5u);
-  EXPECT_EQ(lines[1], "warning: disk is slow");
-  EXPECT_EQ(lines[2], "epoch 1/2  loss 0.3123, test 0.0701  accuracy 97.80 %  9,021 images/s  1:07");
-  EXPECT_EQ(lines[3].substr(0, 8), "worker 0");
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[2], "warning: disk is slow");
+  EXPECT_EQ(lines[3], "epoch 1/2  loss 0.3123, test 0.0701  accuracy 97.80 %  9,021 images/s  1:07");
+  EXPECT_EQ(lines[4].substr(0, 8), "worker 0");
+}
+
+TEST_F(ConsoleTest, NotesAreBrokenBetweenWords) {
+  open(Mode::live);  // 80 columns
+  std::string words;
+  for (int i = 0; i < 30; ++i) words += fmt::format("{}word{}", i > 0 ? " " : "", i);
+  console_->note({Note::Level::warning, words});
+  const auto lines = shown();
+  ASSERT_GT(lines.size(), 2u);
+  std::string again = lines[0];
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_LT(lines[i].size(), 80u);
+    EXPECT_TRUE(lines[i].starts_with("  word")) << lines[i];
+    again += lines[i].substr(1);
+  }
+  EXPECT_EQ(again, "warning: " + words);
 }
 
 TEST_F(ConsoleTest, LiveGoesOnFromWhereARunWasResumed) {
@@ -154,13 +140,13 @@ TEST_F(ConsoleTest, EndLeavesTheTableAndTheCursor) {
   console_->tick();
   EXPECT_TRUE(Screen(out_.text()).cursor_visible);
   const auto lines = shown();
-  ASSERT_EQ(lines.size(), 8u);
-  EXPECT_EQ(lines[1], "worker      compute     exchange         wait         load images/s  stale");
-  EXPECT_EQ(lines[2], "     0    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      100  0.9 (3)");
-  EXPECT_EQ(lines[4], "   all    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      198  0.9 (3)");
-  EXPECT_EQ(lines[5], "test accuracy 98.91 % (top-5 99.99 %), loss 0.0340");
-  EXPECT_EQ(lines[6], "2,000 samples in 0:41, 198 images/s");
-  EXPECT_EQ(lines[7], "runs/demo");
+  ASSERT_EQ(lines.size(), 9u);
+  EXPECT_EQ(lines[2], "worker      compute     exchange         wait         load images/s  stale");
+  EXPECT_EQ(lines[3], "     0    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      100  0.9 (3)");
+  EXPECT_EQ(lines[5], "   all    9.2s  92%    0.3s   3%    0.4s   4%    0.1s   1%      198  0.9 (3)");
+  EXPECT_EQ(lines[6], "test accuracy 98.91 % (top-5 99.99 %), loss 0.0340");
+  EXPECT_EQ(lines[7], "2,000 samples in 0:41, 198 images/s");
+  EXPECT_EQ(lines[8], "runs/demo");
 }
 
 TEST_F(ConsoleTest, DestructionShowsTheCursor) {
@@ -182,9 +168,10 @@ TEST_F(ConsoleTest, PlainHasOneProgressLineEveryFiveSeconds) {
   }
   const auto text = out_.text();
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_EQ(shown(), (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server",
-                            "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
-                            "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
+  EXPECT_EQ(shown(),
+            (Lines{"demo: easgd on glyphs, lenet (431,080 parameters), 2 workers, 1 server", "run directory runs/demo",
+                   "epoch 1/2   50 %  step 50  100 images/s  loss 0.0431  0:15 to the end",
+                   "epoch 1/2  100 %  step 100  100 images/s  loss 0.0431  0:10 to the end"}));
 }
 
 TEST_F(ConsoleTest, PlainPrintsNothingWithoutProgress) {
@@ -256,7 +243,7 @@ TEST_F(ConsoleTest, InterruptIsReportedOnce) {
   source.request_stop();
   console_->tick();
   console_->tick();
-  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves at once"}));
+  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
 }
 
 TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
@@ -266,70 +253,50 @@ TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
   clock_.advance(1s);
   console_->tick();
   const auto lines = shown();
-  ASSERT_EQ(lines.size(), 24u);  // 24 rows: the first line scrolled out of sight
-  EXPECT_EQ(lines[1].substr(0, 8), "worker 0");
-  EXPECT_EQ(lines[22], "and 79 more workers");
+  ASSERT_EQ(lines.size(), 25u);  // 24 rows: the first two lines scrolled out of sight
+  EXPECT_EQ(lines[2].substr(0, 8), "worker 0");
+  EXPECT_EQ(lines[22], "and 80 more workers");
+  EXPECT_EQ(lines[23].substr(0, 6), "loss  ");
 }
 
-TEST(ConsoleTextTest, NumbersAndTimesAreFormatted) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(1000), "1,000");
-  EXPECT_EQ(grouped(1234567), "1,234,567");
-  EXPECT_EQ(clock_time(7), "0:07");
-  EXPECT_EQ(clock_time(754), "12:34");
-  EXPECT_EQ(clock_time(3 * 3600 + 5 * 60 + 9), "3:05:09");
-  EXPECT_EQ(clock_time(-1), "-:--");
-  EXPECT_EQ(clock_time(std::numeric_limits<double>::infinity()), "-:--");
-  EXPECT_EQ(loss_text(0.04312), "0.0431");
-  EXPECT_EQ(loss_text(12.345), "12.35");
-  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "nan");
+TEST_F(ConsoleTest, BeforeTheFirstStepThereIsNoLoss) {
+  open(Mode::live);
+  console_->started(kRun);
+  console_->progress({.worker = 0});
+  clock_.advance(1s);
+  console_->tick();
+  EXPECT_EQ(out_.text().find("0.0000"), std::string::npos) << out_.text();
+  EXPECT_NE(out_.text().find("loss -"), std::string::npos) << out_.text();
+  EXPECT_EQ(out_.text().find(" 0/s"), std::string::npos) << out_.text();
 }
 
-TEST(ConsoleTextTest, WideTerminalsShowMoreOfAWorker) {
-  EXPECT_EQ(
-      worker_line(worker(0, 300), 4512, 120).render(200, false),
-      "worker 0  step       30    4,512 images/s  loss 0.0431  staleness 0.9  [compute 92 exch 3 wait 4 load 1%]");
-  auto even = worker(10, 1'000'000);
-  even.compute_s = even.exchange_s = even.wait_s = even.load_s = 1;
-  EXPECT_LE(worker_line(even, 12'345, 80).columns(), 80u);
-  EXPECT_LE(worker_line(even, 12'345, 110).columns(), 110u);
+TEST_F(ConsoleTest, TheCurveAndTheLearningRateAreShown) {
+  console_.emplace(ConsoleOptions{.mode = Mode::live,
+                                  .color = false,
+                                  .stream = out_.stream(),
+                                  .learning_rate = [](double epochs) { return 0.1 * (2 - epochs); }},
+                   clock_);
+  console_->started(kRun);
+  auto progress = worker(0, 100);
+  for (const double loss : {2.25, 1.5, 1.0, 0.5}) {
+    progress.loss = loss;
+    progress.recent_samples = 100;
+    console_->progress(progress);
+    progress.samples += 100;
+  }
+  clock_.advance(1s);
+  console_->tick();
+  const auto lines = shown();
+  // 400 of 1,000 samples: 0.1 * (2 - 0.4)
+  EXPECT_EQ(lines[lines.size() - 2], "loss  #=:_  2.2500 to 0.5000  lr 0.16");
 }
 
-TEST(ConsoleTextTest, TheLongestWaitNamesBothSides) {
-  std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
-  EXPECT_FALSE(worst_wait_line(workers));
-  workers[0].waits = {0, 0.09, 0.02};
-  EXPECT_FALSE(worst_wait_line(workers)) << "less than a hundredth";
-  workers[1].waits = {0.1, 0, 2.5};
-  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
-            "longest wait  worker 1 for server 0: 2.5 s, 25 % of its time");
-  workers[0].waits = {0, 3, 0};
-  EXPECT_EQ(worst_wait_line(workers)->render(80, false),
-            "longest wait  worker 0 for worker 1: 3.0 s, 30 % of its time");
-}
-
-TEST(ConsoleTextTest, StalenessIsAShareOfUpdates) {
-  auto w = worker(3, 100);
-  w.staleness = {1, 2, 0, 0, 1};
-  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 25%  1: 50%  4-5: 25%");
-  w.staleness.assign(21, 10);
-  EXPECT_EQ(staleness_line(w).render(80, false), "     3  0: 5%  1: 5%  2: 5%  3: 5%  4-5: 5%  6-7: 4%  8+: 71%");
-}
-
-TEST(ConsoleTextTest, PercentagesAddUp) {
-  EXPECT_EQ(percentages({1, 1, 1}), (std::vector<int>{34, 33, 33}));
-  EXPECT_EQ(percentages({0, 0}), (std::vector<int>{0, 0}));
-  EXPECT_EQ(percentages({0.92, 0.03, 0.04, 0.01}), (std::vector<int>{92, 3, 4, 1}));
-}
-
-TEST(ConsoleTextTest, ABarFillsItsLine) {
-  const Position half{
-      .epoch = 1, .epochs = 3, .fraction = 0.5, .images_per_s = 1000, .epoch_left_s = 10, .run_left_s = 50};
-  EXPECT_EQ(bar_line(half, 100, false).render(200, false),
-            "epoch 1/3  ===================-------------------   50 %  1,000 images/s  0:10 left, 0:50 to the end");
-  EXPECT_EQ(bar_line(half, 100, true).columns(), 100u);
-  EXPECT_EQ(bar_line(half, 10, false).render(19, false), "epoch 1/3  ====----");
+TEST_F(ConsoleTest, AnEarlyStopIsNamedAtTheEnd) {
+  open(Mode::plain);
+  RunEnd end;
+  end.summary.stopped_by = "max_seconds";
+  console_->ended(end);
+  EXPECT_NE(out_.text().find("stopped early, by run.max_seconds\n"), std::string::npos) << out_.text();
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-/// The visible text of a terminal of 80 columns after the bytes of a stream, for tests of terminal output.
+/// What a terminal of 80 columns shows after the bytes of a stream, and what it has scrolled into its history, for tests of its output. Like
+/// tmux it moves the whole screen to the history before all of it is cleared at once.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -33,17 +35,19 @@ class Capture {
 };
 
 struct Screen {
-  std::vector<std::string> lines{""};
-  std::size_t row = 0;
+  std::vector<std::string> lines{""};  // the history's, then the screen's
+  std::size_t row = 0;                 // of the cursor, in `lines`
+  std::size_t top = 0;                 // the first line on the screen
   bool cursor_visible = true;
 
-  explicit Screen(std::string_view bytes) {
+  explicit Screen(std::string_view bytes, std::size_t rows = 10'000) : rows_(rows) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const char c = bytes[i];
       if (c == '\n') {
         ++row;
         column_ = 0;
         if (row == lines.size()) lines.emplace_back();
+        if (row - top == rows_) ++top;
       } else if (c == '\r') {
         column_ = 0;
       } else if (c == '\x1b') {
@@ -52,9 +56,8 @@ struct Screen {
         escape(bytes.substr(i + 2, end - i - 2), bytes[end]);
         i = end;
       } else {
-        lines[row].resize(column_);
-        lines[row] += c;
-        ++column_;
+        if (lines[row].size() <= column_) lines[row].resize(column_ + 1, ' ');
+        lines[row][column_++] = c;
       }
     }
   }
@@ -64,16 +67,24 @@ struct Screen {
     while (!all.empty() && all.back().empty()) all.pop_back();
     return all;
   }
+  [[nodiscard]] std::vector<std::string> history() const {
+    return {lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(top)};
+  }
 
  private:
   void escape(std::string_view arguments, char command) {
-    if (command == 'A') row -= std::min<std::size_t>(row, std::stoul(std::string(arguments)));
-    if (command == 'J') {
+    if (command == 'A') row -= std::min<std::size_t>(row - top, std::stoul(std::string(arguments)));
+    if (command == 'K') lines[row].resize(std::min(lines[row].size(), column_));
+    if (command == 'J' && row == top && column_ == 0) {
+      top = row = lines.size();
+      lines.emplace_back();
+    } else if (command == 'J') {
       lines.resize(row + 1);
       lines[row].resize(column_);
     }
     if (arguments == "?25") cursor_visible = command == 'h';
   }
+  std::size_t rows_;
   std::size_t column_ = 0;
 };
 

@@ -72,6 +72,7 @@ class CheckingPort final : public CoordinatorPort {
   void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId worker) override { sought.insert(worker); }
   void warn(const std::string&) override {}
+  void stops_early(EarlyStop) override { ADD_FAILURE() << "these runs have neither limits nor targets"; }
   void ended(const std::optional<core::Error>& why) override {
     expect_running();
     ++ends;
@@ -178,6 +179,7 @@ class RandomRun {
       case 41: return random.below(20) == 0 ? interrupt() : void();
       case 42: return coordinator_->journal_full();
       case 43: return coordinator_->ticked();
+      case 46: return coordinator_->checkpoint_requested();
       case 44:
       case 45: return port_.sought.erase(worker) > 0 ? coordinator_->arrived(worker) : void();
       default: break;

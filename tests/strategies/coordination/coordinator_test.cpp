@@ -100,8 +100,9 @@ TEST(Coordinator, TheTargetEndsTheRunAtAnEpochsEnd) {
   run.to_training();
   run.train();
   run.until(Task::evaluate);
+  run.port.take_calls();
   run.answer({.number = run.port.last.number, .accuracy = 0.5, .newest = {}});
-  EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+  EXPECT_EQ(run.port.take_calls(), "stops by target_accuracy; dismiss_workers");
   while (!run.coordinator->ended()) run.proceed();
   EXPECT_FALSE(run.port.error);
   EXPECT_EQ(run.done, 4U);
@@ -121,6 +122,87 @@ TEST(Coordinator, TheTimeLimitCountsTrainingOnly) {
   run.port.time += 4_s;
   run.coordinator->ticked();
   EXPECT_EQ(run.coordinator->task(), Task::dismiss_workers);
+}
+
+TEST(Coordinator, TheTimeLimitIsAnnouncedAndTheModelEvaluated) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.max_s = 10; });
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.finish_leases();
+  run.port.take_calls();
+  run.port.time += 10_s;
+  run.coordinator->ticked();
+  EXPECT_EQ(run.coordinator->early_stop(), EarlyStop::max_seconds);
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.take_calls(),
+            "stops by max_seconds; dismiss_workers; take_model; evaluate; take_state; write; collect_records; ended");
+  EXPECT_FALSE(run.port.error);
+}
+
+TEST(Coordinator, AnInterruptAtTheTimeLimitEvaluatesNothing) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.max_s = 10; });
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.port.time += 10_s;
+  run.coordinator->ticked();
+  run.coordinator->interrupted();
+  run.finish_leases();
+  run.port.take_calls();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.take_calls(), "take_model; take_state; write; collect_records; ended");
+}
+
+TEST(Coordinator, ALimitReachedInTheLastStepStopsNothingEarly) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.max_s = 10;
+    made.options.epochs = 1;
+    made.options.target_accuracy = 0.5;
+  });
+  run.to_training();
+  run.port.time += 10_s;
+  run.train();
+  run.until(Task::evaluate);
+  run.answer({.number = run.port.last.number, .accuracy = 0.5, .newest = {}});
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.coordinator->early_stop(), EarlyStop::none);
+  EXPECT_EQ(run.port.take_calls().find("stops by"), std::string::npos);
+}
+
+TEST(Coordinator, ARequestedCheckpointIsWrittenAndTrainingGoesOn) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->requested(0, 1);
+  run.coordinator->checkpoint_requested();
+  run.coordinator->requested(0, 1);
+  EXPECT_EQ(run.port.take_calls(), "grant 0 1") << "the second is a step after the checkpoint";
+  run.finish_leases();
+  run.until(Task::take_state);
+  run.answer();
+  EXPECT_EQ(run.port.take_calls(), "take_model; take_state; write; grant 0 1");
+  run.coordinator->checkpoint_requested();
+  EXPECT_EQ(run.port.take_calls(), "") << "one at a time";
+  run.finish_leases();
+  run.write();
+  EXPECT_EQ(run.port.take_calls(), "take_model");
+}
+
+TEST(Coordinator, ACheckpointRequestedInAPauseIsWritten) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->journal_full();
+  run.coordinator->checkpoint_requested();
+  EXPECT_EQ(run.coordinator->task(), Task::settle_workers);
+  run.port.take_calls();
+  run.until(Task::take_state);
+  EXPECT_TRUE(run.port.take_calls().ends_with("take_model; take_state"));
+}
+
+TEST(Coordinator, AnInterruptSaysHowToGoOn) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->interrupted();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.port.error->message, "interrupted; go on");
 }
 
 TEST(Coordinator, ACheckpointIsWrittenWhileTrainingGoesOn) {

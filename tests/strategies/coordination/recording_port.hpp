@@ -49,6 +49,7 @@ class RecordingPort final : public CoordinatorPort {
     warnings.push_back(text);
     calls.emplace_back("warn");
   }
+  void stops_early(EarlyStop why) override { calls.push_back(fmt::format("stops by {}", name(why))); }
   void ended(const std::optional<core::Error>& why) override {
     ++ends;
     error = why;
