@@ -154,12 +154,22 @@ Figure draw(const HeatMap& map) {
       if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
   if (!(high > low)) high = low + 1;  // all values alike, or none: any range will do
 
+  constexpr int kBeside = 260;  // pixels: tics and label of the rows, the scale
+  const int cell = (figure.width - kBeside) / std::max(static_cast<int>(columns), 1);
+  const auto names = names_along(map.columns, figure.width - kBeside);
+  figure.height += static_cast<int>(names.height);
+  std::size_t longest_text = 0;
+  for (const auto& row : map.values)
+    for (const double value : row)
+      longest_text = std::max(longest_text, fmt::format(fmt::runtime(map.format), value).size());
+  const bool has_texts = static_cast<int>(longest_text) * kLetter < cell;  // else they would run into each other
+
   std::string cells, labels;
   for (std::size_t y = 0; y < rows; ++y) {
     for (std::size_t x = 0; x < columns; ++x) {
       const double value = map.values[y][x];
       cells += fmt::format("{} {} {}\n", x, y, number(value));
-      if (!std::isfinite(value)) continue;
+      if (!std::isfinite(value) || !has_texts) continue;
       constexpr double kLight = 0.6;  // of the scale: above it black text is easier to read than white
       labels += fmt::format("set label {} at {},{} center front textcolor rgb '{}'\n",
                             literal(fmt::format(fmt::runtime(map.format), value)), x, y,
@@ -170,10 +180,10 @@ Figure draw(const HeatMap& map) {
   figure.data[map.name + ".dat"] = cells;
   figure.script = fmt::format(
       "{}set title {}\nset xlabel {}\nset ylabel {}\nset cblabel {}\nunset key\nunset grid\nunset border\n"
-      "set tics scale 0 textcolor rgb '#303030'\nset xtics {}\nset ytics {}\n"
+      "set tics scale 0 textcolor rgb '#303030'\n{}set xtics {}\nset ytics {}\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cbrange [{}:{}]\n{}"
       "plot {} using 1:2:3 with image pixels\n",
-      kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit),
+      kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit), names.line,
       tics(map.columns, {}), tics(map.rows, {}), static_cast<double>(columns) - 0.5, static_cast<double>(rows) - 0.5,
       number(low), number(high), labels, literal(map.name + ".dat"));
   return figure;
@@ -211,15 +221,26 @@ Figure draw(const LineChart& chart) {
   }
   figure.data[chart.name + ".dat"] = table;
   const auto legend = legend_below(labels, figure.width, figure.height);
-  const double room = 0.06 * (last - first);
+  constexpr double kRoom = 0.06;  // around the values, as a part of their range
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& line : chart.lines)
+    for (std::size_t p = 0; p < line.values.size(); ++p) {
+      const double deviation = std::isfinite(line.deviations[p]) ? line.deviations[p] : 0;
+      if (!std::isfinite(line.values[p])) continue;
+      low = std::min(low, line.values[p] - deviation), high = std::max(high, line.values[p] + deviation);
+    }
+  const double height = high > low ? kRoom * (high - low) : std::max(kRoom * std::abs(high), 1e-3);
+  // Room below would show times and counts that cannot be: below 0.
+  const double bottom = low >= 0 && low < height ? 0 : low - height;
+  const double room = kRoom * (last - first);
   const auto range = chart.logarithmic ? fmt::format("[{}:{}]", number(first / 1.2), number(last * 1.2))
                                        : fmt::format("[{}:{}]", number(first - room), number(last + room));
   figure.script = fmt::format(
       "{}{}set title {}\nset xlabel {}\nset ylabel {}\n{}set xtics {}\nset xrange {}\n"
-      "set offsets 0, 0, graph 0.06, graph 0.06\nset bmargin at screen {:.3f}\nplot {}\n",
+      "set yrange [{}:{}]\nset bmargin at screen {:.3f}\nplot {}\n",
       frame(), legend.key, literal(chart.title), literal(chart.x_label), literal(chart.y_label),
-      chart.logarithmic ? "set logscale x\n" : "", tics(chart.places, chart.positions), range, legend.bottom,
-      fmt::join(plots, ", \\\n  "));
+      chart.logarithmic ? "set logscale x\n" : "", tics(chart.places, chart.positions), range, number(bottom),
+      number(high + height), legend.bottom, fmt::join(plots, ", \\\n  "));
   return figure;
 }
 

@@ -89,7 +89,7 @@ TEST(LineChartTest, AConstantIsDashedAndHasNoPoints) {
 TEST(ValueChartTest, HasAValueWithItsDeviationPerPlace) {
   ValueChart chart{"v", "t", "x", "y", {"bsp", "easgd", "ssp"}, {10, 20, NAN}, {0, 2, NAN}, "{:.1f}", true};
   auto figure = draw(chart);
-  EXPECT_EQ(figure.data.at("v.dat"), "0 10 0 29362\n1 20 2 15114752\n");  // 0x0072B2, 0xE69F00
+  EXPECT_EQ(figure.data.at("v.dat"), "0 10 0 29362\n1 20 2 15113984\n");  // 0x0072B2, 0xE69F00
   EXPECT_THAT(figure.script, HasSubstr("set label '20.0 ± 2.0' at 1,22"));
   EXPECT_THAT(figure.script, HasSubstr("set label '10.0' at 0,10"));
   EXPECT_THAT(figure.script, HasSubstr("set yrange [0:"));
