@@ -140,7 +140,8 @@ std::string blocks(const Cells& rows, std::size_t columns) {
       used += 2 + width_of(rows, last);
       if (columns > 0 && used > columns && last > first) break;
     }
-    text += (text.empty() ? "" : "\n") + block(rows, first, last);
+    if (!text.empty()) text += "\n";
+    text += block(rows, first, last);
   }
   return text;
 }

@@ -84,12 +84,12 @@ std::size_t columns_of(std::string_view text) {
 std::string decade_tics(double low, double high) {
   const auto first = static_cast<int>(std::floor(std::log10(low))),
              last = static_cast<int>(std::ceil(std::log10(high)));
-  constexpr int kFine = 2, kMost = 8;  // decades with three tics each; tics
+  constexpr int kFine = 2, kMost = 8;  // decades: up to the first with three tics each, up to the second with one
   const int step = last - first <= kMost ? 1 : (last - first + kMost - 1) / kMost;
   std::vector<std::string> parts;
   for (int decade = first; decade <= last; decade += step)
     for (const int digit : {1, 2, 5})
-      if (digit == 1 || last - first <= kFine)
+      if (digit == 1 || high <= low * std::pow(10, kFine))
         parts.push_back(fmt::format("'{0:g}' {0:g}", digit * std::pow(10, decade)));
   return fmt::format("({})", fmt::join(parts, ", "));
 }
@@ -132,7 +132,7 @@ std::string frame() {
 }
 
 Legend legend_below(const std::vector<std::string>& labels, int width, int height) {
-  constexpr int kSample = 70, kRow = 25, kAxis = 82;  // pixels; kAxis: tics and label above the legend
+  constexpr int kSample = 70, kRow = 25, kAxis = 90;  // pixels; kAxis: tics and label above the legend
   const auto column = kLetter * static_cast<int>(longest(labels)) + kSample;
   const auto count = static_cast<int>(labels.size());
   const auto columns = std::clamp(width / column, 1, std::max(count, 1));
@@ -154,7 +154,9 @@ Figure draw(const HeatMap& map) {
       if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
   if (!(high > low)) high = low + 1;  // all values alike, or none: any range will do
 
-  constexpr int kBeside = 260;  // pixels: tics and label of the rows, the scale
+  constexpr double kScale = 150;  // pixels: the scale of colours, its tics and its label
+  constexpr double kBox = 12;     // pixels: between the cells and the scale's box, which is twice as wide
+  constexpr int kBeside = 110 + static_cast<int>(kScale);  // and tics and label of the rows
   const int cell = (figure.width - kBeside) / std::max(static_cast<int>(columns), 1);
   const auto names = names_along(map.columns, figure.width - kBeside);
   figure.height += static_cast<int>(names.height);
@@ -179,11 +181,14 @@ Figure draw(const HeatMap& map) {
   }
   figure.data[map.name + ".dat"] = cells;
   figure.script = fmt::format(
-      "{}set title {}\nset xlabel {}\nset ylabel {}\nset cblabel {}\nunset key\nunset grid\nunset border\n"
+      "{}set title {}\nset xlabel {}\nset ylabel {}\nset cblabel {}\nset rmargin at screen {:.4f}\n"
+      "set colorbox user origin screen {:.4f}, graph 0 size screen {:.4f}, graph 1\n"
+      "unset key\nunset grid\nunset border\n"
       "set tics scale 0 textcolor rgb '#303030'\n{}set xtics {}\nset ytics {}\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cbrange [{}:{}]\n{}"
       "plot {} using 1:2:3 with image pixels\n",
-      kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit), names.line,
+      kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit),
+      1 - kScale / figure.width, 1 - (kScale - kBox) / figure.width, 2 * kBox / figure.width, names.line,
       tics(map.columns, {}), tics(map.rows, {}), static_cast<double>(columns) - 0.5, static_cast<double>(rows) - 0.5,
       number(low), number(high), labels, literal(map.name + ".dat"));
   return figure;
@@ -282,7 +287,8 @@ Figure draw(const ValueChart& chart) {
     const auto colour = std::stol(kColours[p % kColours.size()] + 1, nullptr, 16);
     table += fmt::format("{} {} {} {}\n", p, number(value), number(deviation), colour);
     auto text = fmt::format(fmt::runtime(chart.format), value);
-    if (deviation > 0) text += " ± " + fmt::format(fmt::runtime(chart.format), deviation);
+    const auto* const deviation_format = chart.format == "{:.3g}" ? "{:.2g}" : chart.format.c_str();
+    if (deviation > 0) text += " ± " + fmt::format(fmt::runtime(deviation_format), deviation);
     labels += fmt::format("set label {} at {},{} center offset 0,1 front textcolor rgb '#303030'\n", literal(text), p,
                           number(value + deviation));
   }
@@ -293,16 +299,18 @@ Figure draw(const ValueChart& chart) {
   figure.data[chart.name + ".dat"] = table;
   const auto names = names_along(chart.places, figure.width - 100);
   const auto file = literal(chart.name + ".dat");
+  // Not `with yerrorbars`: these leave a gap for a point.
+  const auto deviations =
+      file + " using 1:($2-$3):(0):(2*$3) with vectors heads size graph 0.01,90 lw 1.8 lc rgb '#303030'";
   figure.script = fmt::format(
       "{}unset key\nset title {}\nset xlabel {}\nset ylabel {}\n{}set xtics {}\nset xrange [-0.6:{}]\n"
       "set yrange [{}:{}]\nunset grid\nset grid ytics lw 1 lc rgb '#d8d8d8'\nset style fill solid 0.9\n{}"
-      "plot {}, \\\n  {} using 1:2:3 with yerrorbars lw 1.8 lc rgb '#303030' pt 0\n",
+      "plot {}, \\\n  {}\n",
       frame(), literal(chart.title), literal(chart.x_label), literal(chart.y_label), names.line, tics(chart.places, {}),
       static_cast<double>(places) - 0.4, number(chart.bars && low >= 0 ? 0 : low - kRoom * span),
       number(high + kRoom * span), labels,
-      chart.bars ? file + " using 1:2:(0.6):4 with boxes lc rgb variable"
-                 : file + " using 1:2:4 with points pt 7 ps 2 lc rgb variable",
-      file);
+      chart.bars ? file + " using 1:2:(0.6):4 with boxes lc rgb variable" : deviations,
+      chart.bars ? deviations : file + " using 1:2:4 with points pt 7 ps 2 lc rgb variable");
   return figure;
 }
 

@@ -119,11 +119,11 @@ std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quant
     table += "\n\n";
     const bool deviates = std::ranges::any_of(points, [](const Point& point) { return point.deviation > 0; });
     for (const auto& [column, plots] : {std::pair{1, &over_epochs}, std::pair{2, &over_seconds}}) {
-      plots->push_back(fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column,
-                                   line_suffices && points.size() > 1 ? "lines" : "linespoints", style));
       if (deviates)
         plots->push_back(
             fmt::format("{} index {} using {}:3:4 with yerrorbars{} notitle", literal(file), blocks, column, style));
+      plots->push_back(fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column,
+                                   line_suffices && points.size() > 1 ? "lines" : "linespoints", style));
     }
     ++blocks;
   };
@@ -195,7 +195,6 @@ HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
   map.title = fmt::format("{}: who waited for whom", run.label);
   map.x_label = "stood still for";
   map.y_label = "worker";
-  map.unit = "seconds";
   for (std::size_t w = 0; w < waits.workers; ++w) {
     map.rows.push_back(fmt::format("{}", w));
     map.columns.push_back(fmt::format("worker {}", w));
@@ -204,7 +203,15 @@ HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
   map.values = waits.seconds;
   double most = 0;
   for (const auto& row : waits.seconds) most = std::max(most, *std::ranges::max_element(row));
-  map.format = most < 1 ? "{:.4f}" : most < 100 ? "{:.2f}" : "{:.0f}";
+  const bool short_waits = most < 1;
+  map.unit = short_waits ? "milliseconds" : "seconds";
+  if (short_waits) {
+    constexpr double kMilli = 1000;
+    most *= kMilli;
+    for (auto& row : map.values)
+      for (double& wait : row) wait *= kMilli;
+  }
+  map.format = most < 1 ? "{:.3f}" : most < 10 ? "{:.2f}" : most < 100 ? "{:.1f}" : "{:.0f}";
   for (std::size_t w = 0; w < waits.workers; ++w)
     if (map.values[w][w] == 0) map.values[w][w] = NAN;  // no worker waits for itself
   return map;

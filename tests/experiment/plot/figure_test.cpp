@@ -31,7 +31,7 @@ TEST(ColumnsTest, WideCharactersTakeTwo) {
 }
 
 TEST(DecadeTicsTest, ShortRangesHaveThreeInADecade) {
-  EXPECT_EQ(decade_tics(0.03, 2.4), "('0.01' 0.01, '0.1' 0.1, '1' 1, '10' 10)");
+  EXPECT_EQ(decade_tics(0.003, 2.4), "('0.001' 0.001, '0.01' 0.01, '0.1' 0.1, '1' 1, '10' 10)");
   EXPECT_EQ(decade_tics(0.2, 3), "('0.1' 0.1, '0.2' 0.2, '0.5' 0.5, '1' 1, '2' 2, '5' 5, '10' 10, '20' 20, '50' 50)");
   EXPECT_EQ(decade_tics(1e-12, 100),
             "('1e-12' 1e-12, '1e-10' 1e-10, '1e-08' 1e-08, '1e-06' 1e-06, '0.0001' 0.0001, "

@@ -103,6 +103,14 @@ TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
   EXPECT_THAT(figures[0].script, HasSubstr("set cbrange [0:4]"));
 }
 
+TEST(ClusterFiguresTest, ShortWaitsAreInMilliseconds) {
+  RunRecord run = run_of("r");
+  run.waits = Waits{2, 0, {{0, 0.0125}, {0.003, 0}}};
+  const auto figures = cluster_figures(run, "");
+  EXPECT_EQ(figures.at(0).data.at("waits.dat"), "0 0 NaN\n1 0 12.5\n\n0 1 3\n1 1 NaN\n\n");
+  EXPECT_THAT(figures[0].script, HasSubstr("set cblabel 'milliseconds'"));
+}
+
 TEST(ClusterFiguresTest, ShowsSharesOfUpdatesByStaleness) {
   RunRecord run = run_of("r");
   run.staleness = Staleness{{0, 1, 2, 4, 8}, {{3, 0, 1, 0, 0}, {0, 0, 0, 0, 0}}};
