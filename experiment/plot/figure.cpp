@@ -186,7 +186,8 @@ Figure draw(const HeatMap& map) {
       "unset key\nunset grid\nunset border\n"
       "set tics scale 0 textcolor rgb '#303030'\n{}set xtics {}\nset ytics {}\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset cbrange [{}:{}]\n{}"
-      "plot {} using 1:2:3 with image pixels\n",
+      // Not `with image`: it draws nothing where there is one row or one column.
+      "plot {} using 1:2:(0.5):(0.5):3 with boxxyerror fill solid 1 noborder lc palette\n",
       kPalette, literal(map.title), literal(map.x_label), literal(map.y_label), literal(map.unit),
       1 - kScale / figure.width, 1 - (kScale - kBox) / figure.width, 2 * kBox / figure.width, names.line,
       tics(map.columns, {}), tics(map.rows, {}), static_cast<double>(columns) - 0.5, static_cast<double>(rows) - 0.5,

@@ -109,7 +109,7 @@ std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quant
   std::vector<std::string> over_epochs, over_seconds, legends;
   std::size_t blocks = 0;
   double most_epochs = 0;
-  const auto add = [&](const std::vector<Point>& points, const std::string& style, bool line_suffices) {
+  const auto add = [&](const std::vector<Point>& points, const std::string& style, const char* with) {
     if (!any_finite(points)) return;
     for (const auto& point : points) {
       most_epochs = std::max(most_epochs, point.epoch);
@@ -122,14 +122,17 @@ std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quant
       if (deviates)
         plots->push_back(
             fmt::format("{} index {} using {}:3:4 with yerrorbars{} notitle", literal(file), blocks, column, style));
-      plots->push_back(fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column,
-                                   line_suffices && points.size() > 1 ? "lines" : "linespoints", style));
+      plots->push_back(
+          fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column, with, style));
     }
     ++blocks;
   };
-  for (const auto& curve : curves) add(curve.train, series_thin(curve.run), true);
   for (const auto& curve : curves) {
-    add(curve.test, series_style(curve.run), false);
+    const bool one = curve.train.size() == 1;  // a line of one point cannot be seen
+    add(curve.train, series_thin(curve.run) + (one ? " pt 7 ps 0.7" : ""), one ? "linespoints" : "lines");
+  }
+  for (const auto& curve : curves) {
+    add(curve.test, series_style(curve.run), "linespoints");
     legends.push_back(fmt::format("keyentry with {}{} title {}", any_finite(curve.test) ? "linespoints" : "lines",
                                   any_finite(curve.test) ? series_style(curve.run) : series_thin(curve.run),
                                   literal(curve.label)));
@@ -174,7 +177,9 @@ std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string
   auto legend = legend_below(labels, kWidth / 2 - 2 * kLeft / 3, 1);
   const int below = one ? kAxis : static_cast<int>(legend.bottom);
   Figure figure{name, kWidth, kTop + static_cast<int>(rows.size()) * (kPanel + kAxis) - kAxis + below, {}, {}};
-  const auto head = title.empty() ? fmt::format("{} runs", labels.size()) : title;
+  const auto head = !title.empty()       ? title
+                    : labels.size() == 1 ? labels.front()
+                                         : fmt::format("{} runs", labels.size());
   std::string script;
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const double top = kTop + static_cast<double>(k) * (kPanel + kAxis);
