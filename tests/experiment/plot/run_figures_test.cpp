@@ -31,7 +31,7 @@ TEST(CurvesTest, ShowEveryRunOverEpochsAndSeconds) {
   EXPECT_EQ(figures[1].data.at("accuracy.dat").substr(0, 11), "1 2.5 50 0\n");
   EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'loss'"));
   EXPECT_THAT(figures[0].script, HasSubstr("2 runs"));
-  EXPECT_THAT(figures[1].script, Not(HasSubstr("set logscale")));
+  EXPECT_THAT(figures[1].script, Not(HasSubstr("set logscale y")));
   for (const char* part : {"title 'one'", "title 'two'", "epochs", "training time [s]", "accuracy [%]"})
     EXPECT_THAT(figures[1].script, HasSubstr(part));
 }
