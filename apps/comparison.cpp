@@ -77,8 +77,7 @@ constexpr std::array kWhereTheyDiffer{"steps",
                                       "exchange.dropped",
                                       "exchange.refused",
                                       "exchange.staleness_mean",
-                                      "exchange.staleness_max",
-                                      "center_hash"};
+                                      "exchange.staleness_max"};
 
 bool differs(const std::vector<std::string>& row) {
   return std::any_of(row.begin() + 2, row.end(), [&](const std::string& cell) { return cell != row[1]; });
