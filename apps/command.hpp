@@ -45,6 +45,7 @@ struct Command {
 [[nodiscard]] Command eval();
 [[nodiscard]] Command grid();
 [[nodiscard]] Command plot();
+[[nodiscard]] Command compare();
 [[nodiscard]] Command replay();
 [[nodiscard]] Command strategies();
 [[nodiscard]] Command models();

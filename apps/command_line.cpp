@@ -29,7 +29,7 @@ const Command& program() {
                                 "  troupe strategies easgd\n"
                                 "  troupe doctor\n",
                             .declare = nullptr,
-                            .subcommands = {train(), simulate(), replay(), grid(), plot(), check(), eval(),
+                            .subcommands = {train(), simulate(), replay(), grid(), plot(), compare(), check(), eval(),
                                             strategies(), models(), bench(), node(), nodes(), certs(), doctor()}};
   return root;
 }

@@ -252,4 +252,12 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   return settings;
 }
 
+std::vector<std::string> keys_in_force(const core::Config& config) {
+  const auto& strategy = std::get<std::string>(config.value("strategy.name"));
+  std::vector<std::string> keys;
+  for (const auto& option : schema().options())
+    if (option.scope.empty() || option.scope == strategy) keys.push_back(option.key);
+  return keys;
+}
+
 }  // namespace troupe::experiment

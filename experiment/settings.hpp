@@ -99,6 +99,9 @@ struct Settings {
 /// Every option of the program, in the order of a config's sections: run, model, data, train, strategy, cluster, exchange.
 [[nodiscard]] const core::Schema& schema();
 
+/// The keys that `config`'s strategy reads, in the order of schema().
+[[nodiscard]] std::vector<std::string> keys_in_force(const core::Config& config);
+
 /// What settings are for: a run in this process; a run over several processes; the files of an earlier run (its exchange does not matter);
 /// a forecast, which needs no capability of this build: devices, wires and algorithms are only numbers in it.
 enum class Use : std::uint8_t { run, processes, remains, forecast };

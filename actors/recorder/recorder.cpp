@@ -54,7 +54,10 @@ class RecorderBody {
   void started(const RunStarted& run) {
     coordinator_ = caf::actor_cast<CoordinatorActor>(self_->current_sender());
     console_.started(run);
-    if (events_) events_->started(run);
+    if (events_) {
+      events_->started(run);
+      check_events(events_->options(setup_.config));
+    }
     line(to_json(run, at()));
     for (const auto& early : setup_.notes) note(early);
   }
@@ -161,6 +164,7 @@ class RecorderBody {
     // Written last, after the summary: readers take this line as the sign that the summary exists.
     auto told = end;
     if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
+    if (events_) check_events(events_->ended(end, at()));
     line(to_json(told, at()));
     console_.ended(end);
     return {written ? std::string{} : written.error().message};

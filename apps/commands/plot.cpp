@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <filesystem>
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/nearest.hpp"
+#include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
 #include "experiment/plot/run_figures.hpp"
@@ -43,40 +44,60 @@ bool differs(const plot::GridRecord& grid, const std::string& metric) {
   });
 }
 
+/// Names that the pictures replace: one line each, because the pictures cannot say what their numbers stand for.
+void tell(const std::vector<plot::ReplacedName>& replaced) {
+  for (const auto& name : replaced)
+    fmt::print(stderr, "troupe: no installed font has all characters of {}: the pictures call it \"{}\"\n", name.name,
+               name.shown);
+}
+
+/// The results of a grid outlive the directories of its runs: without one of these there are no curves.
+std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
+  std::vector<plot::RunRecord> runs;
+  for (const auto& run : grid.runs) {
+    auto record = plot::read_run(run.directory);
+    if (!record) {
+      fmt::print(stderr, "troupe: no curves: {}\n", record.error().message);
+      return {};
+    }
+    runs.push_back(std::move(*record));
+  }
+  return plot::series_curves(grid, runs);
+}
+
 core::Result<std::vector<plot::Figure>> grid_figures(const Arguments& arguments, const std::string& directory) {
-  const auto grid = plot::read_grid(directory);
+  auto grid = plot::read_grid(directory);
   if (!grid) return tl::unexpected(grid.error());
+  plot::InstalledFonts fonts;
+  tell(plot::replace_labels(*grid, fonts));
   std::vector<plot::Figure> figures;
   for (const auto& metric : arguments.metrics.empty() ? usual_metrics() : arguments.metrics) {
     if (arguments.metrics.empty() && metric != usual_metrics().front() && !differs(*grid, metric)) continue;
     append(figures, plot::heat_maps(*grid, metric));
     append(figures, plot::lines(*grid, metric));
+    append(figures, plot::bars(*grid, metric));
   }
+  if (arguments.metrics.empty() && grid->keys.empty()) append(figures, grid_curves(*grid));
   if (figures.empty())
-    return core::fail(core::Errc::config, fmt::format("{}: nothing varies among the runs that are done", directory));
+    return core::fail(core::Errc::config, fmt::format("{}: no run that is done has a number to draw", directory));
   return figures;
 }
 
 core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::string>& directories) {
-  std::vector<plot::RunRecord> runs;
-  for (const auto& directory : directories) {
-    auto run = plot::read_run(directory);
-    if (!run) return tl::unexpected(run.error());
-    runs.push_back(std::move(*run));
-  }
-  for (std::size_t i = 0; i < runs.size(); ++i)  // equal names: the time distinguishes them
-    if (std::ranges::count(runs, runs[i].label, &plot::RunRecord::label) > 1) {
-      const auto label = runs[i].label;
-      for (std::size_t k = i; k < runs.size(); ++k)
-        if (runs[k].label == label)
-          runs[k].label =
-              (std::filesystem::path(directories[k]) / ".").lexically_normal().parent_path().filename().string();
-    }
-  plot::FileNames labels;  // equal name and time, in different places
-  for (auto& run : runs) run.label = labels.take(run.label);
-  auto figures = plot::curves(runs, runs.size() == 1 ? runs.front().label : fmt::format("{} runs", runs.size()));
-  for (const auto& run : runs) append(figures, plot::cluster_figures(run, runs.size() == 1 ? "" : "-" + run.label));
-  if (figures.empty()) return core::fail(core::Errc::config, "these runs have nothing to draw: no epoch ended");
+  auto runs = plot::read_runs(directories);
+  if (!runs) return tl::unexpected(runs.error());
+  std::vector<std::string> names;  // of files: they need no font
+  for (const auto& run : *runs) names.push_back(run.label);
+  plot::InstalledFonts fonts;
+  tell(plot::replace_labels(*runs, fonts));
+  auto figures = plot::curves(*runs, runs->size() == 1 ? runs->front().label : "");
+  for (std::size_t i = 0; i < runs->size(); ++i)
+    append(figures, plot::cluster_figures((*runs)[i], runs->size() == 1 ? "" : "-" + names[i]));
+  if (figures.empty())
+    return core::fail(core::Errc::config, "these runs have nothing to draw: no worker has reported a step yet");
+  for (std::size_t i = 0; i < runs->size(); ++i)
+    if (!plot::has_curves((*runs)[i]))
+      fmt::print(stderr, "troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]);
   return figures;
 }
 

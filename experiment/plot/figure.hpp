@@ -30,11 +30,29 @@ class FileNames {
 /// 'text', which gnuplot reads literally.
 [[nodiscard]] std::string literal(std::string_view text);
 
-/// Line, point and colour of the series number `index`: " lw 2 lc rgb … pt …". `dashed` for a second line of the same series.
-[[nodiscard]] std::string series_style(std::size_t index, bool dashed = false);
+/// The characters of UTF-8 text.
+[[nodiscard]] std::vector<char32_t> code_points(std::string_view text);
+
+/// Columns of `text`: a Chinese character or an emoji takes two.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+
+/// Line, point and colour of the series number `index`: " lw 2 lc rgb … pt …".
+[[nodiscard]] std::string series_style(std::size_t index);
+
+/// A dashed line in the colour of that series, without points.
+[[nodiscard]] std::string series_dashed(std::size_t index);
+
+/// A thin line in the colour of that series, for a second curve of it.
+[[nodiscard]] std::string series_thin(std::size_t index);
 
 /// A filled box in the colour of that series.
 [[nodiscard]] std::string series_fill(std::size_t index);
+
+/// "NaN" for a number that is not finite.
+[[nodiscard]] std::string number(double value);
+
+/// gnuplot's list of tics for a logarithmic axis from `low` to `high`, both above 0: 1, 2, 5 of each decade, or fewer where there are many.
+[[nodiscard]] std::string decade_tics(double low, double high);
 
 /// Borders, tics and grid of all figures.
 [[nodiscard]] std::string frame();
@@ -42,7 +60,8 @@ class FileNames {
 /// The position of a legend with these labels: below the panels of a figure of this height [pixels], in as many rows as it needs. gnuplot
 /// makes it no wider than the panel that draws it: `width` pixels.
 struct Legend {
-  std::string key;    // the `set key …` line
+  std::string key;  // the `set key …` line
+  int rows = 0;
   double bottom = 0;  // bottom margin of the panels, as a fraction of the figure
 };
 [[nodiscard]] Legend legend_below(const std::vector<std::string>& labels, int width, int height);
@@ -53,6 +72,7 @@ struct HeatMap {
   std::vector<std::string> columns, rows;
   std::vector<std::vector<double>> values;  // [rows][columns]
   std::string format = "{:.3g}";
+  bool from_zero = false;  // the scale of colours begins at 0
 };
 [[nodiscard]] Figure draw(const HeatMap& map);
 
@@ -61,6 +81,7 @@ struct LineChart {
   struct Line {
     std::string label;
     std::vector<double> values, deviations;  // [places]
+    bool constant = false;                   // its runs do not have the varied key: dashed, without points
   };
   std::string name, title, x_label, y_label;
   std::vector<std::string> places;  // labels along the axis
@@ -77,5 +98,15 @@ struct BarChart {
   std::vector<std::vector<double>> values;  // [series][places]
 };
 [[nodiscard]] Figure draw(const BarChart& chart);
+
+/// One value per place with its deviation (NaN or 0: none), and the value as text above it. NaN leaves a place empty.
+struct ValueChart {
+  std::string name, title, x_label, y_label;
+  std::vector<std::string> places;
+  std::vector<double> values, deviations;  // [places]
+  std::string format = "{:.3g}";
+  bool bars = true;  // from 0; false: points, for values whose differences are small beside them (accuracies)
+};
+[[nodiscard]] Figure draw(const ValueChart& chart);
 
 }  // namespace troupe::plot

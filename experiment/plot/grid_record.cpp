@@ -63,7 +63,9 @@ core::Result<GridRecord> read_grid(const std::string& directory) {
     run.settings = json.value("settings", Json::object());
     run.settings.erase("strategy.name");
     run.summary = json["summary"];
-    if (json["directory"].is_string()) run.directory = json["directory"];
+    if (const auto found = json.find("directory"); found != json.end() && found->is_string())
+      run.directory = (std::filesystem::path(directory) / std::filesystem::path(*found).filename()).string();
+    if (const auto found = json.find("seed"); found != json.end()) run.seed = found->dump();
     const auto strategy = json.value("strategy", "");
     const auto base = std::filesystem::path(json.value("base", "")).stem().string();
     told.emplace_back(strategy, base);
@@ -91,6 +93,11 @@ core::Result<GridRecord> read_grid(const std::string& directory) {
     if (varied.values.size() > 1) grid.keys.push_back(sorted(std::move(varied), grid.runs));
   }
   return grid;
+}
+
+std::string shown(const GridRecord& grid, const std::string& name) {
+  const auto found = grid.replaced.find(name);
+  return found == grid.replaced.end() ? name : found->second;
 }
 
 std::string value_of(const GridRun& run, const std::string& key) {

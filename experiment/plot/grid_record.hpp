@@ -1,6 +1,7 @@
 /// The data of a grid's pictures, from results.jsonl (docs/formats/grid.md). Reads only.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct GridRun {
   nlohmann::json summary;
   std::string series;  // name of its line: the strategy, or the configuration where the strategy does not distinguish
   std::string directory;
+  std::string seed;
 };
 
 struct GridRecord {
@@ -31,12 +33,17 @@ struct GridRecord {
   std::vector<GridRun> runs;        // the completed runs
   std::vector<VariedKey> keys;      // without the strategy, the base and the seed
   std::vector<std::string> series;  // in the order of the grid
+  /// What pictures write instead of names that no installed font has (fonts.hpp).
+  std::map<std::string, std::string> replaced{};
 };
+
+/// `name` as pictures write it.
+[[nodiscard]] std::string shown(const GridRecord& grid, const std::string& name);
 
 /// Whether `directory` is a grid's. Errc::io when it cannot be read.
 [[nodiscard]] core::Result<bool> is_grid(const std::string& directory);
 
-/// Errc::config when no run is complete; Errc::io when reading fails.
+/// The directories of runs are in `directory`, wherever it was moved. Errc::config when no run is complete; Errc::io when reading fails.
 [[nodiscard]] core::Result<GridRecord> read_grid(const std::string& directory);
 
 /// The setting `key` of a run as text; empty when the run lacks it.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,74 +11,195 @@
 namespace troupe::plot {
 namespace {
 
-using Reading = double EpochPoint::*;
-
 struct Quantity {
   std::string name, axis;
-  Reading train, test;
+  double EpochPoint::*train;
+  double EpochPoint::*test;
+  double TrainPoint::*within;  // an epoch
   double scale;
+  bool may_be_logarithmic;  // losses often fall by orders of magnitude
 };
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.9g}", value) : "NaN"; }
+const Quantity kLoss{"loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, &TrainPoint::loss, 1, true};
+const Quantity kAccuracy{
+    "accuracy", "accuracy [%]", &EpochPoint::train_accuracy, &EpochPoint::test_accuracy, &TrainPoint::accuracy,
+    100,        false};
 
-/// True: the quantity needs a logarithmic axis. Losses often fall by orders of magnitude.
-bool spans_decades(const std::vector<RunRecord>& runs, const Quantity& quantity) {
-  constexpr double kFactor = 8;
-  double low = INFINITY, high = 0;
-  for (const auto& run : runs)
-    for (const auto& point : run.epochs)
-      for (const double value : {point.*quantity.train, point.*quantity.test})
-        if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
-  return low > 0 && high > kFactor * low;
+struct Point {
+  double epoch, seconds, value, deviation;
+};
+
+/// The two curves of one run: evaluations, and training.
+struct Curve {
+  std::size_t run = 0;
+  std::string label;
+  std::vector<Point> test, train;
+};
+
+/// One report of a worker is a few batches, too noisy for a curve: means over parts of equal length, weighted by samples.
+std::vector<Point> within_epochs(const RunRecord& run, const Quantity& quantity) {
+  constexpr double kMostPoints = 100;
+  if (run.training.empty()) return {};
+  const double first = run.training.front().epoch, last = run.training.back().epoch;
+  const double width = std::max((last - first) / kMostPoints, 1e-12);
+  std::vector<Point> points;
+  double samples = 0, part = -1;
+  for (const auto& point : run.training) {
+    const double value = quantity.scale * point.*quantity.within;
+    const double now = std::min(std::floor((point.epoch - first) / width), kMostPoints - 1);
+    if (now != part) points.push_back({0, 0, 0, 0}), samples = 0, part = now;
+    auto& mean = points.back();
+    samples += point.samples;
+    const double share = point.samples / samples;
+    mean.epoch += share * (point.epoch - mean.epoch);
+    mean.seconds += share * (point.seconds - mean.seconds);
+    mean.value += share * (value - mean.value);
+  }
+  return points;
 }
 
-Figure curve(const std::vector<RunRecord>& runs, const Quantity& quantity, const std::string& title) {
-  Figure figure{quantity.name, 1200, 620, {}, {}};
-  std::vector<std::string> labels;
-  std::string table;
-  for (const auto& run : runs) {
-    labels.push_back(run.label);
-    for (const auto& point : run.epochs)
-      table +=
-          fmt::format("{} {} {} {}\n", number(point.epoch), number(point.seconds),
-                      number(quantity.scale * point.*quantity.train), number(quantity.scale * point.*quantity.test));
-    table += "\n\n";
+bool any_finite(const std::vector<Point>& points) {
+  return std::ranges::any_of(points, [](const Point& point) { return std::isfinite(point.value); });
+}
+
+Curve curve_of(const RunRecord& run, std::size_t index, const Quantity& quantity) {
+  Curve curve{index, run.label, {}, within_epochs(run, quantity)};
+  const bool by_epochs = !any_finite(curve.train);  // an older run, or one without reports
+  if (by_epochs) curve.train.clear();
+  for (std::size_t k = 0; k < run.epochs.size(); ++k) {
+    const auto& point = run.epochs[k];
+    const double deviation = run.deviations.empty() ? 0 : quantity.scale * run.deviations[k].*quantity.test;
+    curve.test.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.test, deviation});
+    if (by_epochs) curve.train.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.train, 0});
   }
+  return curve;
+}
+
+std::vector<Curve> curves_of(const std::vector<RunRecord>& runs, const Quantity& quantity) {
+  std::vector<Curve> all;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (auto curve = curve_of(runs[i], i, quantity); any_finite(curve.test) || any_finite(curve.train))
+      all.push_back(std::move(curve));
+  return all;
+}
+
+struct Range {
+  double low = INFINITY, high = -INFINITY;
+  void add(double value) {
+    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+};
+
+Range values_of(const std::vector<Curve>& curves) {
+  Range range;
+  for (const auto& curve : curves)
+    for (const auto* points : {&curve.test, &curve.train})
+      for (const auto& point : *points) range.add(point.value);
+  return range;
+}
+
+/// Pixels around and between panels.
+constexpr int kWidth = 1200, kLeft = 96, kRight = 24, kBetween = 72, kTop = 62, kPanel = 440, kAxis = 78;
+
+/// A row of the figure: one quantity, over epochs and over seconds.
+std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quantity& quantity, double top,
+                   double bottom, const std::string& legend) {
   const auto file = quantity.name + ".dat";
-  figure.data[file] = table;
-  const auto panel = [&](int column, const char* axis, const char* ticks, bool with_key) {
-    std::vector<std::string> plots;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      plots.push_back(fmt::format("{} index {} using {}:4 with linespoints{} {}", literal(file), i, column,
-                                  series_style(i), with_key ? "title " + literal(labels[i]) : "notitle"));
-      plots.push_back(
-          fmt::format("{} index {} using {}:3 with lines{} notitle", literal(file), i, column, series_style(i, true)));
-    }
-    return fmt::format("set xlabel {}\n{}{}plot {}\n", literal(axis), ticks,
-                       with_key ? "" : "unset key\nset ylabel ''\n", fmt::join(plots, ", \\\n  "));
-  };
-  constexpr double kEachEpoch = 20;  // up to here every epoch has a tic
+  auto& table = figure.data[file];
+  std::vector<std::string> over_epochs, over_seconds, legends;
+  std::size_t blocks = 0;
   double most_epochs = 0;
-  for (const auto& run : runs) most_epochs = std::max(most_epochs, run.epochs.back().epoch);
-  const auto legend = legend_below(labels, figure.width / 2 - 70, figure.height);
+  const auto add = [&](const std::vector<Point>& points, const std::string& style, const char* with) {
+    if (!any_finite(points)) return;
+    for (const auto& point : points) {
+      most_epochs = std::max(most_epochs, point.epoch);
+      table += fmt::format("{} {} {} {}\n", number(point.epoch), number(point.seconds), number(point.value),
+                           number(point.deviation));
+    }
+    table += "\n\n";
+    const bool deviates = std::ranges::any_of(points, [](const Point& point) { return point.deviation > 0; });
+    for (const auto& [column, plots] : {std::pair{1, &over_epochs}, std::pair{2, &over_seconds}}) {
+      if (deviates)
+        plots->push_back(
+            fmt::format("{} index {} using {}:3:4 with yerrorbars{} notitle", literal(file), blocks, column, style));
+      plots->push_back(
+          fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column, with, style));
+    }
+    ++blocks;
+  };
+  for (const auto& curve : curves) {
+    const bool one = curve.train.size() == 1;  // a line of one point cannot be seen
+    add(curve.train, series_thin(curve.run) + (one ? " pt 7 ps 0.7" : ""), one ? "linespoints" : "lines");
+  }
+  for (const auto& curve : curves) {
+    add(curve.test, series_style(curve.run), "linespoints");
+    legends.push_back(fmt::format("keyentry with {}{} title {}", any_finite(curve.test) ? "linespoints" : "lines",
+                                  any_finite(curve.test) ? series_style(curve.run) : series_thin(curve.run),
+                                  literal(curve.label)));
+  }
+  const auto range = values_of(curves);
+  constexpr double kDecades = 8, kMargin = 1.15;
+  std::string scale = "unset logscale\nset ytics autofreq\nset yrange [*:*]\n";
+  if (quantity.may_be_logarithmic && range.low > 0 && range.high > kDecades * range.low)
+    scale = fmt::format("set logscale y\nset ytics {}\nset yrange [{}:{}]\n", decade_tics(range.low, range.high),
+                        number(range.low / kMargin), number(range.high * kMargin));
+  constexpr double kFewEpochs = 4, kEachEpoch = 20;  // between them every epoch has a tic
+  const auto panel = [&](int column, const char* axis, const std::vector<std::string>& plots, bool with_legend) {
+    const double width = (kWidth - kLeft - kRight - kBetween) / 2.0, left = kLeft + column * (width + kBetween);
+    return fmt::format(
+        "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset xlabel {}\nset ylabel {}\n{}"
+        "set xtics {}\nset xrange [0:*]\nplot {}{}\n",
+        left / kWidth, (left + width) / kWidth, literal(axis), literal(column == 0 ? quantity.axis : ""),
+        with_legend ? legend : "unset key\n",
+        column == 0 && most_epochs >= kFewEpochs && most_epochs <= kEachEpoch ? "1" : "autofreq",
+        fmt::join(plots, ", \\\n  "), with_legend ? fmt::format(", \\\n  {}", fmt::join(legends, ", \\\n  ")) : "");
+  };
+  return fmt::format("set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n{}{}{}", top, bottom, scale,
+                     panel(0, "epochs", over_epochs, !legend.empty()),
+                     panel(1, "training time [s]", over_seconds, false));
+}
+
+/// A figure with a row of panels per quantity that has numbers.
+std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string& name, const std::string& title,
+                           const std::vector<Quantity>& quantities) {
+  std::vector<std::pair<Quantity, std::vector<Curve>>> rows;
+  std::size_t most = 0;  // the legend is that of the row with the most curves
+  for (const auto& quantity : quantities)
+    if (auto curves = curves_of(runs, quantity); !curves.empty()) {
+      rows.emplace_back(quantity, std::move(curves));
+      if (rows.back().second.size() > rows[most].second.size()) most = rows.size() - 1;
+    }
+  if (rows.empty()) return {};
+  std::vector<std::string> labels;
+  for (const auto& curve : rows[most].second) labels.push_back(curve.label);
+  const bool one = runs.size() == 1;
+  // Two panels share the legend, but gnuplot makes it no wider than one.
+  auto legend = legend_below(labels, kWidth / 2 - 2 * kLeft / 3, 1);
+  const int below = one ? kAxis : static_cast<int>(legend.bottom);
+  Figure figure{name, kWidth, kTop + static_cast<int>(rows.size()) * (kPanel + kAxis) - kAxis + below, {}, {}};
+  const auto head = !title.empty()       ? title
+                    : labels.size() == 1 ? labels.front()
+                                         : fmt::format("{} runs", labels.size());
+  std::string script;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double top = kTop + static_cast<double>(k) * (kPanel + kAxis);
+    script += row_of(figure, rows[k].second, rows[k].first, 1 - top / figure.height, 1 - (top + kPanel) / figure.height,
+                     k == most && !one ? legend.key : "");
+  }
   figure.script = fmt::format(
-      "{}{}{}set ylabel {}\nset multiplot layout 1,2 title {} margins 0.075,0.975,{:.3f},0.88 spacing 0.075\n{}{}unset "
-      "multiplot\n",
-      frame(), legend.key, quantity.scale == 1 && spans_decades(runs, quantity) ? "set logscale y\n" : "",
-      literal(quantity.axis), literal(title + "   (solid: test, dashed: train)"), legend.bottom,
-      panel(1, "epochs", most_epochs <= kEachEpoch ? "set xtics 1\n" : "", true),
-      panel(2, "training time [s]", "set xtics autofreq\nset xrange [0:*]\n", false));
-  return figure;
+      "{}set format y '%g'\nset multiplot title {}\n{}unset multiplot\n", frame(),
+      literal(fmt::format("{}   (points: evaluations on the test split; thin lines: training)", head)), script);
+  return {figure};
 }
 
 HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
   const auto& waits = *run.waits;
   HeatMap map;
+  map.from_zero = true;
   map.name = "waits" + suffix;
   map.title = fmt::format("{}: who waited for whom", run.label);
   map.x_label = "stood still for";
   map.y_label = "worker";
-  map.unit = "seconds";
   for (std::size_t w = 0; w < waits.workers; ++w) {
     map.rows.push_back(fmt::format("{}", w));
     map.columns.push_back(fmt::format("worker {}", w));
@@ -85,7 +208,15 @@ HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
   map.values = waits.seconds;
   double most = 0;
   for (const auto& row : waits.seconds) most = std::max(most, *std::ranges::max_element(row));
-  map.format = most < 1 ? "{:.4f}" : most < 100 ? "{:.2f}" : "{:.0f}";
+  const bool short_waits = most < 1;
+  map.unit = short_waits ? "milliseconds" : "seconds";
+  if (short_waits) {
+    constexpr double kMilli = 1000;
+    most *= kMilli;
+    for (auto& row : map.values)
+      for (double& wait : row) wait *= kMilli;
+  }
+  map.format = most < 1 ? "{:.3f}" : most < 10 ? "{:.2f}" : most < 100 ? "{:.1f}" : "{:.0f}";
   for (std::size_t w = 0; w < waits.workers; ++w)
     if (map.values[w][w] == 0) map.values[w][w] = NAN;  // no worker waits for itself
   return map;
@@ -132,13 +263,18 @@ std::string bin_label(const std::vector<double>& edges, std::size_t bin) {
 }
 
 std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title) {
-  std::vector<RunRecord> evaluated;
-  for (const auto& run : runs)
-    if (!run.epochs.empty()) evaluated.push_back(run);
-  if (evaluated.empty()) return {};
-  return {curve(evaluated, {"loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, 1}, title),
-          curve(evaluated, {"accuracy", "accuracy [%]", &EpochPoint::train_accuracy, &EpochPoint::test_accuracy, 100},
-                title)};
+  auto figures = panels(runs, kLoss.name, title, {kLoss});
+  std::ranges::move(panels(runs, kAccuracy.name, title, {kAccuracy}), std::back_inserter(figures));
+  return figures;
+}
+
+std::vector<Figure> curves_together(const std::vector<RunRecord>& runs, const std::string& name,
+                                    const std::string& title) {
+  return panels(runs, name, title, {kAccuracy, kLoss});
+}
+
+bool has_curves(const RunRecord& run) {
+  return !curves_of({run}, kLoss).empty() || !curves_of({run}, kAccuracy).empty();
 }
 
 std::vector<Figure> cluster_figures(const RunRecord& run, const std::string& suffix) {

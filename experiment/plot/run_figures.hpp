@@ -8,8 +8,16 @@
 
 namespace troupe::plot {
 
-/// "loss" and "accuracy", each over epochs and over seconds. Without an evaluation: no figure.
+/// "loss" and "accuracy", each over epochs and over seconds: points at evaluations, thin lines for training within epochs. A figure has the
+/// runs that have numbers for it; without any: no figure. Empty `title`: the number of these runs.
 [[nodiscard]] std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title);
+
+/// The same curves as panels of one figure with this name; none without a number.
+[[nodiscard]] std::vector<Figure> curves_together(const std::vector<RunRecord>& runs, const std::string& name,
+                                                  const std::string& title);
+
+/// Whether curves() show anything of the run.
+[[nodiscard]] bool has_curves(const RunRecord& run);
 
 /// "waits" and "staleness" of one run, as far as the run has them; `suffix` is added to the names.
 [[nodiscard]] std::vector<Figure> cluster_figures(const RunRecord& run, const std::string& suffix);

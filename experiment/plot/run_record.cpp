@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "experiment/plot/figure.hpp"
 
 namespace troupe::plot {
 namespace {
@@ -48,27 +51,118 @@ double total(const std::vector<std::vector<double>>& rows) {
   return sum;
 }
 
-void read_epochs(std::ifstream& file, RunRecord& run) {
-  double before = 0, latest = 0;  // training time of earlier processes, and up to now
-  for (std::string line; std::getline(file, line);) {
-    const auto json = Json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;
+/// Reads metrics.jsonl line by line.
+class MetricsReader {
+ public:
+  explicit MetricsReader(RunRecord& run) : run_(run) {}
+
+  void read(const Json& json) {
     const auto kind = json.value("kind", "");
-    if (kind == "started") run.strategy = json.value("strategy", run.strategy);
-    if (kind != "epoch") continue;
+    if (kind == "started") started(json);
+    if (kind == "worker") worker(json);
+    if (kind == "epoch") epoch(json);
+    if (kind == "ended") ended(json);
+  }
+  /// The seconds of what follows the last evaluation.
+  void end() { place_since_anchor(1); }
+
+ private:
+  /// A process begins or continues the run. Training after its checkpoint is done again.
+  void started(const Json& json) {
+    run_.strategy = json.value("strategy", run_.strategy);
+    run_.outcome.clear();
+    end();
+    if (const double position = number(json, "epoch_position"); std::isfinite(position)) {
+      constexpr double kSame = 1e-9;
+      std::erase_if(run_.training, [&](const TrainPoint& old) { return old.epoch > position + kSame; });
+      position_ = position;
+    }
+    epoch_samples_ = number(json, "epoch_samples");
+    workers_.clear();
+    anchor_ = {run_.training.size(), run_.training.empty() ? 0 : run_.training.back().seconds, 0};
+  }
+
+  void worker(const Json& json) {
+    const auto recent = json.find("recent");
+    if (!(epoch_samples_ > 0) || recent == json.end() || !recent->is_object()) return;
+    const double rank = number(json, "worker");
+    if (!(rank >= 0)) return;
+    auto& worker = workers_[static_cast<std::size_t>(rank)];
+    worker.samples = number(json, "samples");
+    worker.busy_s =
+        number(json, "compute_s") + number(json, "exchange_s") + number(json, "wait_s") + number(json, "load_s");
+    TrainPoint point;
+    point.samples = number(*recent, "samples");
+    if (!(point.samples > 0)) return;
+    double samples = 0;
+    for (const auto& [rank, known] : workers_) samples += known.samples;
+    point.epoch = position_ + samples / epoch_samples_;
+    point.seconds = busy_s();
+    point.loss = number(*recent, "loss");
+    point.accuracy = number(*recent, "accuracy");
+    if (std::isfinite(point.epoch) && std::isfinite(point.seconds)) run_.training.push_back(point);
+  }
+
+  void epoch(const Json& json) {
     EpochPoint point;
     point.epoch = number(json, "epoch");
     // A resume may begin before epochs that were already evaluated, and may continue or restart its time.
-    std::erase_if(run.epochs, [&](const EpochPoint& old) { return old.epoch >= point.epoch; });
+    std::erase_if(run_.epochs, [&](const EpochPoint& old) { return old.epoch >= point.epoch; });
     const double train_s = number(json, "train_s");
-    if (before + train_s < latest) before = run.epochs.empty() ? 0 : run.epochs.back().seconds;
-    point.seconds = latest = before + train_s;
+    if (before_ + train_s < latest_) before_ = run_.epochs.empty() ? 0 : run_.epochs.back().seconds;
+    point.seconds = latest_ = before_ + train_s;
     point.train_loss = number(json, "train", "loss");
     point.train_accuracy = number(json, "train", "accuracy");
     point.test_loss = number(json, "test", "loss");
     point.test_accuracy = number(json, "test", "accuracy");
-    run.epochs.push_back(point);
+    run_.epochs.push_back(point);
+    const double counted = busy_s() - anchor_.busy_s;
+    place_since_anchor(counted > 0 ? std::max(0.0, point.seconds - anchor_.seconds) / counted : 0);
+    anchor_ = {run_.training.size(), point.seconds, busy_s()};
   }
+
+  void ended(const Json& json) {
+    const auto error = json.find("error");
+    run_.outcome = error != json.end() && error->is_object() ? error->value("code", "failed") : "done";
+  }
+
+  /// A worker's own times leave out evaluations and checkpoints, as the training time does, but also small gaps between steps. So they are
+  /// stretched to the training time that the next evaluation reports.
+  [[nodiscard]] double busy_s() const {
+    double most = 0;
+    for (const auto& [rank, worker] : workers_) most = std::max(most, worker.busy_s);
+    return most;
+  }
+  void place_since_anchor(double factor) {
+    for (auto k = anchor_.first; k < run_.training.size(); ++k) {
+      auto& seconds = run_.training[k].seconds;
+      seconds = anchor_.seconds + std::max(0.0, seconds - anchor_.busy_s) * factor;
+    }
+  }
+
+  struct Worker {
+    double samples = 0, busy_s = 0;
+  };
+  /// Where the seconds of the training points are known up to.
+  struct Anchor {
+    std::size_t first = 0;  // point after it
+    double seconds = 0;
+    double busy_s = 0;
+  };
+
+  RunRecord& run_;
+  double before_ = 0, latest_ = 0;  // training time of earlier processes, and up to now
+  double position_ = 0;             // epochs done when this process began
+  double epoch_samples_ = 0;
+  std::map<std::size_t, Worker> workers_;  // by rank
+  Anchor anchor_;
+};
+
+void read_metrics(std::ifstream& file, RunRecord& run) {
+  MetricsReader reader(run);
+  for (std::string line; std::getline(file, line);)
+    if (const auto json = Json::parse(line, nullptr, false); json.is_object()) reader.read(json);
+  reader.end();
 }
 
 void read_summary(const std::string& path, RunRecord& run) {
@@ -115,9 +209,71 @@ core::Result<RunRecord> read_run(const std::string& directory) {
         fmt::format("{} is neither a run's directory (no metrics.jsonl) nor a grid's (no results.jsonl)", directory));
   RunRecord run;
   run.label = label_of(directory);
-  read_epochs(metrics, run);
+  read_metrics(metrics, run);
   read_summary(directory + "/summary.json", run);
   return run;
+}
+
+core::Result<std::vector<RunRecord>> read_runs(const std::vector<std::string>& directories) {
+  std::vector<RunRecord> runs;
+  for (const auto& directory : directories) {
+    auto run = read_run(directory);
+    if (!run) return tl::unexpected(run.error());
+    runs.push_back(std::move(*run));
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i)  // equal names: the time distinguishes them
+    if (std::ranges::count(runs, runs[i].label, &RunRecord::label) > 1) {
+      const auto label = runs[i].label;
+      for (std::size_t k = i; k < runs.size(); ++k)
+        if (runs[k].label == label)
+          runs[k].label =
+              (std::filesystem::path(directories[k]) / ".").lexically_normal().parent_path().filename().string();
+    }
+  FileNames labels;  // equal name and time, in different places
+  for (auto& run : runs) run.label = labels.take(run.label);
+  return runs;
+}
+
+Mean mean_of(const std::vector<double>& numbers) {
+  if (numbers.empty()) return {kNothing, kNothing};
+  double sum = 0, squares = 0;
+  for (const double value : numbers) sum += value;
+  const double mean = sum / static_cast<double>(numbers.size());
+  for (const double value : numbers) squares += (value - mean) * (value - mean);
+  return {mean, numbers.size() > 1 ? std::sqrt(squares / static_cast<double>(numbers.size() - 1)) : 0};
+}
+
+RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) {
+  if (runs.size() == 1) {
+    auto only = runs.front();
+    only.label = label;
+    return only;
+  }
+  RunRecord mean;
+  mean.label = label;
+  if (runs.empty()) return mean;
+  mean.strategy = runs.front().strategy;
+  for (const auto& point : runs.front().epochs) {
+    std::vector<const EpochPoint*> same;
+    for (const auto& run : runs)
+      for (const auto& other : run.epochs)
+        if (other.epoch == point.epoch) same.push_back(&other);
+    if (same.size() != runs.size()) continue;
+    EpochPoint average{.epoch = point.epoch}, deviation{.epoch = point.epoch};
+    for (const auto member : {&EpochPoint::seconds, &EpochPoint::train_loss, &EpochPoint::test_loss,
+                              &EpochPoint::train_accuracy, &EpochPoint::test_accuracy}) {
+      std::vector<double> values;
+      for (const auto* other : same) values.push_back(other->*member);
+      const auto of_all = mean_of(values);
+      average.*member = of_all.mean;
+      deviation.*member = of_all.deviation;
+    }
+    mean.epochs.push_back(average);
+    mean.deviations.push_back(deviation);
+  }
+  for (const auto& run : runs) mean.training.insert(mean.training.end(), run.training.begin(), run.training.end());
+  std::ranges::stable_sort(mean.training, {}, &TrainPoint::epoch);
+  return mean;
 }
 
 }  // namespace troupe::plot

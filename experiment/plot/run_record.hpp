@@ -9,6 +9,14 @@
 
 namespace troupe::plot {
 
+/// Training within an epoch: the mean over the samples of one report, or of several.
+struct TrainPoint {
+  double epoch = 0;    // epochs done, with the fraction of the current one
+  double seconds = 0;  // of training, as in EpochPoint
+  double samples = 0;
+  double loss = 0, accuracy = 0;  // NaN where not finite
+};
+
 /// One evaluation.
 struct EpochPoint {
   double epoch = 0;
@@ -32,13 +40,28 @@ struct Staleness {
 struct RunRecord {
   std::string label;  // the directory's name without its time
   std::string strategy;
+  std::string outcome;  // "done", or the name of the error that ended it; empty: it trains, or was killed
   std::vector<EpochPoint> epochs;
+  std::vector<EpochPoint> deviations;  // of average(): standard deviations of `epochs`; empty: of one run
+  std::vector<TrainPoint> training;    // in order; empty: the workers' reports are missing
   std::optional<Waits> waits;          // none when the summary has none, or no worker waited
   std::optional<Staleness> staleness;  // none when the summary has none, or no worker pushed
 };
 
 /// Errc::config when the directory has no metrics.jsonl. Lines that are not JSON are ignored.
 [[nodiscard]] core::Result<RunRecord> read_run(const std::string& directory);
+
+/// The runs of these directories, in that order; labels differ: equal names get their time, then a number. Errors as read_run().
+[[nodiscard]] core::Result<std::vector<RunRecord>> read_runs(const std::vector<std::string>& directories);
+
+/// The mean of runs that differ only in their seeds: epochs that all of them have, with deviations; training of all, in order.
+[[nodiscard]] RunRecord average(const std::vector<RunRecord>& runs, const std::string& label);
+
+/// The mean and the sample standard deviation; NaN without numbers; deviation 0 for one number.
+struct Mean {
+  double mean, deviation;
+};
+[[nodiscard]] Mean mean_of(const std::vector<double>& numbers);
 
 /// "easgd_tau=4" of "runs/20260102-030405-easgd_tau=4".
 [[nodiscard]] std::string label_of(const std::string& directory);

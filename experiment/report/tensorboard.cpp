@@ -3,14 +3,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "experiment/report/crc32c.hpp"
 #include "experiment/report/tensorboard.pb.h"
+#include "experiment/settings.hpp"
+#include "experiment/summary.hpp"
 
 namespace troupe::report {
 namespace {
@@ -44,6 +48,33 @@ int write_all(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+/// Options that say where and how often files are written, not how the run trains.
+bool is_about_files(std::string_view key) {
+  static constexpr std::array kKeys{"run.name",
+                                    "run.dir",
+                                    "run.journal",
+                                    "data.path",
+                                    "run.tensorboard",
+                                    "run.checkpoint_every",
+                                    "run.keep_checkpoints"};
+  return std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+tensorboard::Option option_of(const core::Value& value) {
+  tensorboard::Option option;
+  if (const auto* boolean = std::get_if<bool>(&value))
+    option.set_bool_value(*boolean);
+  else if (const auto* whole = std::get_if<std::int64_t>(&value))
+    option.set_number_value(static_cast<double>(*whole));
+  else if (const auto* real = std::get_if<double>(&value))
+    option.set_number_value(*real);
+  else if (const auto* text = std::get_if<std::string>(&value))
+    option.set_string_value(*text);
+  else  // lists and layers
+    option.set_string_value(core::to_toml(value));
+  return option;
 }
 
 }  // namespace
@@ -86,34 +117,57 @@ void TensorBoard::started(const experiment::RunStarted& run) {
   epoch_samples_ = static_cast<double>(run.epoch_samples);
   first_sample_ = run.epoch_position * epoch_samples_;
   workers_.assign(run.workers, {});
+  told_ = workers_;
+}
+
+core::Result<void> TensorBoard::options(const core::Config& config) {
+  tensorboard::HParamsPluginData data;
+  auto& start = *data.mutable_session_start_info();
+  start.set_start_time_secs(began_s_);
+  for (const auto& key : experiment::keys_in_force(config))
+    if (!is_about_files(key)) (*start.mutable_hparams())[key] = option_of(config.value(key));
+  return hparams(0, "_hparams_/session_start_info", data.SerializeAsString());
 }
 
 core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progress, double at_s) {
   if (progress.worker >= workers_.size()) return {};
-  workers_[progress.worker] = {progress.samples, progress.wait_s, progress.staleness_sum, progress.staleness_count};
+  const double busy_s = progress.compute_s + progress.exchange_s + progress.wait_s + progress.load_s;
+  workers_[progress.worker] = {progress.samples, busy_s, progress.wait_s, progress.staleness_sum,
+                               progress.staleness_count};
   recent_loss_ += progress.loss_sum;
   recent_top1_ += progress.top1;
   recent_samples_ += progress.recent_samples;
   const double seconds = at_s - told_at_s_;
   if (seconds < kEvery_s) return {};
 
-  const auto now = total();
   const auto recent = static_cast<double>(recent_samples_);
-  const auto per_worker = static_cast<double>(workers_.size());
-  const auto updates = static_cast<double>(now.staleness_count - told_.staleness_count);
-  Scalars values{{"progress/images_per_s", static_cast<double>(now.samples - told_.samples) / seconds},
-                 {"progress/wait_share", (now.wait_s - told_.wait_s) / (seconds * per_worker)}};
+  double images_per_s = 0, waited_s = 0, busy_total_s = 0;
+  std::uint64_t staleness = 0, updates = 0;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    const auto &now = workers_[w], &before = told_[w];
+    const double trained_s = now.busy_s - before.busy_s;
+    if (trained_s > 0) images_per_s += static_cast<double>(now.samples - before.samples) / trained_s;
+    waited_s += now.wait_s - before.wait_s;
+    busy_total_s += trained_s;
+    staleness += now.staleness_sum - before.staleness_sum;
+    updates += now.staleness_count - before.staleness_count;
+  }
+  Scalars values;
+  if (busy_total_s > 0) {
+    values.emplace_back("progress/images_per_s", images_per_s);
+    values.emplace_back("progress/wait_share", waited_s / busy_total_s);
+  }
   if (recent_samples_ > 0) {
     values.emplace_back("progress/loss", recent_loss_ / recent);
     values.emplace_back("progress/accuracy", static_cast<double>(recent_top1_) / recent);
   }
   if (updates > 0)
-    values.emplace_back("progress/staleness", static_cast<double>(now.staleness_sum - told_.staleness_sum) / updates);
-  told_ = now;
+    values.emplace_back("progress/staleness", static_cast<double>(staleness) / static_cast<double>(updates));
+  told_ = workers_;
   told_at_s_ = at_s;
   recent_loss_ = 0;
   recent_top1_ = recent_samples_ = 0;
-  return scalars(at_s, std::llround(first_sample_ + static_cast<double>(now.samples)), values);
+  return scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), values);
 }
 
 core::Result<void> TensorBoard::epoch(const experiment::EpochReport& report, double at_s) {
@@ -126,6 +180,40 @@ core::Result<void> TensorBoard::epoch(const experiment::EpochReport& report, dou
                  {"epoch/train_s", report.train_s}};
   if (report.test_top5 >= 0) values.emplace_back("accuracy/test_top5", report.test_top5);
   return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
+}
+
+core::Result<void> TensorBoard::ended(const experiment::RunEnd& end, double at_s) {
+  const auto& summary = end.summary;
+  const auto time = experiment::average_time(summary.per_worker);
+  const double busy_s = time.total_s();
+  Scalars results{{"final/test_accuracy", summary.test_accuracy},
+                  {"final/test_loss", summary.test_loss},
+                  {"final/train_loss", summary.train_loss},
+                  {"final/images_per_s", summary.images_per_s},
+                  {"final/wait_share", busy_s > 0 ? time.wait_s / busy_s : 0},
+                  {"final/staleness", summary.staleness_mean},
+                  {"final/wall_s", summary.wall_s}};
+  std::erase_if(results, [](const auto& result) { return !std::isfinite(result.second); });  // not evaluated yet
+  if (auto written = scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), results); !written)
+    return written;
+  const bool diverged = end.failed && end.error.code == core::Errc::diverged;
+  if (end.failed && !diverged) return {};
+  tensorboard::HParamsPluginData data;
+  auto& session = *data.mutable_session_end_info();
+  session.set_status(diverged ? tensorboard::STATUS_FAILURE : tensorboard::STATUS_SUCCESS);
+  session.set_end_time_secs(began_s_ + at_s);
+  return hparams(at_s, "_hparams_/session_end_info", data.SerializeAsString());
+}
+
+core::Result<void> TensorBoard::hparams(double at_s, const std::string& tag, const std::string& content) {
+  tensorboard::Event event;
+  event.set_wall_time(began_s_ + at_s);
+  auto* value = event.mutable_summary()->add_value();
+  value->set_tag(tag);
+  auto* plugin = value->mutable_metadata()->mutable_plugin_data();
+  plugin->set_plugin_name("hparams");
+  plugin->set_content(content);
+  return append(event.SerializeAsString());
 }
 
 core::Result<void> TensorBoard::scalars(double at_s, std::int64_t step, const Scalars& values) {
@@ -154,14 +242,9 @@ core::Result<void> TensorBoard::append(const std::string& event) {
   return tl::unexpected(core::from_errno(error, "write", path_));
 }
 
-TensorBoard::Sums TensorBoard::total() const {
-  Sums sum;
-  for (const auto& worker : workers_) {
-    sum.samples += worker.samples;
-    sum.wait_s += worker.wait_s;
-    sum.staleness_sum += worker.staleness_sum;
-    sum.staleness_count += worker.staleness_count;
-  }
+std::uint64_t TensorBoard::samples() const {
+  std::uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker.samples;
   return sum;
 }
 

@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +40,20 @@ TEST(SettingsTest, SectionsStandInTheOrderOfAConfig) {
 
 TEST(SettingsTest, EveryOptionHasHelp) {
   for (const auto& option : schema().options()) EXPECT_FALSE(option.help.empty()) << option.key;
+}
+
+TEST(SettingsTest, KeysInForceAreThoseThatTheStrategyReads) {
+  const auto keys_of = [](const char* strategy) {
+    const auto result = settings(kSmallest, {std::string("strategy.name=") + strategy});
+    EXPECT_TRUE(result.has_value());
+    const auto keys = keys_in_force(result->config);
+    for (const auto& key : keys) EXPECT_NO_THROW((void)result->config.value(key)) << key;
+    return std::set<std::string>(keys.begin(), keys.end());
+  };
+  const auto bsp = keys_of("bsp"), easgd = keys_of("easgd");
+  EXPECT_TRUE(easgd.contains("strategy.tau") && easgd.contains("train.lr"));
+  EXPECT_TRUE(bsp.contains("train.lr"));
+  EXPECT_FALSE(bsp.contains("strategy.tau"));
 }
 
 /// The largest value of an integer option that still fits the type which the option becomes.

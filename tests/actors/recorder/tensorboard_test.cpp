@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Event {
   std::int64_t step = 0;
   std::string file_version;
   std::map<std::string, float> scalars;
+  std::map<std::string, std::string> hparams;  // of the HParams plugin: tag → its message
 };
 
 std::uint32_t slow_masked_crc(std::string_view bytes) {
@@ -70,19 +72,77 @@ class Wire {
   std::string_view bytes_;
 };
 
+/// The message of the plugin "hparams" in a value's metadata.
+std::string read_metadata(std::string_view bytes) {
+  Wire metadata(bytes);
+  if (metadata.varint() != (1 << 3 | 2)) throw std::runtime_error("no plugin data");
+  std::string name, content;
+  for (Wire plugin(metadata.take(metadata.varint())); !plugin.empty();) {
+    const auto key = plugin.varint();
+    (key == (1 << 3 | 2) ? name : content) = plugin.take(plugin.varint());
+  }
+  if (name != "hparams") throw std::runtime_error("the plugin " + name);
+  return content;
+}
+
 void read_value(std::string_view bytes, Event& event) {
   std::string tag;
-  float value = 0;
+  std::optional<float> value;
+  std::optional<std::string> plugin;
   for (Wire wire(bytes); !wire.empty();) {
     const auto key = wire.varint();
     if (key == (1 << 3 | 2))
       tag = wire.take(wire.varint());
     else if (key == (2 << 3 | 5))
       value = wire.fixed<float>();
+    else if (key == (9 << 3 | 2))
+      plugin = read_metadata(wire.take(wire.varint()));
     else
       throw std::runtime_error(fmt::format("key {} in a value", key));
   }
-  event.scalars[tag] = value;
+  // TensorBoard too passes over a value with neither.
+  if (value) event.scalars[tag] = *value;
+  if (plugin) event.hparams[tag] = *plugin;
+}
+
+/// The options of a session's beginning, as text.
+std::map<std::string, std::string> read_options(const std::string& message) {
+  std::map<std::string, std::string> options;
+  Wire data(message);
+  if (data.varint() != (3 << 3 | 2)) throw std::runtime_error("not the beginning of a session");
+  for (Wire start(data.take(data.varint())); !start.empty();) {
+    const auto key = start.varint();
+    if (key == (5 << 3 | 1)) {
+      start.fixed<double>();  // when it began
+      continue;
+    }
+    if (key != (1 << 3 | 2)) throw std::runtime_error(fmt::format("key {} in a session", key));
+    std::string name, text;
+    for (Wire entry(start.take(start.varint())); !entry.empty();) {
+      if (entry.varint() == (1 << 3 | 2)) {
+        name = entry.take(entry.varint());
+        continue;
+      }
+      Wire option(entry.take(entry.varint()));
+      switch (option.varint()) {
+        case 2 << 3 | 1: text = fmt::format("{}", option.fixed<double>()); break;
+        case 3 << 3 | 2: text = option.take(option.varint()); break;
+        case 4 << 3 | 0: text = option.varint() != 0 ? "true" : "false"; break;
+        default: throw std::runtime_error("the kind of an option");
+      }
+    }
+    options[name] = text;
+  }
+  return options;
+}
+
+/// The status of a session's end: 1 success, 2 failure.
+int read_status(const std::string& message) {
+  Wire data(message);
+  if (data.varint() != (4 << 3 | 2)) throw std::runtime_error("not the end of a session");
+  Wire end(data.take(data.varint()));
+  if (end.varint() != (1 << 3 | 0)) throw std::runtime_error("no status");
+  return static_cast<int>(end.varint());
 }
 
 Event read_event(std::string_view bytes) {
@@ -190,17 +250,19 @@ TEST_F(TensorBoardTest, ProgressIsThrottledAndTakesWorkersTogether) {
                      .loss_sum = 50,
                      .top1 = 40,
                      .recent_samples = 100,
+                     .compute_s = 3,
                      .wait_s = 1,
                      .staleness_sum = 30,
                      .staleness_count = 10};
   ASSERT_TRUE(board.progress(one, 1).has_value());  // too early: the next event includes it
   EXPECT_EQ(events().size(), 1u);
-  WorkerProgress two{.worker = 1, .samples = 300, .loss_sum = 30, .top1 = 120, .recent_samples = 300, .wait_s = 0};
+  WorkerProgress two{
+      .worker = 1, .samples = 300, .loss_sum = 30, .top1 = 120, .recent_samples = 300, .compute_s = 4, .wait_s = 0};
   ASSERT_TRUE(board.progress(two, 4).has_value());
   ASSERT_EQ(events().size(), 2u);
   const auto event = events()[1];
   EXPECT_EQ(event.step, 1900);
-  // Together: (50 + 30) / 400, (40 + 120) / 400, 400 samples in 4 s, 1 s of 2 · 4 s waited, 30 / 10.
+  // Together: (50 + 30) / 400, (40 + 120) / 400, 100 and 300 samples in 4 s each, 1 s of 2 · 4 s waited, 30 / 10.
   EXPECT_EQ(event.scalars, (std::map<std::string, float>{{"progress/loss", 0.2f},
                                                          {"progress/accuracy", 0.4f},
                                                          {"progress/images_per_s", 100.0f},
@@ -211,11 +273,75 @@ TEST_F(TensorBoardTest, ProgressIsThrottledAndTakesWorkersTogether) {
   two.loss_sum = 40;
   two.top1 = 5;
   two.recent_samples = 20;
+  two.compute_s = 8;
   ASSERT_TRUE(board.progress(two, 8).has_value());
   const auto later = events()[2];
   EXPECT_EQ(later.scalars.at("progress/loss"), 2.0f);
   EXPECT_EQ(later.scalars.at("progress/images_per_s"), 5.0f);
   EXPECT_FALSE(later.scalars.contains("progress/staleness"));
+}
+
+TEST_F(TensorBoardTest, ValuesOfZeroAreThere) {
+  auto board = create();
+  board.started(shape(1, 1000, 0));
+  ASSERT_TRUE(board.epoch({.epoch = 1, .train_loss = 0.5, .test_accuracy = 0, .lr = 0}, 3).has_value());
+  ASSERT_TRUE(
+      board.progress({.worker = 0, .samples = 10, .top1 = 0, .recent_samples = 10, .compute_s = 1}, 4).has_value());
+  const auto all = events();
+  ASSERT_EQ(all.size(), 3u);
+  for (const char* tag : {"accuracy/test", "epoch/learning_rate", "loss/test"}) {
+    ASSERT_TRUE(all[1].scalars.contains(tag)) << tag;
+    EXPECT_EQ(all[1].scalars.at(tag), 0) << tag;
+  }
+  for (const char* tag : {"progress/accuracy", "progress/loss", "progress/wait_share"})
+    EXPECT_TRUE(all[2].scalars.contains(tag)) << tag;
+}
+
+TEST_F(TensorBoardTest, SpeedLeavesOutEvaluations) {
+  auto board = create();
+  board.started(shape(1, 1000, 0));
+  WorkerProgress worker{.worker = 0, .samples = 1000, .recent_samples = 1000, .compute_s = 2};
+  ASSERT_TRUE(board.progress(worker, 2).has_value());
+  ASSERT_TRUE(board.epoch({.epoch = 1}, 60).has_value());  // evaluated for 58 s
+  worker.samples = 1500;
+  worker.compute_s = 3;
+  ASSERT_TRUE(board.progress(worker, 61).has_value());
+  EXPECT_EQ(events().back().scalars.at("progress/images_per_s"), 500.0f);
+}
+
+TEST_F(TensorBoardTest, OptionsAndResultsAreThoseOfTheHParamsTab) {
+  auto board = create();
+  board.started(shape(1, 1000, 0));
+  const tests::SmallRun small({"train.lr=0.25", "cluster.slowdown=[1, 4]", "cluster.workers=2"});
+  ASSERT_TRUE(board.options(small.settings()->config).has_value());
+  experiment::RunEnd end;
+  end.summary.test_accuracy = 0.875;
+  end.summary.test_loss = std::nan("");
+  ASSERT_TRUE(board.ended(end, 9).has_value());
+  const auto all = events();
+  ASSERT_EQ(all.size(), 4u);
+  const auto options = read_options(all[1].hparams.at("_hparams_/session_start_info"));
+  EXPECT_EQ(options.at("train.lr"), "0.25");
+  EXPECT_EQ(options.at("cluster.workers"), "2");
+  EXPECT_EQ(options.at("cluster.slowdown"), "[1.0, 4.0]");
+  EXPECT_EQ(options.at("strategy.name"), small.settings()->strategy);
+  EXPECT_FALSE(options.contains("run.dir"));
+  EXPECT_EQ(all[2].scalars.at("final/test_accuracy"), 0.875f);
+  EXPECT_FALSE(all[2].scalars.contains("final/test_loss")) << "not evaluated";
+  EXPECT_EQ(read_status(all[3].hparams.at("_hparams_/session_end_info")), 1);
+}
+
+TEST_F(TensorBoardTest, OnlyARunThatCannotGoOnHasAnEnd) {
+  auto board = create();
+  board.started(shape(1, 1000, 0));
+  const auto ended = [&](core::Errc code) {
+    experiment::RunEnd end{.summary = {}, .failed = true, .error = {code, "why"}};
+    EXPECT_TRUE(board.ended(end, 9).has_value());
+    return events().back();
+  };
+  EXPECT_TRUE(ended(core::Errc::interrupted).hparams.empty());
+  EXPECT_TRUE(ended(core::Errc::peer_lost).hparams.empty());
+  EXPECT_EQ(read_status(ended(core::Errc::diverged).hparams.at("_hparams_/session_end_info")), 2);
 }
 
 TEST_F(TensorBoardTest, MissingDirectoryIsAnError) {
@@ -237,6 +363,9 @@ TEST(TensorBoardRunTest, ARunAndItsResumeWriteTheirEvents) {
       if (event.scalars.contains("accuracy/test")) steps.push_back(event.step);
     return steps;
   };
+  const auto first = read_events(files[0]);
+  EXPECT_TRUE(std::ranges::any_of(first, [](const Event& event) { return event.hparams.size() == 1; }));
+  EXPECT_TRUE(first.back().hparams.contains("_hparams_/session_end_info"));
   EXPECT_EQ(evaluated_at(files[0]), (std::vector<std::int64_t>{1200, 2400}));
   EXPECT_EQ(evaluated_at(files[1]).back(),
             3600);  // the checkpoint's epoch may stand before it, if it is reported again

@@ -40,6 +40,22 @@ TEST(PlotTest, DrawsGridsAndTheirRuns) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/accuracy.png")));
 }
 
+TEST(PlotTest, DrawsAGridThatVariesOnlyTheStrategy) {
+  if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
+  const TemporaryDirectory folder;
+  const auto base = folder.write("base.toml", kBase);
+  const auto file =
+      folder.write("g.toml", "base = \"" + base + "\"\nseeds = [1, 2]\n[grid]\nstrategy.name = [\"bsp\", \"easgd\"]\n");
+  ASSERT_EQ(troupe({"grid", file, "--quiet", "--set", "run.dir=" + folder.file("runs"), "--set", "run.epochs=1"}).code,
+            0);
+  const auto grid = troupe({"plot", folder.file("runs/g")});
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  for (const char* name : {"bars-test-accuracy.png", "loss.png", "accuracy.png"}) {
+    EXPECT_THAT(grid.out, HasSubstr(name));
+    EXPECT_TRUE(std::filesystem::exists(folder.file("runs/g/plots/") + name)) << name;
+  }
+}
+
 TEST(PlotTest, RunsOfOneNameInTwoPlacesHaveTheirOwnPictures) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const TemporaryDirectory folder;

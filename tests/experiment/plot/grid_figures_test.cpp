@@ -16,14 +16,16 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string row(const std::string& base, const std::string& strategy, const std::string& settings, double accuracy,
-                const std::string& status = "done") {
+                const std::string& status = "done", int seed = 1) {
   return nlohmann::json{{"name", "n"},
                         {"base", base},
                         {"settings", nlohmann::json::parse(settings)},
                         {"strategy", strategy},
                         {"status", status},
+                        {"seed", seed},
                         {"directory", nullptr},
                         {"summary", {{"test", {{"accuracy", accuracy}}}}}}
              .dump() +
@@ -132,11 +134,72 @@ TEST_F(GridFiguresTest, OfOneStrategyLinesAreAnotherKeysValues) {
   EXPECT_THAT(figures[1].script, HasSubstr("set logscale x"));
 }
 
-TEST(MeanTest, DeviationIsThatOfASample) {
-  EXPECT_EQ(mean_of({1, 3}).mean, 2);
-  EXPECT_NEAR(mean_of({1, 3}).deviation, std::sqrt(2), 1e-12);
-  EXPECT_EQ(mean_of({5}).deviation, 0);
-  EXPECT_TRUE(std::isnan(mean_of({}).mean));
+TEST_F(GridFiguresTest, WhereOnlyTheStrategyVariesItsValuesAreBars) {
+  std::string rows;
+  for (const int seed : {1, 2})
+    for (const auto* strategy : {"bsp", "easgd", "downpour"})
+      rows += row("b.toml", strategy, "{}", *strategy == 'b' ? 0.5 : 0.4 + 0.2 * seed, "done", seed);
+  const auto grid = read(rows);
+  EXPECT_TRUE(grid->keys.empty());
+  const auto figures = bars(*grid, "test.accuracy");
+  ASSERT_THAT(names(figures), ElementsAre("bars-test-accuracy"));
+  for (const char* part : {"'bsp' 0, 'easgd' 1, 'downpour' 2", "'50.00'", "'70.00 ± 14.14'",
+                           "my-grid: mean over 2 seeds ± standard deviation", "test accuracy [%]"})
+    EXPECT_THAT(figures[0].script, HasSubstr(part));
+  EXPECT_TRUE(
+      bars(*read(row("b", "bsp", R"({"s.tau": 1})", 0.5) + row("b", "bsp", R"({"s.tau": 2})", 0.5)), "test.accuracy")
+          .empty())
+      << "another key varies: lines show it";
+}
+
+TEST_F(GridFiguresTest, WhereOnlyTheStrategyVariesItsCurvesAreMeansOverSeeds) {
+  std::string rows;
+  std::vector<RunRecord> runs;
+  for (const int seed : {1, 2})
+    for (const auto* strategy : {"bsp", "easgd"}) {
+      rows += row("b.toml", strategy, "{}", 0.5, "done", seed);
+      runs.emplace_back().epochs = {{1, 2, 0.5, 0.4, 0.8, 0.8 + 0.01 * seed}};
+    }
+  const auto figures = series_curves(*read(rows), runs);
+  ASSERT_THAT(names(figures), ElementsAre("loss", "accuracy"));
+  EXPECT_THAT(figures[1].data.at("accuracy.dat"), HasSubstr("1 2 81.5 0.707106781\n"));
+  EXPECT_THAT(figures[1].script, HasSubstr("title 'easgd'"));
+  EXPECT_THAT(figures[1].script, HasSubstr("mean over 2 seeds ± standard deviation"));
+}
+
+TEST_F(GridFiguresTest, OfOneSeedNoTitleSpeaksOfAMean) {
+  const auto grid = read(row("a", "easgd", R"({"s.alpha": 0.1, "s.tau": 1})", 0.5) +
+                         row("a", "easgd", R"({"s.alpha": 0.5, "s.tau": 4})", 0.9));
+  for (const auto& figures : {heat_maps(*grid, "test.accuracy"), lines(*grid, "test.accuracy")})
+    for (const auto& figure : figures) {
+      EXPECT_THAT(figure.script, Not(HasSubstr("mean"))) << figure.name;
+      EXPECT_THAT(figure.script, Not(HasSubstr("±"))) << figure.name;
+    }
+}
+
+TEST_F(GridFiguresTest, HeatMapsOfWaitsBeginAtZero) {
+  std::string rows;
+  for (const char* tau : {"1", "4"})
+    for (const char* alpha : {"0.1", "0.5"})
+      rows += row("a", "easgd", std::string(R"({"s.alpha": )") + alpha + R"(, "s.tau": )" + tau + "}", 0.5);
+  auto grid = read(rows);
+  for (auto& run : grid->runs) run.summary["time"]["wait_s"] = 3;
+  EXPECT_THAT(heat_maps(*grid, "time.wait_s").at(0).script, HasSubstr("set cbrange [0:3]"));
+}
+
+TEST_F(GridFiguresTest, AStrategyWithoutTheKeyIsAConstantLine) {
+  const auto grid = read(row("a", "bsp", "{}", 0.5) + row("a", "easgd", R"({"strategy.tau": 1})", 0.6) +
+                         row("a", "easgd", R"({"strategy.tau": 4})", 0.7));
+  const auto figures = lines(*grid, "test.accuracy");
+  ASSERT_THAT(names(figures), ElementsAre("lines-test-accuracy-tau"));
+  EXPECT_THAT(figures[0].script, HasSubstr("title 'bsp (has no tau)'"));
+  EXPECT_THAT(figures[0].script, HasSubstr("title 'easgd'"));
+}
+
+TEST_F(GridFiguresTest, RunsAreFoundWhereTheGridIs) {
+  auto text = row("a", "bsp", "{}", 0.5);
+  text.replace(text.find("null"), 4, "\"old/place/20260102-030405-bsp\"");
+  EXPECT_EQ(read(text)->runs.at(0).directory, folder_.file("my-grid/20260102-030405-bsp"));
 }
 
 TEST(UnitTest, AxisLabelsHaveTheirUnits) {

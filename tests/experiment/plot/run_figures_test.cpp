@@ -1,5 +1,7 @@
 #include "experiment/plot/run_figures.hpp"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,20 +21,75 @@ RunRecord run_of(const std::string& label) {
 }
 
 TEST(CurvesTest, ShowEveryRunOverEpochsAndSeconds) {
-  const auto figures = curves({run_of("one"), run_of("two")}, "both");
+  const auto figures = curves({run_of("one"), run_of("two")}, "");
   ASSERT_EQ(figures.size(), 2u);
   EXPECT_EQ(figures[0].name, "loss");
-  EXPECT_EQ(figures[0].data.at("loss.dat"), "1 2.5 2 1\n2 5 0.2 0.1\n\n\n1 2.5 2 1\n2 5 0.2 0.1\n\n\n");
+  // Training of both runs, then their evaluations: epochs, seconds, value, deviation.
+  const std::string train = "1 2.5 2 0\n2 5 0.2 0\n\n\n", test = "1 2.5 1 0\n2 5 0.1 0\n\n\n";
+  EXPECT_EQ(figures[0].data.at("loss.dat"), train + train + test + test);
   EXPECT_THAT(figures[0].script, HasSubstr("logscale y"));  // from 2 to 0.1
-  EXPECT_EQ(figures[1].data.at("accuracy.dat").substr(0, 12), "1 2.5 50 60\n");
-  EXPECT_THAT(figures[1].script, Not(HasSubstr("logscale")));
+  EXPECT_EQ(figures[1].data.at("accuracy.dat").substr(0, 11), "1 2.5 50 0\n");
+  EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'loss'"));
+  EXPECT_THAT(figures[0].script, HasSubstr("2 runs"));
+  EXPECT_THAT(figures[1].script, Not(HasSubstr("set logscale y")));
   for (const char* part : {"title 'one'", "title 'two'", "epochs", "training time [s]", "accuracy [%]"})
     EXPECT_THAT(figures[1].script, HasSubstr(part));
 }
 
-TEST(CurvesTest, RunsWithoutAnEvaluationHaveNone) {
+TEST(CurvesTest, RunsWithoutAnEvaluationOrAStepHaveNone) {
   EXPECT_THAT(curves({RunRecord{}}, ""), IsEmpty());
-  EXPECT_EQ(curves({RunRecord{}, run_of("one")}, "").size(), 2u);
+  EXPECT_FALSE(has_curves(RunRecord{}));
+  const auto figures = curves({RunRecord{}, run_of("one"), run_of("two")}, "");
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_THAT(figures[0].script, HasSubstr("2 runs")) << "as many as there are curves";
+}
+
+TEST(CurvesTest, LossesWithinTheFirstEpochAreDrawnBeforeAnyEvaluation) {
+  RunRecord run;
+  run.label = "one";
+  run.training = {{0.25, 1, 100, 2.0, 0.2}, {0.5, 2, 100, 1.0, 0.6}};
+  EXPECT_TRUE(has_curves(run));
+  const auto figures = curves({run}, "one");
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0].data.at("loss.dat"), "0.25 1 2 0\n0.5 2 1 0\n\n\n");
+  EXPECT_EQ(figures[1].data.at("accuracy.dat"), "0.25 1 20 0\n0.5 2 60 0\n\n\n");
+}
+
+TEST(CurvesTest, OfOneEpochTheEvaluationIsAPoint) {
+  RunRecord run;
+  run.label = "one";
+  run.epochs = {{1, 4, 1.5, 0.5, 0.5, 0.9}};
+  const auto loss = curves({run}, "one")[0];
+  EXPECT_EQ(loss.data.at("loss.dat"), "1 4 1.5 0\n\n\n1 4 0.5 0\n\n\n");
+  EXPECT_THAT(loss.script, Not(HasSubstr("with lines "))) << "a line of one point cannot be seen";
+  EXPECT_THAT(loss.script, HasSubstr("set xrange [0:*]"));
+}
+
+TEST(CurvesTest, ManyReportsBecomeMeansWeightedBySamples) {
+  RunRecord run;
+  for (int k = 0; k < 1000; ++k)
+    run.training.push_back({k / 999.0, 1.0 * k, k % 2 == 0 ? 30.0 : 10.0, 1.0 + k % 2, 0.5});
+  const auto loss = curves({run}, "many")[0];
+  const auto& data = loss.data.at("loss.dat");
+  EXPECT_EQ(std::ranges::count(data, '\n'), 100 + 2);
+  EXPECT_THAT(data, HasSubstr(" 1.25 0\n")) << "(30 · 1 + 10 · 2) / 40";
+}
+
+TEST(CurvesTest, DeviationsOverSeedsAreErrorBars) {
+  auto one = run_of("a"), two = run_of("b");
+  two.epochs[1].test_loss = 0.3;
+  const auto loss = curves({average({one, two}, "easgd")}, "a grid")[0];
+  EXPECT_THAT(loss.data.at("loss.dat"), HasSubstr("2 5 0.2 0.141421356\n"));  // of 0.1 and 0.3
+  EXPECT_THAT(loss.script, HasSubstr("with yerrorbars"));
+}
+
+TEST(CurvesTest, TogetherTheyAreOneFigure) {
+  const auto figures = curves_together({run_of("one"), run_of("two")}, "compare", "");
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].name, "compare");
+  EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'loss'"));
+  EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'accuracy [%]'"));
+  EXPECT_EQ(figures[0].data.size(), 2u);
 }
 
 TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
@@ -43,6 +100,15 @@ TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
   EXPECT_EQ(figures[0].name, "waits-x");
   EXPECT_EQ(figures[0].data.at("waits-x.dat"), "0 0 NaN\n1 0 1.5\n2 0 2\n\n0 1 3\n1 1 NaN\n2 1 4\n\n");
   EXPECT_THAT(figures[0].script, HasSubstr("'worker 1' 1, 'server 0' 2"));
+  EXPECT_THAT(figures[0].script, HasSubstr("set cbrange [0:4]"));
+}
+
+TEST(ClusterFiguresTest, ShortWaitsAreInMilliseconds) {
+  RunRecord run = run_of("r");
+  run.waits = Waits{2, 0, {{0, 0.0125}, {0.003, 0}}};
+  const auto figures = cluster_figures(run, "");
+  EXPECT_EQ(figures.at(0).data.at("waits.dat"), "0 0 NaN\n1 0 12.5\n\n0 1 3\n1 1 NaN\n\n");
+  EXPECT_THAT(figures[0].script, HasSubstr("set cblabel 'milliseconds'"));
 }
 
 TEST(ClusterFiguresTest, ShowsSharesOfUpdatesByStaleness) {

@@ -18,6 +18,15 @@ std::string epoch(int number, double train_s, const std::string& loss = "0.5") {
   return R"({"kind":"epoch","epoch":)" + std::to_string(number) + R"(,"train":{"loss":)" + loss +
          R"(,"accuracy":0.8},"test":{"loss":0.4,"accuracy":0.9},"train_s":)" + std::to_string(train_s) + "}\n";
 }
+std::string worker(int rank, int samples, double compute_s, const std::string& loss) {
+  return R"({"kind":"worker","worker":)" + std::to_string(rank) + R"(,"samples":)" + std::to_string(samples) +
+         R"(,"compute_s":)" + std::to_string(compute_s) +
+         R"(,"exchange_s":0,"wait_s":0,"load_s":0,"recent":{"samples":50,"loss":)" + loss + R"(,"accuracy":0.5}})" +
+         "\n";
+}
+std::string worker(int rank, int samples, double compute_s, double loss) {
+  return worker(rank, samples, compute_s, std::to_string(loss));
+}
 const std::string kStarted = R"({"kind":"started","t":0,"strategy":"easgd"})"
                              "\n";
 
@@ -54,6 +63,76 @@ TEST_F(RunRecordTest, ResumedEpochsReplaceThoseAfterTheCheckpoint) {
   // … or continues those of the checkpoint.
   const auto onward = read(kStarted + epoch(1, 2) + epoch(2, 4) + kStarted + epoch(3, 6));
   EXPECT_THAT(seconds(*onward), ElementsAre(2, 4, 6));
+}
+
+TEST_F(RunRecordTest, ReadsTrainingWithinEpochs) {
+  const std::string started = R"({"kind":"started","epoch_samples":400,"epoch_position":0})"
+                              "\n";
+  // Two workers; the epoch's training time is 4 s, of which the busiest worker counted 2 s.
+  const auto run = read(started + worker(0, 100, 1, 2.0) + worker(1, 100, 0.5, 1.0) + worker(0, 300, 2, "null") +
+                        epoch(1, 4) + worker(1, 500, 3, 0.5));
+  ASSERT_EQ(run->training.size(), 4u);
+  EXPECT_EQ(run->training[0].epoch, 0.25);
+  EXPECT_EQ(run->training[0].seconds, 2);
+  EXPECT_EQ(run->training[0].loss, 2.0);
+  EXPECT_EQ(run->training[1].epoch, 0.5);
+  EXPECT_EQ(run->training[2].seconds, 4);
+  EXPECT_TRUE(std::isnan(run->training[2].loss));
+  EXPECT_EQ(run->training[3].epoch, 2.0);
+  EXPECT_EQ(run->training[3].seconds, 5) << "after the last evaluation a worker's own time counts";
+}
+
+TEST_F(RunRecordTest, AResumeReplacesTrainingAfterItsCheckpoint) {
+  const auto started = [](const std::string& position) {
+    return R"({"kind":"started","epoch_samples":100,"epoch_position":)" + position + "}\n";
+  };
+  const auto run = read(started("0") + worker(0, 50, 1, 2.0) + worker(0, 100, 2, 1.5) + worker(0, 150, 3, 9.0) +
+                        started("1") + worker(0, 50, 1, 1.0));
+  ASSERT_EQ(run->training.size(), 3u);
+  EXPECT_EQ(run->training[2].epoch, 1.5);
+  EXPECT_EQ(run->training[2].loss, 1.0);
+  EXPECT_EQ(run->training[2].seconds, 3) << "2 s before, and one of its own";
+}
+
+TEST_F(RunRecordTest, ReadsHowTheRunEnded) {
+  const std::string done = R"({"kind":"ended","error":null})"
+                           "\n";
+  const std::string lost = R"({"kind":"ended","error":{"code":"peer_lost","message":"m"}})"
+                           "\n";
+  EXPECT_EQ(read(kStarted + done)->outcome, "done");
+  EXPECT_EQ(read(kStarted + lost)->outcome, "peer_lost");
+  EXPECT_EQ(read(kStarted + lost + kStarted)->outcome, "") << "it trains again";
+}
+
+TEST_F(RunRecordTest, LabelsOfSeveralRunsDiffer) {
+  for (const char* name : {"a/20260102-030405-x", "a/20260102-030406-x", "b/20260102-030405-x", "a/20260102-030405-y"})
+    folder_.write(std::string(name) + "/metrics.jsonl", kStarted);
+  const auto runs = read_runs({folder_.file("a/20260102-030405-x"), folder_.file("a/20260102-030406-x"),
+                               folder_.file("b/20260102-030405-x"), folder_.file("a/20260102-030405-y")});
+  ASSERT_TRUE(runs.has_value()) << runs.error().message;
+  std::vector<std::string> labels;
+  for (const auto& run : *runs) labels.push_back(run.label);
+  EXPECT_THAT(labels, ElementsAre("20260102-030405-x", "20260102-030406-x", "20260102-030405-x-2", "y"));
+}
+
+TEST(AverageTest, HasTheEpochsThatAllRunsHave) {
+  RunRecord one, two;
+  one.epochs = {{1, 2, 0.5, 0.4, 0.8, 0.9}, {2, 4, 0.3, 0.2, 0.9, 0.95}};
+  two.epochs = {{1, 4, 0.7, 0.6, 0.6, 0.7}};
+  const auto mean = average({one, two}, "both");
+  EXPECT_EQ(mean.label, "both");
+  ASSERT_EQ(mean.epochs.size(), 1u);
+  EXPECT_EQ(mean.epochs[0].seconds, 3);
+  EXPECT_NEAR(mean.epochs[0].test_accuracy, 0.8, 1e-12);
+  EXPECT_NEAR(mean.deviations[0].test_accuracy, std::sqrt(2) / 10, 1e-12);
+  EXPECT_TRUE(average({one}, "one").deviations.empty()) << "one run deviates from nothing";
+}
+
+TEST(MeanTest, DeviationIsThatOfASample) {
+  EXPECT_EQ(mean_of({1, 3}).mean, 2);
+  EXPECT_NEAR(mean_of({1, 3}).deviation, std::sqrt(2), 1e-12);
+  EXPECT_EQ(mean_of({5}).deviation, 0);
+  EXPECT_TRUE(std::isnan(mean_of({}).mean));
 }
 
 TEST_F(RunRecordTest, ReadsWaitsAndStaleness) {

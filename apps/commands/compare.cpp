@@ -1,0 +1,111 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/command.hpp"
+#include "apps/comparison.hpp"
+#include "apps/output.hpp"
+#include "experiment/plot/fonts.hpp"
+#include "experiment/plot/gnuplot.hpp"
+#include "experiment/plot/grid_record.hpp"
+#include "experiment/plot/run_figures.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> directories;
+  std::string output = "plots";
+  std::vector<std::string> formats{"png"};
+  bool no_picture = false;
+  bool json = false;
+};
+
+/// Columns of the terminal; 0: standard output is none, so lines may have any length.
+std::size_t terminal_columns() {
+  winsize window{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
+}
+
+/// Directories of runs; a grid's directory stands for its runs that are done.
+core::Result<std::vector<std::string>> directories_of_runs(const std::vector<std::string>& given) {
+  std::vector<std::string> runs;
+  for (const auto& directory : given) {
+    const auto is_grid = plot::is_grid(directory);
+    if (!is_grid) return tl::unexpected(is_grid.error());
+    if (!*is_grid) {
+      runs.push_back(directory);
+      continue;
+    }
+    const auto grid = plot::read_grid(directory);
+    if (!grid) return tl::unexpected(grid.error());
+    for (const auto& run : grid->runs) runs.push_back(run.directory);
+  }
+  if (runs.size() < 2)
+    return core::fail(core::Errc::usage,
+                      fmt::format("compare needs two runs or more, not {}; see `troupe compare --help`", runs.size()));
+  return runs;
+}
+
+core::Result<std::vector<std::string>> draw(const Arguments& arguments, const std::vector<ComparedRun>& runs) {
+  if (arguments.no_picture) return {};
+  std::vector<plot::RunRecord> records;
+  for (const auto& run : runs) records.push_back(run.record);
+  plot::InstalledFonts fonts;
+  for (const auto& name : plot::replace_labels(records, fonts))
+    fmt::print(stderr, "troupe: no installed font has all characters of {}: the picture calls it \"{}\"\n", name.name,
+               name.shown);
+  const auto figures = plot::curves_together(records, "compare", "");
+  if (figures.empty()) return {};
+  return plot::render(figures, {arguments.output, arguments.formats, false}).map_error([](core::Error error) {
+    error.message += "; --no-picture compares without one";
+    return error;
+  });
+}
+
+core::Result<void> run_compare(const Arguments& arguments) {
+  const auto directories = directories_of_runs(arguments.directories);
+  if (!directories) return tl::unexpected(directories.error());
+  const auto runs = read_compared(*directories);
+  if (!runs) return tl::unexpected(runs.error());
+  const auto pictures = draw(arguments, *runs);
+  if (!pictures) return tl::unexpected(pictures.error());
+  if (arguments.json) return print(comparison_json(*runs, *pictures).dump() + "\n");
+  auto text = comparison_text(*runs, terminal_columns());
+  if (!pictures->empty()) text += fmt::format("\n{}\n", fmt::join(*pictures, "\n"));
+  return print(text);
+}
+
+Action declare(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("RUN|GRID", arguments->directories, "directories of runs, or of grids: their runs that are done")
+      ->required();
+  app.add_option("--output", arguments->output, "directory of the picture")->type_name("DIR")->capture_default_str();
+  app.add_option("--format", arguments->formats, "png, svg or png,svg")
+      ->delimiter(',')
+      ->check(CLI::IsMember(plot::formats()))
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_flag("--no-picture", arguments->no_picture, "draw no curves: gnuplot is not needed, no file is written");
+  app.add_flag("--json", arguments->json, "print options, results and the picture's path as one line of JSON");
+  return [arguments] { return run_compare(*arguments); };
+}
+
+}  // namespace
+
+Command compare() {
+  return {.name = "compare",
+          .summary = "compare runs: the options that differ, the results side by side, their curves in one picture",
+          .examples =
+              "  troupe compare runs/20260102-030405-mnist-bsp runs/20260102-031415-mnist-easgd\n"
+              "  troupe compare runs/easgd-alpha-tau --no-picture\n"
+              "  troupe compare runs/*-mnist-* --json\n",
+          .declare = declare};
+}
+
+}  // namespace troupe::apps
