@@ -18,14 +18,13 @@ namespace {
 /// `asked` workers, which the user wrote on the command line for this job, are another number than the job has.
 core::Error wrong_number(const std::string& where, std::int64_t asked, std::int64_t per_rank, const Job& job) {
   const auto ranks = static_cast<std::int64_t>(job.size());
-  auto remedy = asked % per_rank == 0 ? fmt::format("start {} rank{}", asked / per_rank, asked == per_rank ? "" : "s")
-                                      : fmt::format("start another number of ranks");
+  auto remedy = asked % per_rank == 0 ? "start " + core::counted(static_cast<std::uint64_t>(asked / per_rank), "rank")
+                                      : std::string("start another number of ranks");
   if (asked % ranks == 0) remedy += fmt::format(", or set cluster.workers_per_rank = {}", asked / ranks);
   return {core::Errc::config,
-          fmt::format("{}: cluster.workers = {}, but {} has started {} rank{} of {} worker{} each: {}, or leave "
-                      "cluster.workers away",
-                      where, asked, job.launcher(), ranks, ranks == 1 ? "" : "s", per_rank, per_rank == 1 ? "" : "s",
-                      remedy)};
+          fmt::format("{}: cluster.workers = {}, but {} has started {} of {} each: {}, or leave cluster.workers away",
+                      where, asked, job.launcher(), core::counted(job.size(), "rank"),
+                      core::counted(static_cast<std::uint64_t>(per_rank), "worker"), remedy)};
 }
 
 }  // namespace
@@ -48,10 +47,9 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
   request.workers_per_rank = static_cast<std::uint32_t>(per_rank);
   if (differs)
     request.notes.push_back(
-        {experiment::Note::Level::warning,
-         fmt::format("{}: cluster.workers = {} gives way to the job: {}, {} each", where, cluster.workers,
-                     core::counted(job.size(), "rank"),
-                     core::counted(static_cast<std::uint64_t>(per_rank), "worker"))});
+        {experiment::Note::Level::warning, fmt::format("{}: cluster.workers = {} gives way to the job: {}, {} each",
+                                                       where, cluster.workers, core::counted(job.size(), "rank"),
+                                                       core::counted(static_cast<std::uint64_t>(per_rank), "worker"))});
   // Where the launcher binds ranks to cores, this process sees only its own, and the launcher has counted them.
   const bool bound =
       std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr || std::getenv("SLURM_CPU_BIND") != nullptr;
