@@ -53,7 +53,7 @@ Rule one_of(std::vector<std::string> names) {
       return std::all_of(list->begin(), list->end(), known);
     return false;
   };
-  return {std::move(text), std::move(allows), std::move(names)};
+  return {.text = std::move(text), .allows = std::move(allows), .names = std::move(names)};
 }
 
 Rule not_empty() {

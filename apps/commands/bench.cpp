@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/arguments/checks.hpp"
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
-#include "apps/checks.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "cpu/step_bench.hpp"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/arguments/checks.hpp"
 #include "apps/bench/exchange_bench.hpp"
-#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"

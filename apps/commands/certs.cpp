@@ -30,12 +30,12 @@ core::Result<void> run_node(const Arguments& arguments) {
   const auto files =
       security::create_node(arguments.directory, arguments.name, arguments.hosts, std::time(nullptr), arguments.force);
   if (!files) return tl::unexpected(files.error());
-  return print(fmt::format(
-      "{}   the node's certificate, good for 2 years\n"
-      "{}   its key\n"
-      "Copy both and {} to the node, over a channel that you trust.\n"
-      "In ~/.config/troupe, as node.pem, node.key and ca.pem, every command finds them.\n",
-      files->certificate, files->key, files->ca));
+  return print(
+      fmt::format("{}   the node's certificate, good for 2 years\n"
+                  "{}   its key\n"
+                  "Copy both and {} to the node, over a channel that you trust.\n"
+                  "In ~/.config/troupe, as node.pem, node.key and ca.pem, every command finds them.\n",
+                  files->certificate, files->key, files->ca));
 }
 
 std::shared_ptr<Arguments> common(CLI::App& app, const char* replaced) {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "actors/run/run.hpp"
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/exchange_check.hpp"

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run/run.hpp"
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/directory/run_directory.hpp"

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run/run.hpp"
+#include "apps/arguments/checks.hpp"
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
-#include "apps/checks.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/grid/children.hpp"
 #include "apps/grid/forecast.hpp"
 #include "apps/grid/results.hpp"
@@ -20,8 +20,8 @@
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
-#include "core/text/plural.hpp"
 #include "core/text/nearest.hpp"
+#include "core/text/plural.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 

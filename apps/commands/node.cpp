@@ -14,10 +14,10 @@
 
 #include "actors/control/network.hpp"
 #include "actors/deployment/nodes.hpp"
+#include "apps/arguments/network.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
-#include "apps/network_arguments.hpp"
 #include "transport/security/tls_context.hpp"
 
 namespace troupe::apps {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/arguments/network.hpp"
 #include "apps/command.hpp"
-#include "apps/network_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/plural.hpp"
@@ -40,10 +40,10 @@ nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts&
 }
 
 std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
-  auto text = fmt::format(
-      "{}  {}, troupe {}, up {:.0f} s: {}, load {:.2f}, {:.1f} of {:.1f} GiB free, {}\n", name, facts.host,
-      facts.version, facts.up_s, core::counted(facts.cores, "core"), facts.load, static_cast<double>(facts.memory_free_bytes) / kGiB,
-      static_cast<double>(facts.memory_bytes) / kGiB, core::counted(facts.gpus, "GPU"));
+  auto text = fmt::format("{}  {}, troupe {}, up {:.0f} s: {}, load {:.2f}, {:.1f} of {:.1f} GiB free, {}\n", name,
+                          facts.host, facts.version, facts.up_s, core::counted(facts.cores, "core"), facts.load,
+                          static_cast<double>(facts.memory_free_bytes) / kGiB,
+                          static_cast<double>(facts.memory_bytes) / kGiB, core::counted(facts.gpus, "GPU"));
   text += fmt::format("    this process: {:.2f} cores, {:.2f} GiB\n", facts.cpu,
                       static_cast<double>(facts.resident_bytes) / kGiB);
   for (const auto& member : facts.members) text += fmt::format("    {}\n", member);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "apps/checks.hpp"
+#include "apps/arguments/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/grid/results.hpp"
 #include "apps/output.hpp"

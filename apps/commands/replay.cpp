@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/plural.hpp"

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "apps/arguments/checks.hpp"
+#include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
-#include "apps/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/explore.hpp"
-#include "apps/config_arguments.hpp"
 #include "apps/help.hpp"
 #include "apps/measured_steps.hpp"
 #include "apps/output.hpp"

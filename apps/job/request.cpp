@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/config_arguments.hpp"
+#include "apps/arguments/config.hpp"
 #include "core/text/plural.hpp"
 #include "experiment/run_spec.hpp"
 

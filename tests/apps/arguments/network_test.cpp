@@ -1,4 +1,4 @@
-#include "apps/network_arguments.hpp"
+#include "apps/arguments/network.hpp"
 
 #include <map>
 

@@ -1,4 +1,4 @@
-#include "apps/checks.hpp"
+#include "apps/arguments/checks.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "apps/config_arguments.hpp"
+#include "apps/arguments/config.hpp"
 
 #include <utility>
 
