@@ -3,12 +3,14 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/arguments/config.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "core/text/layout.hpp"
 #include "core/text/plural.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "sim/replay/run.hpp"
@@ -94,24 +96,18 @@ Action declare(CLI::App& app) {
   return [arguments] { return run_replay(*arguments); };
 }
 
-std::string appendix() {
-  constexpr std::size_t kColumns = 76;
-  std::string text =
-      "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's options "
-      "those\n"
-      "that never change which exchange comes when:\n\n";
-  for (const auto& row : strategies::registry()) {
-    std::string line = fmt::format("  {:<12}", row.name);
-    for (const auto& name : row.numbers) {
-      const bool last = &name == &row.numbers.back();
-      if (line.size() + name.size() > kColumns) {
-        text += line + "\n";
-        line.assign(14, ' ');
-      }
-      line += name + (last ? "" : ", ");
-    }
-    text += line + (row.numbers.empty() ? "none" : "") + "\n";
-  }
+/// The strategies' options that --set may change; it has no topics of its own.
+core::Result<std::string> appendix(std::string_view topic, std::size_t columns) {
+  if (!topic.empty() && topic != "all")
+    return core::fail(core::Errc::usage, fmt::format("troupe replay has no help about \"{}\"", topic));
+  auto text = core::wrapped(
+                  "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's "
+                  "options those that never change which exchange comes when:",
+                  columns, 0, 0) +
+              "\n\n";
+  for (const auto& row : strategies::registry())
+    text += core::list_row(row.name, row.numbers.empty() ? "none" : fmt::format("{}", fmt::join(row.numbers, ", ")), 14,
+                           columns);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "core/text/layout.hpp"
 #include "tests/core/config_example.hpp"
 
 namespace troupe::core {
@@ -155,7 +156,8 @@ TEST(ToToml, NumberInPlaceOfAutoStaysAsItIs) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message.find("auto"), std::string::npos) << refused.error().message;
   }
-  EXPECT_NE(automatic().help().find("lr = \"auto\""), std::string::npos) << automatic().help();
+  EXPECT_NE(automatic().help(kUsualColumns).find("lr = \"auto\""), std::string::npos)
+      << automatic().help(kUsualColumns);
 }
 
 }  // namespace
