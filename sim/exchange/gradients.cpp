@@ -137,7 +137,9 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
     return core::fail(Errc::diverged, losses.text(worker) + experiment::against_divergence(spec_.settings->train.lr));
   auto& bad = bad_gradients_.try_emplace(worker, spec_.settings->train.max_bad_updates).first->second;
   guarded->refused ? bad.bad() : bad.good();
-  if (bad.too_many()) return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad));
+  if (bad.too_many())
+    return core::fail(Errc::diverged, experiment::bad_gradient(worker, step, bad) + ": diverged" +
+                                          experiment::against_divergence(spec_.settings->train.lr));
   std::copy(replica.gradients().begin(), replica.gradients().end(), grads.begin());
   std::copy(replica.statistics().begin(), replica.statistics().end(), statistics.begin());
   loss_ += result->loss * static_cast<double>(result->samples);

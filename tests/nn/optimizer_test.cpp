@@ -136,7 +136,7 @@ TEST(Optimizer, ValuesOutOfRangeAreConfigErrors) {
   core::Schema schema;
   schema.add(train_table());
   for (const char* bad :
-       {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"lion\"", "lr_policy = \"cosine\"",
+       {"lr = -1", "momentum = 1.5", "weight_decay = -1", "optimizer = \"lion\"", "lr_policy = \"linear\"",
         "lr_step = 0", "lr_gamma = 0", "lr_power = 0", "warmup_epochs = -1", "warmup_from = -2"}) {
     const auto config = core::Config::parse(schema, std::string("[train]\n") + bad, "test.toml", {});
     ASSERT_FALSE(config) << bad;

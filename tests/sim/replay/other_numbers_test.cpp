@@ -71,7 +71,7 @@ TEST(OtherNumbers, NeedForUnrecordedVectorsNamesTheKey) {
   SmallRun gossip(options_of("gossip", bounded));
   ASSERT_FALSE(gossip.train().failed);
   ASSERT_FALSE(std::filesystem::exists(gossip.run_directory() / "journal-0001.bin")) << "nothing was rotated";
-  expect_refused(gossip, "strategy.p=0.25", "train.optimizer=adam");
+  expect_refused(gossip, "train.momentum=0.5", "train.optimizer=adam");
   const auto fewer = replayed(gossip, {"train.optimizer=sgd"});
   EXPECT_TRUE(fewer) << fewer.error().message;
 
