@@ -160,7 +160,7 @@ TEST(Coordinator, ALimitReachedInTheLastStepStopsNothingEarly) {
   });
   run.to_training();
   run.step();
-  for (const WorkerId worker : {0, 1}) run.coordinator->requested(worker, 1);
+  for (const WorkerId worker : {0U, 1U}) run.coordinator->requested(worker, 1);
   run.port.time += 10_s;
   run.finish_leases();
   run.until(Task::evaluate);
