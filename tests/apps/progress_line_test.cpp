@@ -22,7 +22,7 @@ std::string text(const ProgressState& state, std::size_t columns) {
 
 TEST(ProgressLineTest, HasABarWhereTheShareIsKnown) {
   const ProgressState half{.what = "replay", .done = 0.5, .text = "segment 1 of 2", .elapsed_s = 10};
-  EXPECT_EQ(text(half, 60), "replay  ============------------   50 %  segment 1 of 2  0:10 left");
+  EXPECT_EQ(text(half, 60), "replay  =========---------   50 %  segment 1 of 2  0:10 left");
   EXPECT_EQ(text(half, 32), "replay  ====----   50 %");
   EXPECT_EQ(text({.what = "checking", .elapsed_s = 75}, 60), "checking  1:15");
 }

@@ -159,8 +159,10 @@ TEST(Coordinator, ALimitReachedInTheLastStepStopsNothingEarly) {
     made.options.target_accuracy = 0.5;
   });
   run.to_training();
+  run.step();
+  for (const WorkerId worker : {0U, 1U}) run.coordinator->requested(worker, 1);
   run.port.time += 10_s;
-  run.train();
+  run.finish_leases();
   run.until(Task::evaluate);
   run.answer({.number = run.port.last.number, .accuracy = 0.5, .newest = {}});
   while (!run.coordinator->ended()) run.proceed();
