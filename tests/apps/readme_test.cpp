@@ -172,7 +172,8 @@ class Readme : public testing::Test {
     const auto first = command.substr(0, command.find(' '));
     if (run_program({"bash", "-c", "command -v " + first}).code != 0 && first.find('/') == std::string::npos)
       return first + " is not installed";
-    if (command.starts_with("build/bin/troupe plot") && run_program({"gnuplot", "--version"}).code != 0)
+    static const std::regex draws("build/bin/troupe (plot|compare) .*");
+    if (std::regex_match(command, draws) && run_program({"gnuplot", "--version"}).code != 0)
       return "gnuplot is not installed";
     std::smatch ranks;
     if (first == "mpirun" && command.find("--oversubscribe") == std::string::npos &&
@@ -193,6 +194,8 @@ class Readme : public testing::Test {
         continue;
       }
       ++commands_;
+      // Two runs that begin in one second would be called runs/<time>-NAME and runs/<time>-NAME-2: no reader is so fast.
+      script += "while compgen -G \"runs/$(date +%Y%m%d-%H%M%S)-*\" >/dev/null; do read -rt 0.05 <> <(:); done\n";
       script += line + "\ncode=$?\n[ $code = 0 ] || { echo \"README: exit code $code\"; exit 1; } >&2\n";
       std::smatch background;
       if (std::regex_search(line, background, std::regex(R"(--listen 127\.0\.0\.1:([0-9]+) &)")))
