@@ -28,8 +28,10 @@ std::optional<core::Derived> optimizer_of_strategy(const core::Config& config) {
   const auto& wanted = core::optimizer_info(*row->local_optimizer);
   const auto& present = core::optimizer_info(set);
   if (present.kind == wanted.kind || !along_the_gradient(present) || !along_the_gradient(wanted)) return std::nullopt;
-  return core::Derived{std::string(wanted.name), fmt::format("{} takes {} steps, whatever is set ({}: \"{}\")",
-                                                             row->name, wanted.name, config.where(kOptimizer), set)};
+  const auto where = config.where(kOptimizer);
+  return core::Derived{std::string(wanted.name),
+                       fmt::format("{} takes {} steps, not \"{}\" {}", row->name, wanted.name, set,
+                                   where == "default" ? "as by default" : "as set by " + where)};
 }
 
 /// Below it steps are so noisy that the rate must fall with the batch: LeNet trains at half the rate with 8, where the full one diverges.

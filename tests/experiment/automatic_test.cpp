@@ -126,7 +126,7 @@ TEST(AutomaticOptimizer, StrategyWithOneOptimizerTakesIt) {
     const auto config = config_of({"strategy.name=eamsgd"}, fmt::format("[train]\noptimizer = \"{}\"\n", set));
     EXPECT_EQ(std::get<std::string>(config.value("train.optimizer")), "nesterov");
     EXPECT_EQ(why(config, "train.optimizer"),
-              fmt::format("eamsgd takes nesterov steps, whatever is set (a.toml:8: \"{}\")", set));
+              fmt::format("eamsgd takes nesterov steps, not \"{}\" as set by a.toml:8", set));
     EXPECT_TRUE(make_strategy(resolve(config).value()));
   }
   const auto other = resolve(config_of({"strategy.name=eamsgd", "train.optimizer=adam"})).value();
