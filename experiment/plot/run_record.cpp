@@ -94,9 +94,7 @@ class MetricsReader {
     TrainPoint point;
     point.samples = number(*recent, "samples");
     if (!(point.samples > 0)) return;
-    double samples = 0;
-    for (const auto& [rank, known] : workers_) samples += known.samples;
-    point.epoch = position_ + samples / epoch_samples_;
+    point.epoch = position();
     point.seconds = busy_s();
     point.loss = number(*recent, "loss");
     point.accuracy = number(*recent, "accuracy");
@@ -116,6 +114,7 @@ class MetricsReader {
     point.test_loss = number(json, "test", "loss");
     point.test_accuracy = number(json, "test", "accuracy");
     run_.epochs.push_back(point);
+    end_epoch(point.epoch);
     const double counted = busy_s() - anchor_.busy_s;
     place_since_anchor(counted > 0 ? std::max(0.0, point.seconds - anchor_.seconds) / counted : 0);
     anchor_ = {run_.training.size(), point.seconds, busy_s()};
@@ -124,6 +123,22 @@ class MetricsReader {
   void ended(const Json& json) {
     const auto error = json.find("error");
     run_.outcome = error != json.end() && error->is_object() ? error->value("code", "failed") : "done";
+  }
+
+  [[nodiscard]] double position() const {
+    double samples = 0;
+    for (const auto& [rank, worker] : workers_) samples += worker.samples;
+    return position_ + samples / epoch_samples_;
+  }
+
+  /// The last batches of an epoch may repeat samples, so workers count a little more than an epoch: the next one begins at its own number.
+  void end_epoch(double epoch) {
+    constexpr double kLittle = 0.25;  // more is no repetition: the evaluation of a run that stopped within an epoch
+    const double more = position() - epoch;
+    if (!(more > 0 && more < kLittle)) return;
+    for (auto k = anchor_.first; k < run_.training.size(); ++k)
+      run_.training[k].epoch = std::min(run_.training[k].epoch, epoch);
+    position_ -= more;
   }
 
   /// A worker's own times leave out evaluations and checkpoints, as the training time does, but also small gaps between steps. So they are

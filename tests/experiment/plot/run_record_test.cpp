@@ -82,6 +82,17 @@ TEST_F(RunRecordTest, ReadsTrainingWithinEpochs) {
   EXPECT_EQ(run->training[3].seconds, 5) << "after the last evaluation a worker's own time counts";
 }
 
+TEST_F(RunRecordTest, AnEpochThatRepeatsSamplesEndsAtItsNumber) {
+  const std::string started = R"({"kind":"started","epoch_samples":100,"epoch_position":0})"
+                              "\n";
+  const auto run =
+      read(started + worker(0, 60, 1, 2.0) + worker(0, 110, 2, 1.0) + epoch(1, 2) + worker(0, 160, 3, 0.5));
+  ASSERT_EQ(run->training.size(), 3u);
+  EXPECT_NEAR(run->training[0].epoch, 0.6, 1e-12);
+  EXPECT_EQ(run->training[1].epoch, 1);
+  EXPECT_NEAR(run->training[2].epoch, 1.5, 1e-12);
+}
+
 TEST_F(RunRecordTest, AResumeReplacesTrainingAfterItsCheckpoint) {
   const auto started = [](const std::string& position) {
     return R"({"kind":"started","epoch_samples":100,"epoch_position":)" + position + "}\n";
