@@ -258,6 +258,39 @@ Mean mean_of(const std::vector<double>& numbers) {
   return {mean, numbers.size() > 1 ? std::sqrt(squares / static_cast<double>(numbers.size() - 1)) : 0};
 }
 
+namespace {
+
+/// Points of all runs in order of their epochs, as many together as there are runs. Each run's seconds are stretched to the mean length, else a
+/// curve over seconds would go back and forth between fast and slow runs.
+std::vector<TrainPoint> average_training(const std::vector<RunRecord>& runs) {
+  std::vector<double> lengths;
+  for (const auto& run : runs)
+    if (!run.training.empty() && run.training.back().seconds > 0) lengths.push_back(run.training.back().seconds);
+  const double length = mean_of(lengths).mean;
+  std::vector<TrainPoint> all;
+  for (const auto& run : runs)
+    for (auto point : run.training) {
+      if (run.training.back().seconds > 0) point.seconds *= length / run.training.back().seconds;
+      all.push_back(point);
+    }
+  std::ranges::stable_sort(all, {}, &TrainPoint::epoch);
+  std::vector<TrainPoint> means;
+  for (std::size_t first = 0; first < all.size(); first += runs.size()) {
+    TrainPoint mean;
+    for (auto k = first; k < std::min(first + runs.size(), all.size()); ++k) {
+      mean.samples += all[k].samples;
+      const double share = all[k].samples / mean.samples;
+      for (const auto member : {&TrainPoint::epoch, &TrainPoint::seconds, &TrainPoint::loss, &TrainPoint::accuracy})
+        mean.*member += share * (all[k].*member - mean.*member);
+    }
+    if (!means.empty()) mean.seconds = std::max(mean.seconds, means.back().seconds);
+    means.push_back(mean);
+  }
+  return means;
+}
+
+}  // namespace
+
 RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) {
   if (runs.size() == 1) {
     auto only = runs.front();
@@ -286,8 +319,7 @@ RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) 
     mean.epochs.push_back(average);
     mean.deviations.push_back(deviation);
   }
-  for (const auto& run : runs) mean.training.insert(mean.training.end(), run.training.begin(), run.training.end());
-  std::ranges::stable_sort(mean.training, {}, &TrainPoint::epoch);
+  mean.training = average_training(runs);
   return mean;
 }
 

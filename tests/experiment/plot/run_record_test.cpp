@@ -139,6 +139,19 @@ TEST(AverageTest, HasTheEpochsThatAllRunsHave) {
   EXPECT_TRUE(average({one}, "one").deviations.empty()) << "one run deviates from nothing";
 }
 
+TEST(AverageTest, TrainingOfFastAndSlowRunsIsOneCurve) {
+  RunRecord fast, slow;
+  fast.training = {{0.5, 1, 10, 2.0, 0.2}, {1, 2, 10, 1.0, 0.4}};
+  slow.training = {{0.5, 3, 30, 1.0, 0.6}, {1, 6, 10, 0.5, 0.8}};
+  const auto training = average({fast, slow}, "both").training;
+  ASSERT_EQ(training.size(), 2u);
+  EXPECT_EQ(training[0].epoch, 0.5);
+  EXPECT_EQ(training[0].seconds, 2) << "half of the mean length, 4 s";
+  EXPECT_EQ(training[0].loss, 1.25) << "(10 · 2 + 30 · 1) / 40";
+  EXPECT_EQ(training[1].seconds, 4);
+  EXPECT_EQ(training[1].loss, 0.75);
+}
+
 TEST(MeanTest, DeviationIsThatOfASample) {
   EXPECT_EQ(mean_of({1, 3}).mean, 2);
   EXPECT_NEAR(mean_of({1, 3}).deviation, std::sqrt(2), 1e-12);
