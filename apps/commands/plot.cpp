@@ -158,7 +158,7 @@ Action declare(CLI::App& app) {
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option("--metric", arguments->metrics,
-                 "of a grid: metrics of the summary (default: " + fmt::format("{}", fmt::join(usual_metrics(), ",")) +
+                 "of a grid: metrics of the summary (default: " + fmt::format("{}", fmt::join(usual_metrics(), ", ")) +
                      ", where they differ)")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -171,7 +171,7 @@ Action declare(CLI::App& app) {
 
 Command plot() {
   return {.name = "plot",
-          .summary = "draw runs and grids: curves, who waited for whom, staleness, heat maps (with gnuplot)",
+          .summary = "draw runs and grids: curves, bars, who waited for whom, staleness, heat maps (with gnuplot)",
           .examples =
               "  troupe plot runs/20260102-030405-mnist-easgd\n"
               "  troupe plot runs/*-mnist-bsp runs/*-mnist-easgd --output pictures --format png,svg\n"

@@ -94,9 +94,7 @@ class MetricsReader {
     TrainPoint point;
     point.samples = number(*recent, "samples");
     if (!(point.samples > 0)) return;
-    double samples = 0;
-    for (const auto& [rank, known] : workers_) samples += known.samples;
-    point.epoch = position_ + samples / epoch_samples_;
+    point.epoch = position();
     point.seconds = busy_s();
     point.loss = number(*recent, "loss");
     point.accuracy = number(*recent, "accuracy");
@@ -116,6 +114,7 @@ class MetricsReader {
     point.test_loss = number(json, "test", "loss");
     point.test_accuracy = number(json, "test", "accuracy");
     run_.epochs.push_back(point);
+    end_epoch(point.epoch);
     const double counted = busy_s() - anchor_.busy_s;
     place_since_anchor(counted > 0 ? std::max(0.0, point.seconds - anchor_.seconds) / counted : 0);
     anchor_ = {run_.training.size(), point.seconds, busy_s()};
@@ -124,6 +123,22 @@ class MetricsReader {
   void ended(const Json& json) {
     const auto error = json.find("error");
     run_.outcome = error != json.end() && error->is_object() ? error->value("code", "failed") : "done";
+  }
+
+  [[nodiscard]] double position() const {
+    double samples = 0;
+    for (const auto& [rank, worker] : workers_) samples += worker.samples;
+    return position_ + samples / epoch_samples_;
+  }
+
+  /// The last batches of an epoch may repeat samples, so workers count a little more than an epoch: the next one begins at its own number.
+  void end_epoch(double epoch) {
+    constexpr double kLittle = 0.25;  // more is no repetition: the evaluation of a run that stopped within an epoch
+    const double more = position() - epoch;
+    if (!(more > 0 && more < kLittle)) return;
+    for (auto k = anchor_.first; k < run_.training.size(); ++k)
+      run_.training[k].epoch = std::min(run_.training[k].epoch, epoch);
+    position_ -= more;
   }
 
   /// A worker's own times leave out evaluations and checkpoints, as the training time does, but also small gaps between steps. So they are
@@ -243,6 +258,39 @@ Mean mean_of(const std::vector<double>& numbers) {
   return {mean, numbers.size() > 1 ? std::sqrt(squares / static_cast<double>(numbers.size() - 1)) : 0};
 }
 
+namespace {
+
+/// Points of all runs in order of their epochs, as many together as there are runs. Each run's seconds are stretched to the mean length, else a
+/// curve over seconds would go back and forth between fast and slow runs.
+std::vector<TrainPoint> average_training(const std::vector<RunRecord>& runs) {
+  std::vector<double> lengths;
+  for (const auto& run : runs)
+    if (!run.training.empty() && run.training.back().seconds > 0) lengths.push_back(run.training.back().seconds);
+  const double length = mean_of(lengths).mean;
+  std::vector<TrainPoint> all;
+  for (const auto& run : runs)
+    for (auto point : run.training) {
+      if (run.training.back().seconds > 0) point.seconds *= length / run.training.back().seconds;
+      all.push_back(point);
+    }
+  std::ranges::stable_sort(all, {}, &TrainPoint::epoch);
+  std::vector<TrainPoint> means;
+  for (std::size_t first = 0; first < all.size(); first += runs.size()) {
+    TrainPoint mean;
+    for (auto k = first; k < std::min(first + runs.size(), all.size()); ++k) {
+      mean.samples += all[k].samples;
+      const double share = all[k].samples / mean.samples;
+      for (const auto member : {&TrainPoint::epoch, &TrainPoint::seconds, &TrainPoint::loss, &TrainPoint::accuracy})
+        mean.*member += share * (all[k].*member - mean.*member);
+    }
+    if (!means.empty()) mean.seconds = std::max(mean.seconds, means.back().seconds);
+    means.push_back(mean);
+  }
+  return means;
+}
+
+}  // namespace
+
 RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) {
   if (runs.size() == 1) {
     auto only = runs.front();
@@ -271,8 +319,7 @@ RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) 
     mean.epochs.push_back(average);
     mean.deviations.push_back(deviation);
   }
-  for (const auto& run : runs) mean.training.insert(mean.training.end(), run.training.begin(), run.training.end());
-  std::ranges::stable_sort(mean.training, {}, &TrainPoint::epoch);
+  mean.training = average_training(runs);
   return mean;
 }
 

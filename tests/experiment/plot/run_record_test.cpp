@@ -82,6 +82,17 @@ TEST_F(RunRecordTest, ReadsTrainingWithinEpochs) {
   EXPECT_EQ(run->training[3].seconds, 5) << "after the last evaluation a worker's own time counts";
 }
 
+TEST_F(RunRecordTest, AnEpochThatRepeatsSamplesEndsAtItsNumber) {
+  const std::string started = R"({"kind":"started","epoch_samples":100,"epoch_position":0})"
+                              "\n";
+  const auto run =
+      read(started + worker(0, 60, 1, 2.0) + worker(0, 110, 2, 1.0) + epoch(1, 2) + worker(0, 160, 3, 0.5));
+  ASSERT_EQ(run->training.size(), 3u);
+  EXPECT_NEAR(run->training[0].epoch, 0.6, 1e-12);
+  EXPECT_EQ(run->training[1].epoch, 1);
+  EXPECT_NEAR(run->training[2].epoch, 1.5, 1e-12);
+}
+
 TEST_F(RunRecordTest, AResumeReplacesTrainingAfterItsCheckpoint) {
   const auto started = [](const std::string& position) {
     return R"({"kind":"started","epoch_samples":100,"epoch_position":)" + position + "}\n";
@@ -126,6 +137,19 @@ TEST(AverageTest, HasTheEpochsThatAllRunsHave) {
   EXPECT_NEAR(mean.epochs[0].test_accuracy, 0.8, 1e-12);
   EXPECT_NEAR(mean.deviations[0].test_accuracy, std::sqrt(2) / 10, 1e-12);
   EXPECT_TRUE(average({one}, "one").deviations.empty()) << "one run deviates from nothing";
+}
+
+TEST(AverageTest, TrainingOfFastAndSlowRunsIsOneCurve) {
+  RunRecord fast, slow;
+  fast.training = {{0.5, 1, 10, 2.0, 0.2}, {1, 2, 10, 1.0, 0.4}};
+  slow.training = {{0.5, 3, 30, 1.0, 0.6}, {1, 6, 10, 0.5, 0.8}};
+  const auto training = average({fast, slow}, "both").training;
+  ASSERT_EQ(training.size(), 2u);
+  EXPECT_EQ(training[0].epoch, 0.5);
+  EXPECT_EQ(training[0].seconds, 2) << "half of the mean length, 4 s";
+  EXPECT_EQ(training[0].loss, 1.25) << "(10 · 2 + 30 · 1) / 40";
+  EXPECT_EQ(training[1].seconds, 4);
+  EXPECT_EQ(training[1].loss, 0.75);
 }
 
 TEST(MeanTest, DeviationIsThatOfASample) {
