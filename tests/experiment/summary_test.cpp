@@ -59,9 +59,10 @@ using Keys = std::vector<std::string>;
 
 TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   const auto json = Json::parse(to_json(summary()));
-  EXPECT_EQ(keys(json), (Keys{"run",     "strategy", "model",       "dataset", "device",    "precision", "workers",
-                              "servers", "epochs",   "steps",       "samples", "wall_s",    "train",     "test",
-                              "time",    "exchange", "center_hash", "waits",   "staleness", "per_worker"}));
+  EXPECT_EQ(keys(json),
+            (Keys{"run",     "strategy", "model",       "dataset", "device",    "precision",  "workers",
+                  "servers", "epochs",   "steps",       "samples", "wall_s",    "train",      "test",
+                  "time",    "exchange", "center_hash", "waits",   "staleness", "per_worker", "stopped_by"}));
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
   EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
@@ -75,6 +76,10 @@ TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   EXPECT_EQ(json["staleness"]["workers"][1], (std::vector<int>{5, 10, 4, 1}));
   EXPECT_EQ(json["staleness"]["edges"][5], 6);
   EXPECT_EQ(json["center_hash"], "xxh3:0123456789abcdef");
+  EXPECT_TRUE(json["stopped_by"].is_null());
+  auto early = summary();
+  early.stopped_by = "max_seconds";
+  EXPECT_EQ(Json::parse(to_json(early))["stopped_by"], "max_seconds");
 }
 
 TEST(SummaryTest, IsOneLine) { EXPECT_EQ(to_json(summary()).find('\n'), std::string::npos); }
