@@ -134,7 +134,7 @@ Action declare(CLI::App& app) {
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option("--metric", arguments->metrics,
-                 "of a grid: metrics of the summary (default: " + fmt::format("{}", fmt::join(usual_metrics(), ",")) +
+                 "of a grid: metrics of the summary (default: " + fmt::format("{}", fmt::join(usual_metrics(), ", ")) +
                      ", where they differ)")
       ->delimiter(',')
       ->allow_extra_args(false)
