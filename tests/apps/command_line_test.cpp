@@ -98,7 +98,7 @@ TEST(CommandLineTest, CommentsOfLongExamplesHaveALineOfTheirOwn) {
   std::istringstream lines(help.substr(0, help.find("Usage: ")));
   bool goes_on = false;
   for (std::string line; std::getline(lines, line); goes_on = line.ends_with(" \\"))
-    if (goes_on) EXPECT_TRUE(line.starts_with("      ") && !line.starts_with("      #")) << help;
+    EXPECT_TRUE(!goes_on || (line.starts_with("      ") && !line.starts_with("      #"))) << help;
 }
 
 TEST(CommandLineTest, RanksAboveZeroSayNothingThatRankZeroSays) {
