@@ -104,7 +104,21 @@ std::string usage_of(const Command& command, const CLI::App& app) {
   return text;
 }
 
-/// Lines of examples. A command that is too long goes on in the next line, as a shell reads it.
+/// A command that is too long goes on in the next line, as a shell reads it; its comment, after two blanks, has a line of its own then.
+std::string broken_command(std::string_view line, std::size_t columns) {
+  constexpr std::size_t kIndent = 2, kFurther = 6;
+  const auto gap = std::min(line.find("  ", kIndent), line.size());
+  const auto comment = wrapped(line.substr(gap), columns, kFurther + 2, kFurther + 2);
+  std::string text(kIndent, ' ');
+  for (const char c : wrapped(line.substr(0, gap), columns - 2, kFurther, kIndent)) {
+    if (c == '\n') text += " \\";
+    text += c;
+  }
+  text += '\n';
+  return comment.empty() ? text : text + std::string(kFurther, ' ') + "# " + comment + "\n";
+}
+
+/// Lines of examples; whole ones where they fit.
 std::string examples_of(std::string_view examples, std::size_t columns) {
   constexpr std::array kPrograms{"  troupe ", "  mpirun ", "  srun "};
   std::string text;
@@ -112,17 +126,12 @@ std::string examples_of(std::string_view examples, std::size_t columns) {
     const auto end = std::min(examples.find('\n', begin), examples.size());
     const auto line = examples.substr(begin, end - begin);
     begin = end + 1;
-    if (text_width(line) <= columns) {
+    if (text_width(line) <= columns)
       text += fmt::format("{}\n", line);
-      continue;
-    }
-    const bool command = std::ranges::any_of(kPrograms, [&](const char* start) { return line.starts_with(start); });
-    text += "  ";
-    for (const char c : wrapped(line, columns - (command ? 2 : 0), command ? 6 : 2, 2)) {
-      if (command && c == '\n') text += " \\";
-      text += c;
-    }
-    text += '\n';
+    else if (std::ranges::any_of(kPrograms, [&](const char* start) { return line.starts_with(start); }))
+      text += broken_command(line, columns);
+    else
+      text += fmt::format("  {}\n", wrapped(line, columns, 2, 2));
   }
   return text;
 }

@@ -303,10 +303,13 @@ Error missing(const Option& option, const std::string& origin) {
 }  // namespace
 
 Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
+  errno = 0;  // opening sets it, and reading after that
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  errno = 0;
-  if (file) text << file.rdbuf();
+  if (file) {
+    errno = 0;
+    text << file.rdbuf();
+  }
   if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion without an errno
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
     return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));

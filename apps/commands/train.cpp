@@ -1,6 +1,8 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -52,6 +54,11 @@ core::Result<void> begin_with(Arguments& arguments) {
 core::Result<std::string> config_file(const Arguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
+  std::error_code ignored;
+  if (std::filesystem::is_directory(arguments.config, ignored))
+    return core::fail(
+        core::Errc::usage,
+        fmt::format("{0} is a directory: `troupe train --resume {0}` goes on with its run", arguments.config));
   if (!arguments.config.empty()) return arguments.config;
   return experiment::RunDirectory::open(arguments.resume).map([](const experiment::RunDirectory& run) {
     return run.config_file();

@@ -192,7 +192,8 @@ core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, st
     return corrupt(fmt::format("{} bytes are too few for a safetensors file: it was cut off", bytes.size()));
   const std::uint64_t length = read_length(bytes);
   if (length > kMaxHeaderBytes)
-    return corrupt(fmt::format("a header of {} bytes is above the limit of {}", length, kMaxHeaderBytes));
+    return corrupt(fmt::format("a header of {} bytes is above the limit of {}: is it a safetensors file?", length,
+                               kMaxHeaderBytes));
   if (length > bytes.size() - kLengthBytes)
     return corrupt(fmt::format("the header should have {} bytes, {} are there: it was cut off", length,
                                bytes.size() - kLengthBytes));

@@ -10,10 +10,13 @@
 namespace troupe::sim {
 
 core::Result<std::string> read_text(const std::string& kind, const std::string& path) {
+  errno = 0;  // opening sets it, and reading after that
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
-  errno = 0;
-  if (stream) text << stream.rdbuf();
+  if (stream) {
+    errno = 0;
+    text << stream.rdbuf();
+  }
   // A directory can be opened but not read. An empty file fails the insertion too, without an errno.
   if (!stream || stream.bad() || (text.fail() && errno != 0)) {
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);

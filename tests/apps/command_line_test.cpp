@@ -91,6 +91,16 @@ TEST(CommandLineTest, HelpFitsIn80Columns) {
   }
 }
 
+/// A comment must not become a part of the command when the line is too long for the screen.
+TEST(CommandLineTest, CommentsOfLongExamplesHaveALineOfTheirOwn) {
+  const auto help = troupe({"train", "--help"}).out;
+  EXPECT_EQ(help.find("glyphs-easgd.toml needs"), std::string::npos) << help;
+  std::istringstream lines(help.substr(0, help.find("Usage: ")));
+  bool goes_on = false;
+  for (std::string line; std::getline(lines, line); goes_on = line.ends_with(" \\"))
+    EXPECT_TRUE(!goes_on || (line.starts_with("      ") && !line.starts_with("      #"))) << help;
+}
+
 TEST(CommandLineTest, RanksAboveZeroSayNothingThatRankZeroSays) {
   const auto at_rank = [](const std::string& rank, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(),

@@ -165,6 +165,14 @@ TEST(CheckTest, LayerErrorsNameFileLineAndLayer) {
   }
 }
 
+TEST(CheckTest, AnUnreadableConfigurationSaysWhy) {
+  const TemporaryDirectory folder;
+  std::filesystem::create_symlink("loop.toml", folder.file("loop.toml"));  // cannot be read by root either
+  const auto outcome = troupe({"check", folder.file("loop.toml")});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_NE(outcome.err.find("Too many levels of symbolic links"), std::string::npos) << outcome.err;
+}
+
 TEST(CheckTest, AMissingConfigurationIsExit78) {
   const auto outcome = troupe({"check", "none/at/all.toml"});
   EXPECT_EQ(outcome.code, 78);

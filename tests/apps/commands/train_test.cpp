@@ -38,6 +38,13 @@ TEST(TrainTest, ResumeNeedsARunDirectory) {
   EXPECT_NE(outcome.err.find("no config.toml"), std::string::npos) << outcome.err;
 }
 
+TEST(TrainTest, ADirectoryInPlaceOfAConfigurationIsARunToResume) {
+  const TemporaryDirectory folder;
+  const auto outcome = troupe({"train", folder.path()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("`troupe train --resume " + folder.path() + "`"), std::string::npos) << outcome.err;
+}
+
 TEST(EvalTest, NeedsACheckpointOrARunDirectory) {
   const TemporaryDirectory folder;
   const auto none = troupe({"eval", folder.file("none")});

@@ -142,7 +142,7 @@ TEST(Safetensors, HostileHeadersAreRefused) {
   };
   EXPECT_EQ(error_of(bytes_of("1234567")), "f: 7 bytes are too few for a safetensors file: it was cut off");
   EXPECT_EQ(error_of(bytes_of(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10))),
-            "f: a header of 18446744073709551615 bytes is above the limit of 16777216");
+            "f: a header of 18446744073709551615 bytes is above the limit of 16777216: is it a safetensors file?");
   EXPECT_EQ(error_of(bytes_of(std::string_view("\x03\0\0\0\0\0\0\0{}", 10))),
             "f: the header should have 3 bytes, 2 are there: it was cut off");
   EXPECT_EQ(refused("{\"a\":"), "f: header: not valid JSON near byte 6");
