@@ -279,10 +279,10 @@ std::string to_text(const Report& r) {
   if (r.servers_bytes > 0)
     text +=
         fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
-  text += fmt::format("\n{} of an epoch, {}: {} over all workers, {} in all\n",
-                      plural(static_cast<std::uint64_t>(r.steps.samples), "sample"),
+  text += fmt::format("\n{} of {}\n{} an epoch over all workers, {} in all\n",
                       plural(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
-                      plural(r.steps.per_epoch, "step") + " an epoch", report::grouped(r.steps.total));
+                      plural(static_cast<std::uint64_t>(r.steps.samples), "sample"), plural(r.steps.per_epoch, "step"),
+                      report::grouped(r.steps.total));
   text += fmt::format("forecast: {} of computing{}\n", report::clock_time(r.time.seconds),
                       r.time.limited ? ", the limit that run.max_seconds sets" : "");
   for (const auto& kind : r.kinds)

@@ -94,7 +94,7 @@ Command eval() {
           .summary = "evaluate a trained model on the test split",
           .examples =
               "  troupe eval runs/20260102-030405-mnist-easgd\n"
-              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-0000000938.safetensors --json\n"
+              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-000000000938.safetensors --json\n"
               "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n",
           .declare = declare};
 }

@@ -74,7 +74,11 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   auto note = fmt::format("begins with the weights of {} (step {} of a run with {}), {}", *path, loaded->step,
                           text_or(file, "strategy", "an unknown strategy"), nn::center_hash(parameters));
   begin.vectors.emplace("", std::move(parameters));
-  if (spec.leases) begin.leases = spec.leases->state();
+  if (spec.leases) {
+    auto fresh = *spec.leases;  // before the first lease; its state is read while it is paused
+    fresh.pause();
+    begin.leases = fresh.state();
+  }
   begin.strategy = settings.strategy;
   begin.optimizer = settings.train.optimizer;  // without vectors: its state begins at zero, as in a fresh run
   begin.config = settings.config.to_toml();

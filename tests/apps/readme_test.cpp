@@ -195,7 +195,8 @@ class Readme : public testing::Test {
       }
       ++commands_;
       // Two runs that begin in one second would be called runs/<time>-NAME and runs/<time>-NAME-2: no reader is so fast.
-      script += "while compgen -G \"runs/$(date +%Y%m%d-%H%M%S)-*\" >/dev/null; do read -rt 0.05 <> <(:); done\n";
+      if (line.find(" train ") != std::string::npos)
+        script += "while compgen -G \"runs/$(date +%Y%m%d-%H%M%S)-*\" >/dev/null; do read -rt 0.05 <> <(:); done\n";
       script += line + "\ncode=$?\n[ $code = 0 ] || { echo \"README: exit code $code\"; exit 1; } >&2\n";
       std::smatch background;
       if (std::regex_search(line, background, std::regex(R"(--listen 127\.0\.0\.1:([0-9]+) &)")))
