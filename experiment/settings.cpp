@@ -167,7 +167,8 @@ const core::Table<RunConfig>& run_table() {
         "newest checkpoints that are kept"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the test accuracy reaches it; 0: never"},
-       {"max_seconds", &RunConfig::max_seconds, between(0, 1e9), "stop after so many seconds of training; 0: no limit"},
+       {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
+        "stop after so many seconds of training, and evaluate; 0: no limit"},
        {"init", &RunConfig::init, core::anything(),
         "a new run begins with the weights of this checkpoint, or of the newest one of this run directory; empty: with "
         "fresh ones"}}};
