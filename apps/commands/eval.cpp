@@ -93,8 +93,8 @@ Command eval() {
   return {.name = "eval",
           .summary = "evaluate a trained model on the test split",
           .examples =
-              "  troupe eval runs/20260102-030405-mnist-easgd\n"
-              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-000000000938.safetensors --json\n"
+              "  troupe eval runs/20260102-030405-mnist-easgd --json\n"
+              "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-000000000938.safetensors\n"
               "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n",
           .declare = declare};
 }
