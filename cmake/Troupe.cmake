@@ -77,7 +77,7 @@ set(TROUPE_COMMON_HEADERS
 # troupe_headers(NAME [HEADERS <a> …] [LIBRARIES …]): precompiles the common headers and HEADERS, for targets of the same language flags.
 function(troupe_headers name)
   cmake_parse_arguments(H "" "" "HEADERS;LIBRARIES" ${ARGN})
-  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/${TROUPE_HEADERS_SOURCE})
   target_link_libraries(${name} PRIVATE fmt::fmt tl::expected ${H_LIBRARIES})
   target_precompile_headers(${name} PRIVATE ${TROUPE_COMMON_HEADERS} ${H_HEADERS})
 endfunction()
