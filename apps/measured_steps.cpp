@@ -46,7 +46,9 @@ std::size_t cores() { return std::max<std::size_t>(std::thread::hardware_concurr
 core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, const nn::Graph& graph, double seconds,
                                           bool together) {
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
-  const auto kind_of = [&](std::size_t worker) { return Kind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)}; };
+  const auto kind_of = [&](std::size_t worker) {
+    return Kind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
+  };
   const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1;
   MeasuredSteps measured;
   std::map<Kind, cpu::StepBench> done;

@@ -13,8 +13,8 @@
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
-#include "experiment/state/resume_notes.hpp"
 #include "experiment/state/initial_model.hpp"
+#include "experiment/state/resume_notes.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
 

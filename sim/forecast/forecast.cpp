@@ -109,9 +109,10 @@ core::Result<GivenTimes> times_of_run(const ForecastRequest& request, const Size
   const auto recorded = load_recorded(request.from);
   if (!recorded) return tl::unexpected(recorded.error());
   if (recorded->micro_batches != request.settings.train.accumulate)
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
-                                  request.from, recorded->micro_batches, request.settings.train.accumulate));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: this run had train.accumulate = {}, and the forecast is of {}: step times differ",
+                    request.from, recorded->micro_batches, request.settings.train.accumulate));
   const bool other_size = recorded->parameters > 0 && recorded->parameters != size.parameters;
   if (recorded->model != size.name || recorded->batches != request.settings.data.batch || other_size)
     return core::fail(
@@ -131,7 +132,8 @@ core::Result<GivenTimes> times_of_profile(const ForecastRequest& request, const 
   for (const auto batch : placing.batches)
     if (auto fits = check_profile(*profile, placing, batch / placing.micro_batches, request.from); !fits)
       return tl::unexpected(fits.error());
-  return GivenTimes{.steps = {measured(profile->steps_ms, placing.micro_batches)}, .source = "measured, in " + request.from};
+  return GivenTimes{.steps = {measured(profile->steps_ms, placing.micro_batches)},
+                    .source = "measured, in " + request.from};
 }
 
 core::Result<GivenTimes> given_times(const ForecastRequest& request, const Placing& placing, const Size& size) {

@@ -22,7 +22,7 @@ struct ForecastRequest {
       from{};  ///< a recorded run's directory, or a step profile, whose step times replace the hosts'; empty: the hosts'
   std::vector<StepProfile>
       measured{};  ///< not empty: step times of this machine, which replace the hosts'; worker w has entry w mod size
-  std::int64_t steps = 0;  ///< per worker, as a single epoch; 0: the configuration's epochs
+  std::int64_t steps = 0;                       ///< per worker, as a single epoch; 0: the configuration's epochs
   std::function<void(double done)> progress{};  ///< called now and then with the share that is done; null: not called
   nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };

@@ -73,9 +73,7 @@ std::string to_text(const Forecast& forecast) {
   const auto& result = forecast.result;
   const auto time = experiment::average_time(s.per_worker);
   const auto share = [&](double part) { return time.total_s() > 0 ? 100 * part / time.total_s() : 0; };
-  const auto plural = [](std::uint64_t count, const char* noun) {
-    return core::counted(count, noun);
-  };
+  const auto plural = [](std::uint64_t count, const char* noun) { return core::counted(count, noun); };
   auto text = fmt::format("{}, {}: {}, {}, on {}\n", s.strategy, s.model, plural(s.workers, "worker"),
                           plural(s.servers, "server"), forecast.cluster);
   text += fmt::format("  {:.1f} images/s, {:.2f} times worker 0 alone, {:.1f} % of what all would do alone\n",

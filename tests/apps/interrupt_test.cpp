@@ -39,7 +39,8 @@ TEST(InterruptTest, Sigusr1AsksForACheckpointAndNotToStop) {
 
 /// nohup lets a program ignore SIGHUP before it starts.
 TEST(InterruptTest, SighupStaysIgnoredUnderNohup) {
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore {
+  }, before{};
   ignore.sa_handler = SIG_IGN;
   ASSERT_EQ(::sigaction(SIGHUP, &ignore, &before), 0);
   {

@@ -227,7 +227,8 @@ TEST_F(GridTest, RunThatCannotBeResumedKeepsItsFiles) {
 bool has_ended(pid_t process) {
   siginfo_t info{};
   return tests::eventually([&] {
-    return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process;
+    return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == process;
   });
 }
 

@@ -31,7 +31,8 @@ TEST(StyledLineTest, ColourOnlyWhenAskedAndAlwaysReset) {
 }
 
 TEST(StyledLineTest, LosesWholeFieldsFromItsEnd) {
-  const auto line = StyledLine("worker 0").field("  step 30").field("  loss ").add("0.0431", Style::red).field("  12/s");
+  const auto line =
+      StyledLine("worker 0").field("  step 30").field("  loss ").add("0.0431", Style::red).field("  12/s");
   EXPECT_EQ(line.fitted(100).render(100, false), "worker 0  step 30  loss 0.0431  12/s");
   EXPECT_EQ(line.fitted(35).render(100, false), "worker 0  step 30  loss 0.0431");
   EXPECT_EQ(line.fitted(30).render(100, false), "worker 0  step 30  loss 0.0431");
