@@ -10,14 +10,15 @@ namespace troupe::apps {
 namespace {
 
 /// What decides how long a step takes.
-struct Kind {
+struct WorkerKind {
   std::int64_t batch = 0;
   int threads = 0;
-  auto operator<=>(const Kind&) const = default;
+  auto operator<=>(const WorkerKind&) const = default;
 };
 
 /// `copies` replicas at once; the mean of their figures, and the steps of all.
-core::Result<cpu::StepBench> measure(const nn::Graph& graph, const Kind& kind, double seconds, std::size_t copies) {
+core::Result<cpu::StepBench> measure(const nn::Graph& graph, const WorkerKind& kind, double seconds,
+                                     std::size_t copies) {
   std::vector<core::Result<cpu::StepBench>> results(copies, cpu::StepBench{});
   {
     std::vector<std::jthread> others;  // a replica belongs to the thread that compiles it
@@ -47,11 +48,11 @@ core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, 
                                           bool together) {
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
   const auto kind_of = [&](std::size_t worker) {
-    return Kind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
+    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
   };
   const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1;
   MeasuredSteps measured;
-  std::map<Kind, cpu::StepBench> done;
+  std::map<WorkerKind, cpu::StepBench> done;
   for (std::size_t worker = 0; worker < (all_same ? 1 : workers); ++worker) {
     const auto kind = kind_of(worker);
     auto known = done.find(kind);

@@ -22,7 +22,7 @@ using core::Result;
 
 constexpr std::size_t kImageBytes = 3 * 32 * 32;
 constexpr std::size_t kRecordBytes = 1 + kImageBytes;
-constexpr std::size_t kChunk = kRecordBytes * 1024;
+constexpr std::size_t kRecordsAtOnce = kRecordBytes * 1024;
 
 std::vector<std::string> file_names(Split split) {
   if (split == Split::test) return {"test_batch.bin"};
@@ -64,7 +64,7 @@ Result<void> check_records(const std::string& path, std::span<const std::uint8_t
 }
 
 /// Appends the whole file.
-Result<void> read_file(const fs::path& path, std::vector<std::uint8_t>& records) {
+Result<void> read_record_file(const fs::path& path, std::vector<std::uint8_t>& records) {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -73,11 +73,11 @@ Result<void> read_file(const fs::path& path, std::vector<std::uint8_t>& records)
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
   if (!file) return tl::unexpected(core::from_errno(errno, "open", path.string()));
   const std::size_t before = records.size();
-  for (std::size_t got = kChunk; got == kChunk;) {
+  for (std::size_t got = kRecordsAtOnce; got == kRecordsAtOnce;) {
     const std::size_t end = records.size();
-    records.resize(end + kChunk);
+    records.resize(end + kRecordsAtOnce);
     errno = 0;
-    got = std::fread(records.data() + end, 1, kChunk, file.get());
+    got = std::fread(records.data() + end, 1, kRecordsAtOnce, file.get());
     records.resize(end + got);
     if (std::ferror(file.get()) != 0) return tl::unexpected(core::from_errno(errno, "read", path.string()));
   }
@@ -92,7 +92,7 @@ Result<std::shared_ptr<const Cifar10Dataset>> Cifar10Dataset::open(const Cifar10
   if (!folder) return tl::unexpected(folder.error());
   std::shared_ptr<Cifar10Dataset> data(new Cifar10Dataset);
   for (const auto& name : names)
-    if (auto read = read_file(*folder / name, data->records_); !read) return tl::unexpected(read.error());
+    if (auto read = read_record_file(*folder / name, data->records_); !read) return tl::unexpected(read.error());
   if (options.limit > 0 && options.limit < data->size())
     data->records_.resize(static_cast<std::size_t>(options.limit) * kRecordBytes);
   data->records_.shrink_to_fit();

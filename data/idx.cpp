@@ -25,7 +25,7 @@ constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes, three dim
 constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes, one dimension
 constexpr std::uint32_t kLargestSide = 4096;        // pixels
 constexpr std::uint32_t kLargestCount = 100'000'000;
-constexpr std::size_t kChunk = std::size_t{1} << 22;  // bytes
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 22;  // bytes
 
 /// A plain or gzipped file, read from front to back.
 class ByteStream {
@@ -50,7 +50,7 @@ class ByteStream {
   Result<std::size_t> read(std::uint8_t* to, std::size_t bytes) {
     std::size_t done = 0;
     while (done < bytes) {
-      const auto want = static_cast<unsigned>(std::min(bytes - done, kChunk));
+      const auto want = static_cast<unsigned>(std::min(bytes - done, kReadAtOnce));
       errno = 0;
       const int got = gzread(file_, to + done, want);
       const int system_error = errno;
@@ -116,7 +116,7 @@ Result<void> check_dimensions(const std::string& path, const std::vector<std::ui
                                       dimensions.size() > 1 ? fmt::format(" of at most {0} x {0}", kLargestSide) : ""));
 }
 
-Result<IdxFile> read_file(const fs::path& path, std::uint32_t magic) {
+Result<IdxFile> read_idx_file(const fs::path& path, std::uint32_t magic) {
   auto stream = ByteStream::open(path);
   if (!stream) return tl::unexpected(stream.error());
   auto dimensions = read_header(*stream, magic);
@@ -129,7 +129,8 @@ Result<IdxFile> read_file(const fs::path& path, std::uint32_t magic) {
   // Grows in steps: a header that claims more than the file holds must not allocate that memory.
   while (file.bytes.size() < expected) {
     const std::size_t before = file.bytes.size();
-    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(expected - before, std::max(kChunk, before)));
+    const auto step =
+        static_cast<std::size_t>(std::min<std::uint64_t>(expected - before, std::max(kReadAtOnce, before)));
     file.bytes.resize(before + step);
     const auto got = stream->read(file.bytes.data() + before, step);
     if (!got) return tl::unexpected(got.error());
@@ -172,7 +173,7 @@ Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem
                               std::uint32_t magic) {
   auto path = find(options, stem, kind);
   if (!path) return tl::unexpected(path.error());
-  return read_file(*path, magic);
+  return read_idx_file(*path, magic);
 }
 
 Result<void> check_labels(const IdxFile& labels, std::int32_t classes) {

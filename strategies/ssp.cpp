@@ -8,9 +8,9 @@ namespace troupe::strategies {
 namespace {
 
 // Pushes have even ids, pulls odd ones; both hold the number of steps before them.
-constexpr ExchangeId push_of(Step steps) { return 2 * steps; }
-constexpr ExchangeId pull_of(Step steps) { return 2 * steps + 1; }
-constexpr bool is_push(ExchangeId id) { return id % 2 == 0; }
+constexpr ExchangeId push_after(Step steps) { return 2 * steps; }
+constexpr ExchangeId pull_after(Step steps) { return 2 * steps + 1; }
+constexpr bool is_pull(ExchangeId id) { return id % 2 == 1; }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void SspWorker::push(Step steps, WorkerActions& then) {
     then.apply(copy(staged(0), sum));
     if (sum == kAcc) then.apply(fill(kAcc, 0));
   }
-  then.push(push_of(steps), rule_.overlap ? staged(0) : sum);
+  then.push(push_after(steps), rule_.overlap ? staged(0) : sum);
   pushing_ = true;
   summed_ = 0;
 }
@@ -50,15 +50,15 @@ void SspWorker::begin_clock(Step steps, WorkerActions& then) {
   const Step clock = steps / rule_.steps_per_clock;
   if (clock <= read_clock_ + rule_.s) return then.compute();
   answered_ = std::numeric_limits<Step>::max();
-  then.pull(pull_of(steps), kParams);  // waits: ExchangeDone computes
+  then.pull(pull_after(steps), kParams);  // waits: ExchangeDone computes
 }
 
 void SspWorker::on(const Replied& event, const WorkerContext&, WorkerActions&) {
-  if (!is_push(event.exchange)) answered_ = std::min(answered_, event.min_clock);
+  if (is_pull(event.exchange)) answered_ = std::min(answered_, event.min_clock);
 }
 
 void SspWorker::on(const ExchangeDone& event, const WorkerContext& context, WorkerActions& then) {
-  if (!is_push(event.exchange)) {
+  if (is_pull(event.exchange)) {
     read_clock_ = answered_;
     return then.compute();
   }

@@ -6,7 +6,7 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr core::Duration kTellEvery = std::chrono::seconds(1);
+constexpr core::Duration kReportProgressEvery = std::chrono::seconds(1);
 
 Evaluated failed(const core::Error& error) { return {.error = error.message, .code = error.code}; }
 
@@ -25,7 +25,7 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
         const auto coordinator = caf::actor_cast<CoordinatorActor>(self->current_sender());
         const auto tell = [self, coordinator, told = state.setup.clock->now()]() mutable {
           const auto now = self->state.setup.clock->now();
-          if (now - told < kTellEvery) return;
+          if (now - told < kReportProgressEvery) return;
           told = now;
           self->send(coordinator, StillEvaluating{});
         };

@@ -16,7 +16,7 @@ namespace troupe::actors {
 namespace {
 
 /// Far more than the workers of a host. Each site costs a thread at once.
-constexpr std::size_t kMostSites = 256;
+constexpr std::size_t kMostSitesHere = 256;
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -53,8 +53,8 @@ class NodeBody {
       setup_->log(fmt::format("{}: {}", describe(order), why));
       return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
     }
-    if (sites_.size() + wanted_.size() >= kMostSites) {
-      const auto why = fmt::format("this node has {} sites, and takes no more", kMostSites);
+    if (sites_.size() + wanted_.size() >= kMostSitesHere) {
+      const auto why = fmt::format("this node has {} sites, and takes no more", kMostSitesHere);
       return {SiteOpened{.address = {}, .error = why, .code = core::Errc::config}, OpenedSite{}};
     }
     // A site ends with the actor that ordered it.

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{2};
 constexpr std::chrono::seconds kLongestPause = std::chrono::minutes(5);
-constexpr core::Duration kConnectDeadline = std::chrono::seconds(2);
+constexpr core::Duration kReconnectDeadline = std::chrono::seconds(2);
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -74,8 +74,8 @@ class RejoinManagerBody {
       const auto began = clock_.now();
       auto node = tried.find({at.host, at.port});
       if (node == tried.end())
-        node =
-            tried.emplace(std::pair(at.host, at.port), setup_.network->connect<NodeActor>(at, kConnectDeadline)).first;
+        node = tried.emplace(std::pair(at.host, at.port), setup_.network->connect<NodeActor>(at, kReconnectDeadline))
+                   .first;
       slow = clock_.now() - began > kPatience;
       if (node->second) ask(last_, *node->second);
     }

@@ -19,7 +19,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr core::Duration kTellEvery = std::chrono::seconds(1);
+constexpr core::Duration kReportDiskEvery = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -127,7 +127,7 @@ class RecorderBody {
   void tick() {
     console_.tick();
     const auto now = setup_.clock->now();
-    if (disk_.look(now) && coordinator_ && now - told_ >= kTellEvery) {
+    if (disk_.look(now) && coordinator_ && now - told_ >= kReportDiskEvery) {
       told_ = now;
       self_->send(coordinator_, StillWriting{});
     }

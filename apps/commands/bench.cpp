@@ -21,7 +21,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::string model = "lenet";
@@ -38,7 +38,7 @@ struct Arguments {
 };
 
 /// Step times for a cluster file of `troupe simulate`: docs/formats/step-profile.md.
-core::Result<void> write_profile(const Arguments& arguments, const nn::Graph& graph, const cpu::StepBench& bench) {
+core::Result<void> write_profile(const BenchArguments& arguments, const nn::Graph& graph, const cpu::StepBench& bench) {
   const nlohmann::ordered_json json{{"model", graph.name()},
                                     {"batch", arguments.batch},
                                     {"precision", arguments.precision},
@@ -70,7 +70,7 @@ core::Result<std::shared_ptr<const nn::Graph>> zoo_model(const std::string& name
 }
 
 /// The configuration's model for its data. Its worker 0 gives what the flags leave open: see declare_step().
-core::Result<std::shared_ptr<const nn::Graph>> configured_model(Arguments& arguments) {
+core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& arguments) {
   const auto settings = load_settings(arguments.config, arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   const auto spec = experiment::build_run_spec(*settings, false);
@@ -80,7 +80,7 @@ core::Result<std::shared_ptr<const nn::Graph>> configured_model(Arguments& argum
   return spec->graph;
 }
 
-core::Result<void> run_step(Arguments arguments) {
+core::Result<void> run_step(BenchArguments arguments) {
   if (arguments.config.empty() && !arguments.overrides.empty())
     return core::fail(core::Errc::usage, "--set changes a key of a CONFIG: name one; see `troupe bench step --help`");
   // Checks that this build has the device; the benchmark creates its own backend.
@@ -110,7 +110,7 @@ core::Result<void> run_step(Arguments arguments) {
 }
 
 Action declare_step(CLI::App& app) {
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<BenchArguments>();
   auto* config = app.add_option("CONFIG", a->config,
                                 "measure the model of this configuration (TOML), with its worker 0's batch and threads "
                                 "unless --batch and --threads say otherwise");

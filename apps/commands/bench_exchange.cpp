@@ -14,7 +14,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct BenchExchangeArguments {
   std::string algorithm = "shm";
   int ranks = 2;
   std::size_t parameters = 60'965'224;
@@ -24,7 +24,7 @@ struct Arguments {
   bool json = false;
 };
 
-core::Result<void> run(const Arguments& arguments) {
+core::Result<void> run(const BenchExchangeArguments& arguments) {
   ProgressLine progress("measuring");
   const auto bench = (arguments.threads ? transport::run_exchange_bench : transport::run_process_exchange_bench)(
       core::host_kernels(), arguments.ranks, arguments.parameters, arguments.rounds);
@@ -46,8 +46,8 @@ core::Result<void> run(const Arguments& arguments) {
                   bench->ms / bench->memcpy_ms));
 }
 
-Action declare(CLI::App& app) {
-  const auto a = std::make_shared<Arguments>();
+Action declare_bench_exchange(CLI::App& app) {
+  const auto a = std::make_shared<BenchExchangeArguments>();
   app.add_option("--algorithm", a->algorithm, "how the sum is formed")->check(word_of({"shm"}))->capture_default_str();
   app.add_option("--ranks", a->ranks, "who take part")->check(whole_between(1, 1024))->capture_default_str();
   app.add_option("--parameters", a->parameters, "floats of each rank")
@@ -71,7 +71,7 @@ Command bench_exchange() {
           .examples =
               "  troupe bench exchange --processes --ranks 2\n"
               "  troupe bench exchange --threads --ranks 2 --parameters 431080\n",
-          .declare = declare};
+          .declare = declare_bench_exchange};
 }
 
 }  // namespace troupe::apps

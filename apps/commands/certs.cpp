@@ -10,14 +10,14 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct CertsArguments {
   std::string name;
   std::vector<std::string> hosts;
   std::string directory = "certs";
   bool force = false;
 };
 
-core::Result<void> run_init(const Arguments& arguments) {
+core::Result<void> run_init(const CertsArguments& arguments) {
   const auto made = security::create_authority(arguments.directory, std::time(nullptr), arguments.force);
   if (!made) return made;
   return print(
@@ -26,7 +26,7 @@ core::Result<void> run_init(const Arguments& arguments) {
                   arguments.directory));
 }
 
-core::Result<void> run_node(const Arguments& arguments) {
+core::Result<void> run_node(const CertsArguments& arguments) {
   const auto files =
       security::create_node(arguments.directory, arguments.name, arguments.hosts, std::time(nullptr), arguments.force);
   if (!files) return tl::unexpected(files.error());
@@ -38,8 +38,8 @@ core::Result<void> run_node(const Arguments& arguments) {
                   files->certificate, files->key, files->ca));
 }
 
-std::shared_ptr<Arguments> common(CLI::App& app, const char* replaced) {
-  const auto arguments = std::make_shared<Arguments>();
+std::shared_ptr<CertsArguments> common(CLI::App& app, const char* replaced) {
+  const auto arguments = std::make_shared<CertsArguments>();
   app.add_option("--directory", arguments->directory, "where the authority is")
       ->type_name("DIR")
       ->capture_default_str();

@@ -18,7 +18,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string config;
   std::vector<std::string> overrides;
   bool open_data = false;
@@ -29,7 +29,7 @@ void say(const experiment::Note& note) {
 }
 
 /// Prints the command for a run that one process cannot execute.
-void say_launch(const Arguments& arguments, const experiment::Settings& settings) {
+void say_launch(const CheckArguments& arguments, const experiment::Settings& settings) {
   const auto& cluster = settings.cluster;
   const auto* const endpoint = transport::find_endpoint(settings.exchange.endpoint);
   const bool in_job = endpoint && endpoint->needs_job;
@@ -52,7 +52,7 @@ void say_launch(const Arguments& arguments, const experiment::Settings& settings
                      endpoint->library.title)});
 }
 
-core::Result<void> run_check(const Arguments& arguments) {
+core::Result<void> run_check(const CheckArguments& arguments) {
   auto config = core::Config::load(experiment::schema(), arguments.config, arguments.overrides);
   if (!config) return tl::unexpected(config.error());
   const auto use = experiment::intended_use(*config);
@@ -71,8 +71,8 @@ core::Result<void> run_check(const Arguments& arguments) {
                            checked->data_opened ? "" : "; the data set was not opened: --data does that"));
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_check(CLI::App& app) {
+  const auto arguments = std::make_shared<CheckArguments>();
   app.add_option("CONFIG", arguments->config, "configuration file (TOML)")->required();
   add_set(app, arguments->overrides);
   app.add_flag("--data", arguments->open_data,
@@ -88,7 +88,7 @@ Command check() {
           .examples =
               "  troupe check configs/mnist-easgd.toml\n"
               "  troupe check configs/mnist-easgd.toml --data --set data.path=elsewhere/mnist\n",
-          .declare = declare};
+          .declare = declare_check};
 }
 
 }  // namespace troupe::apps

@@ -18,7 +18,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   std::vector<std::string> directories;
   std::string output = "plots";
   std::vector<std::string> formats{"png"};
@@ -52,7 +52,7 @@ core::Result<std::vector<std::string>> directories_of_runs(const std::vector<std
   return runs;
 }
 
-core::Result<std::vector<std::string>> draw(const Arguments& arguments, const std::vector<ComparedRun>& runs) {
+core::Result<std::vector<std::string>> draw(const CompareArguments& arguments, const std::vector<ComparedRun>& runs) {
   if (arguments.no_picture) return {};
   std::vector<plot::RunRecord> records;
   for (const auto& run : runs) records.push_back(run.record);
@@ -68,7 +68,7 @@ core::Result<std::vector<std::string>> draw(const Arguments& arguments, const st
   });
 }
 
-core::Result<void> run_compare(const Arguments& arguments) {
+core::Result<void> run_compare(const CompareArguments& arguments) {
   const auto directories = directories_of_runs(arguments.directories);
   if (!directories) return tl::unexpected(directories.error());
   const auto runs = read_compared(*directories);
@@ -81,8 +81,8 @@ core::Result<void> run_compare(const Arguments& arguments) {
   return print(text);
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_compare(CLI::App& app) {
+  const auto arguments = std::make_shared<CompareArguments>();
   app.add_option("RUN|GRID", arguments->directories, "directories of runs, or of grids: their runs that are done")
       ->required();
   app.add_option("--output", arguments->output, "directory of the picture")->type_name("DIR")->capture_default_str();
@@ -105,7 +105,7 @@ Command compare() {
               "  troupe compare runs/20260102-030405-mnist-bsp runs/20260102-031415-mnist-easgd\n"
               "  troupe compare runs/easgd-alpha-tau --no-picture\n"
               "  troupe compare runs/*-mnist-* --json\n",
-          .declare = declare};
+          .declare = declare_compare};
 }
 
 }  // namespace troupe::apps

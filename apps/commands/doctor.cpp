@@ -107,7 +107,7 @@ std::string report(const Json& found) {
   return lines;
 }
 
-Action declare(CLI::App& app) {
+Action declare_doctor(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "one line of JSON");
   return [json] {
@@ -124,7 +124,7 @@ Command doctor() {
           .examples =
               "  troupe doctor\n"
               "  troupe doctor --json\n",
-          .declare = declare,
+          .declare = declare_doctor,
           .ranks = Ranks::each};
 }
 

@@ -189,18 +189,19 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
 }
 
 /// One layer of the table. `activations`: of worker 0's batch, forward, as the model defines them.
-struct Row {
+struct LayerRow {
   std::string name{}, type{}, output{};
   std::int64_t parameters = 0;
   double flops = 0;  // forward and backward, of one sample
   std::size_t activations = 0;
 };
 
-std::vector<Row> rows_of(const nn::Graph& graph, std::int64_t batch) {
-  std::vector<Row> rows;
+std::vector<LayerRow> rows_of(const nn::Graph& graph, std::int64_t batch) {
+  std::vector<LayerRow> rows;
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const auto& node = graph.nodes()[i];
-    Row row{.name = node.name, .type = std::string(nn::layer_type(node.layer)), .output = nn::to_string(node.output)};
+    LayerRow row{
+        .name = node.name, .type = std::string(nn::layer_type(node.layer)), .output = nn::to_string(node.output)};
     for (const auto& parameter : graph.parameters())
       if (parameter.node == static_cast<int>(i)) row.parameters += parameter.size();
     row.flops = graph.training_flops(static_cast<int>(i));
@@ -222,11 +223,11 @@ std::string with_prefix(double value, std::string_view unit) {
 
 std::string in_bytes(std::size_t count) { return with_prefix(static_cast<double>(count), "B"); }
 
-std::string table(const std::vector<Row>& rows) {
+std::string table(const std::vector<LayerRow>& rows) {
   using Cells = std::array<std::string, 6>;
   std::vector<Cells> lines{{"layer", "type", "output", "parameters", "flops", "memory"}};
-  Row sum{.name = "all"};
-  const auto add = [&](const Row& row) {
+  LayerRow sum{.name = "all"};
+  const auto add = [&](const LayerRow& row) {
     lines.push_back({row.name, row.type, row.output, report::grouped(static_cast<std::uint64_t>(row.parameters)),
                      with_prefix(row.flops, ""), in_bytes(row.activations)});
   };

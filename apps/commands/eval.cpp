@@ -16,7 +16,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct EvalArguments {
   std::string path;
   std::string config;
   std::vector<std::string> overrides;
@@ -38,7 +38,7 @@ std::string sentence(const actors::Evaluation& e) {
 }
 
 /// A checkpoint that lies in no run directory has the configuration of its run with it.
-core::Result<experiment::Settings> own_settings(const Arguments& arguments) {
+core::Result<experiment::Settings> own_settings(const EvalArguments& arguments) {
   const auto loaded = nn::load_checkpoint(arguments.path);
   if (!loaded) return tl::unexpected(loaded.error());
   const auto text = loaded->file.metadata().find("config");
@@ -51,7 +51,7 @@ core::Result<experiment::Settings> own_settings(const Arguments& arguments) {
       .and_then([](core::Config config) { return experiment::resolve(std::move(config), experiment::Use::remains); });
 }
 
-core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+core::Result<experiment::Settings> settings_of(const EvalArguments& arguments) {
   const auto from = [&](const std::string& file) {
     return load_settings(file, arguments.overrides, experiment::Use::remains);
   };
@@ -63,7 +63,7 @@ core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
   return tl::unexpected(run.error());
 }
 
-core::Result<void> run_eval(const Arguments& arguments) {
+core::Result<void> run_eval(const EvalArguments& arguments) {
   const auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
@@ -75,8 +75,8 @@ core::Result<void> run_eval(const Arguments& arguments) {
   return print(arguments.json ? json_line(*evaluation) : sentence(*evaluation));
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_eval(CLI::App& app) {
+  const auto arguments = std::make_shared<EvalArguments>();
   app.add_option("CHECKPOINT|RUN_DIR", arguments->path, "a checkpoint file, or a run's directory: its newest")
       ->required();
   app.add_option("--config", arguments->config,
@@ -96,7 +96,7 @@ Command eval() {
               "  troupe eval runs/20260102-030405-mnist-easgd --json\n"
               "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-000000000938.safetensors\n"
               "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n",
-          .declare = declare};
+          .declare = declare_eval};
 }
 
 }  // namespace troupe::apps

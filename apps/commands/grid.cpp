@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct GridArguments {
   std::string file;
   std::vector<std::string> overrides;
   std::string sort = "test.accuracy";
@@ -101,7 +101,7 @@ std::string settings_text(const grid::GridRun& run, const grid::RunStatus& run_s
                                                     : fmt::format("  {}  ({})\n", run.name, name(run_status.status));
 }
 
-core::Result<grid::ResolvedGrid> resolve_grid(const Arguments& arguments) {
+core::Result<grid::ResolvedGrid> resolve_grid(const GridArguments& arguments) {
   auto file = grid::load(arguments.file, experiment::schema());
   if (!file) return tl::unexpected(std::move(file.error()));
   return grid::resolve(std::move(*file), arguments.overrides,
@@ -174,7 +174,7 @@ Json head(const grid::ResolvedGrid& grid, const std::vector<grid::RunStatus>& st
           {"failed", count(grid::Status::failed)}};
 }
 
-core::Result<void> print_dry_run(const Arguments& arguments, const grid::ResolvedGrid& grid,
+core::Result<void> print_dry_run(const GridArguments& arguments, const grid::ResolvedGrid& grid,
                                  const grid::StatusIndex& status_index, std::optional<double> forecast_s) {
   if (arguments.json) {
     auto json = head(grid, status_index.statuses);
@@ -202,7 +202,7 @@ core::Result<void> verdict(const grid::ResolvedGrid& grid, const grid::GridEnd& 
                                 grid.runs.size(), run.name, failed->error));
 }
 
-core::Result<void> run_grid_command(const Arguments& arguments) {
+core::Result<void> run_grid_command(const GridArguments& arguments) {
   const auto metrics = grid::metric_names();
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
     return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", arguments.sort,
@@ -267,8 +267,8 @@ core::Result<void> run_grid_command(const Arguments& arguments) {
   return printed;
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_grid(CLI::App& app) {
+  const auto arguments = std::make_shared<GridArguments>();
   app.add_option("FILE", arguments->file,
                  "grid file (TOML): base, [grid], [[zip]], [only.<strategy>], seeds, [[exclude]]")
       ->required();
@@ -295,7 +295,7 @@ Command grid() {
               "  troupe grid configs/grids/easgd-alpha-tau.toml --dry-run\n"
               "  troupe grid configs/grids/easgd-alpha-tau.toml --jobs 2 --set data.path=elsewhere/mnist\n"
               "  troupe grid configs/grids/easgd-alpha-tau.toml --set run.epochs=1 --sort train.images_per_s\n",
-          .declare = declare,
+          .declare = declare_grid,
           .ranks = Ranks::none};
 }
 

@@ -33,7 +33,7 @@ core::Result<void> run_models(bool json) {
   return print(text);
 }
 
-Action declare(CLI::App& app) {
+Action declare_models(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "one line of JSON per model");
   return [json] { return run_models(*json); };
@@ -47,7 +47,7 @@ Command models() {
           .examples =
               "  troupe models\n"
               "  troupe models --json\n",
-          .declare = declare};
+          .declare = declare_models};
 }
 
 }  // namespace troupe::apps

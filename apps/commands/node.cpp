@@ -23,7 +23,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct NodeArguments {
   std::string listen;
   security::TlsFiles tls;
 };
@@ -38,7 +38,7 @@ void log(const std::string& line) noexcept {
   }
 }
 
-core::Result<void> run_node(const Arguments& arguments) {
+core::Result<void> run_node(const NodeArguments& arguments) {
   const auto at = actors::parse_host_port(arguments.listen);
   if (!at) return core::fail(core::Errc::config, "--listen: " + at.error().message);
   const auto tls = find_tls(arguments.tls);
@@ -84,8 +84,8 @@ core::Result<void> run_node(const Arguments& arguments) {
   return {};
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_node(CLI::App& app) {
+  const auto arguments = std::make_shared<NodeArguments>();
   app.add_option("--listen", arguments->listen,
                  "where others reach this node; off loopback with certificates only; port 0: any that is free")
       ->type_name("HOST:PORT")
@@ -106,7 +106,7 @@ Command node() {
           "  cd /where/the/data/is && troupe node --listen 127.0.0.1:4242\n"
           "Relative paths in a run's configuration (data.path) begin at the directory in which the node was started. "
           "Its first line says which that is.\n",
-      .declare = declare,
+      .declare = declare_node,
       .ranks = Ranks::each};
 }
 

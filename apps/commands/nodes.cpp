@@ -14,7 +14,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct NodesArguments {
   std::string nodes;
   security::TlsFiles tls;
   bool json = false;
@@ -56,7 +56,7 @@ std::string reason(const std::string& name, const core::Error& error) {
   return error.message.starts_with(prefix) ? error.message.substr(prefix.size()) : error.message;
 }
 
-core::Result<void> run_nodes(const Arguments& arguments) {
+core::Result<void> run_nodes(const NodesArguments& arguments) {
   const auto names = actors::parse_nodes(arguments.nodes, "NODES");
   if (!names) return tl::unexpected(names.error());
   auto tls = find_tls(arguments.tls);
@@ -96,8 +96,8 @@ core::Result<void> run_nodes(const Arguments& arguments) {
   return core::fail(failed.front().code, fmt::format("{} of {} nodes did not answer", failed.size(), names->size()));
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_nodes(CLI::App& app) {
+  const auto arguments = std::make_shared<NodesArguments>();
   app.add_option("NODES", arguments->nodes, "the nodes to ask")->type_name("HOST:PORT,…")->required();
   add_tls(app, arguments->tls);
   app.add_flag("--json", arguments->json, "a line of JSON per node");
@@ -112,7 +112,7 @@ Command nodes() {
           .examples =
               "  troupe nodes 127.0.0.1:4242\n"
               "  troupe nodes 10.0.0.11:4242,10.0.0.12:4242 --ca certs/ca.pem --cert certs/me.pem --key certs/me.key\n",
-          .declare = declare};
+          .declare = declare_nodes};
 }
 
 }  // namespace troupe::apps

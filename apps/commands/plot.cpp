@@ -19,7 +19,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct PlotArguments {
   std::vector<std::string> directories;
   std::string output;
   std::vector<std::string> formats{"png"};
@@ -65,7 +65,7 @@ std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
   return plot::series_curves(grid, runs);
 }
 
-core::Result<std::vector<plot::Figure>> grid_figures(const Arguments& arguments, const std::string& directory) {
+core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& arguments, const std::string& directory) {
   auto grid = plot::read_grid(directory);
   if (!grid) return tl::unexpected(grid.error());
   plot::InstalledFonts fonts;
@@ -101,7 +101,7 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
   return figures;
 }
 
-core::Result<std::string> draw(const Arguments& arguments, const std::vector<plot::Figure>& figures,
+core::Result<std::string> draw(const PlotArguments& arguments, const std::vector<plot::Figure>& figures,
                                const std::string& default_output) {
   const plot::Output output{arguments.output.empty() ? default_output : arguments.output, arguments.formats,
                             arguments.keep};
@@ -112,7 +112,7 @@ core::Result<std::string> draw(const Arguments& arguments, const std::vector<plo
   });
 }
 
-core::Result<void> run_plot(const Arguments& arguments) {
+core::Result<void> run_plot(const PlotArguments& arguments) {
   const auto known = grid::metric_names();
   for (const auto& metric : arguments.metrics)
     if (std::ranges::find(known, metric) == known.end())
@@ -145,8 +145,8 @@ core::Result<void> run_plot(const Arguments& arguments) {
   return print(text);
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_plot(CLI::App& app) {
+  const auto arguments = std::make_shared<PlotArguments>();
   app.add_option("RUN|GRID", arguments->directories, "directories of runs (drawn together), or of grids")->required();
   app.add_option("--output", arguments->output,
                  "directory of the pictures (default: plots/ in the run's or grid's; of "
@@ -176,7 +176,7 @@ Command plot() {
               "  troupe plot runs/20260102-030405-mnist-easgd\n"
               "  troupe plot runs/*-mnist-bsp runs/*-mnist-easgd --output pictures --format png,svg\n"
               "  troupe plot runs/easgd-alpha-tau --metric test.accuracy,test.loss\n",
-          .declare = declare};
+          .declare = declare_plot};
 }
 
 }  // namespace troupe::apps

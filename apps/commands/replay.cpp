@@ -20,7 +20,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   std::string run;
   std::vector<std::string> overrides;
   bool json = false;
@@ -63,7 +63,7 @@ std::string sentences(const replay::ReplayReport& report) {
   return text;
 }
 
-core::Result<void> run_replay(const Arguments& arguments) {
+core::Result<void> run_replay(const ReplayArguments& arguments) {
   const auto run = experiment::RunDirectory::open(arguments.run);
   if (!run) return tl::unexpected(run.error());
   if (auto checked = replay::check_overrides(run->config_file(), arguments.overrides); !checked) return checked;
@@ -87,8 +87,8 @@ core::Result<void> run_replay(const Arguments& arguments) {
   return printed ? report->check() : printed;
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_replay(CLI::App& app) {
+  const auto arguments = std::make_shared<ReplayArguments>();
   app.add_option("RUN_DIR", arguments->run, "a run's directory, with its journal")->required();
   add_set(app, arguments->overrides);
   app.add_flag("--json", arguments->json,
@@ -97,7 +97,7 @@ Action declare(CLI::App& app) {
 }
 
 /// The strategies' options that --set may change; it has no topics of its own.
-core::Result<std::string> appendix(std::string_view topic, std::size_t columns) {
+core::Result<std::string> replay_appendix(std::string_view topic, std::size_t columns) {
   if (!topic.empty() && topic != "all")
     return core::fail(core::Errc::usage, fmt::format("troupe replay has no help about \"{}\"", topic));
   auto text = core::wrapped(
@@ -119,8 +119,8 @@ Command replay() {
           .examples =
               "  troupe replay runs/20260102-030405-mnist-easgd\n"
               "  troupe replay runs/20260102-030405-mnist-easgd --set strategy.alpha=0.1\n",
-          .declare = declare,
-          .appendix = appendix};
+          .declare = declare_replay,
+          .appendix = replay_appendix};
 }
 
 }  // namespace troupe::apps

@@ -17,7 +17,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct SimulateArguments {
   std::string config;
   std::string cluster;
   std::vector<std::string> overrides;
@@ -34,7 +34,7 @@ struct Arguments {
   bool json = false;
 };
 
-core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+core::Result<experiment::Settings> settings_of(const SimulateArguments& arguments) {
   auto overrides = arguments.overrides;
   if (arguments.workers > 0) overrides.push_back(fmt::format("cluster.workers={}", arguments.workers));
   if (arguments.seed >= 0) overrides.push_back(fmt::format("run.seed={}", arguments.seed));
@@ -59,7 +59,7 @@ core::Result<std::vector<sim::StepProfile>> measured_here(const experiment::Sett
   return profiles;
 }
 
-core::Result<void> run_simulate(const Arguments& arguments) {
+core::Result<void> run_simulate(const SimulateArguments& arguments) {
   if (arguments.explore > 0)
     return run_explore(
         {.runs = arguments.explore, .seed = arguments.seed, .strategy = arguments.strategy, .json = arguments.json});
@@ -102,8 +102,8 @@ constexpr auto kSpeeds =
     "\nAn algorithm has speeds of its own in [collectives.ar], [collectives.asa] and so\non: the keys of "
     "[collectives].\n";
 
-Action declare(CLI::App& app) {
-  const auto a = std::make_shared<Arguments>();
+Action declare_simulate(CLI::App& app) {
+  const auto a = std::make_shared<SimulateArguments>();
   auto* config = app.add_option("CONFIG", a->config, "configuration file (TOML)");
   auto* cluster = app.add_option("--cluster", a->cluster, "cluster file (TOML): machines, network, failures");
   auto* set = add_set(app, a->overrides);
@@ -158,7 +158,7 @@ Command simulate() {
           "  troupe simulate runs/20260102-030405-mnist-easgd/config.toml --from runs/20260102-030405-mnist-easgd "
           "--cluster configs/clusters/lan.toml --workers 16\n"
           "  troupe simulate --explore 1000\n",
-      .declare = declare,
+      .declare = declare_simulate,
       .appendix = [](std::string_view topic, std::size_t columns) {
         return keys_help(sim::cluster_keys(), topic, columns, "troupe simulate", "--cluster-set")
             .map([&](const std::string& text) {

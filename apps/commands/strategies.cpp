@@ -13,7 +13,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct StrategiesArguments {
   std::string name;
   bool json = false;
 };
@@ -36,7 +36,7 @@ std::string json_line(const strategies::StrategyInfo& info) {
   return Json{{"name", info.name}, {"summary", info.summary}, {"options", options}}.dump() + "\n";
 }
 
-core::Result<void> run_strategies(const Arguments& arguments) {
+core::Result<void> run_strategies(const StrategiesArguments& arguments) {
   const auto columns = output_columns();
   std::string text;
   if (arguments.name.empty()) {
@@ -61,8 +61,8 @@ core::Result<void> run_strategies(const Arguments& arguments) {
                                  options_of(*info).help(columns)));
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_strategies(CLI::App& app) {
+  const auto arguments = std::make_shared<StrategiesArguments>();
   app.add_option("NAME", arguments->name, "show this strategy's options");
   app.add_flag("--json", arguments->json, "one line of JSON per strategy");
   return [arguments] { return run_strategies(*arguments); };
@@ -76,7 +76,7 @@ Command strategies() {
           .examples =
               "  troupe strategies\n"
               "  troupe strategies easgd\n",
-          .declare = declare};
+          .declare = declare_strategies};
 }
 
 }  // namespace troupe::apps

@@ -26,7 +26,7 @@
 namespace troupe::apps {
 namespace {
 
-struct Arguments {
+struct TrainArguments {
   std::string config;
   std::string resume;
   std::string init;
@@ -43,7 +43,7 @@ struct Arguments {
 };
 
 /// --init is short for --set run.init=FILE. A run directory's newest checkpoint is named, so that config.toml says which one it was.
-core::Result<void> begin_with(Arguments& arguments) {
+core::Result<void> begin_with(TrainArguments& arguments) {
   if (arguments.init.empty()) return {};
   auto file = experiment::checkpoint_file(arguments.init);
   if (!file) return tl::unexpected(std::move(file.error()));
@@ -51,7 +51,7 @@ core::Result<void> begin_with(Arguments& arguments) {
   return {};
 }
 
-core::Result<std::string> config_file(const Arguments& arguments) {
+core::Result<std::string> config_file(const TrainArguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
   std::error_code ignored;
@@ -65,19 +65,19 @@ core::Result<std::string> config_file(const Arguments& arguments) {
   });
 }
 
-core::Result<experiment::Settings> settings_of(const Arguments& arguments) {
+core::Result<experiment::Settings> settings_of(const TrainArguments& arguments) {
   const auto use = arguments.nodes ? experiment::Use::processes : experiment::Use::run;
   return config_file(arguments).and_then(
       [&](const std::string& file) { return load_settings(file, arguments.overrides, use); });
 }
 
-report::ConsoleOptions::Mode console_mode(const Arguments& arguments) {
+report::ConsoleOptions::Mode console_mode(const TrainArguments& arguments) {
   using Mode = report::ConsoleOptions::Mode;
   return arguments.quiet ? Mode::quiet : arguments.plain ? Mode::plain : Mode::automatic;
 }
 
 /// What `troupe train --resume RUN_DIR` needs besides, on the same nodes.
-std::string resume_options(const Arguments& arguments) {
+std::string resume_options(const TrainArguments& arguments) {
   std::string text;
   if (arguments.nodes) text += " --nodes " + *arguments.nodes;
   if (arguments.min_nodes > 0) text += fmt::format(" --min-nodes {}", arguments.min_nodes);
@@ -87,7 +87,7 @@ std::string resume_options(const Arguments& arguments) {
 }
 
 /// `request`: the settings and the members.
-core::Result<void> train(const Arguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
+core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings.cluster.device);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   request.resume = arguments.resume;
@@ -116,7 +116,7 @@ core::Result<void> train(const Arguments& arguments, actors::RunRequest request,
   return printed;
 }
 
-core::Result<void> lead(Arguments arguments, Job& job, Interrupt& interrupt) {
+core::Result<void> lead(TrainArguments arguments, Job& job, Interrupt& interrupt) {
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto request =
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
@@ -126,7 +126,8 @@ core::Result<void> lead(Arguments arguments, Job& job, Interrupt& interrupt) {
   return train(arguments, std::move(*request), interrupt);
 }
 
-core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment& environment, Interrupt& interrupt) {
+core::Result<void> train_in_job(const TrainArguments& arguments, const JobEnvironment& environment,
+                                Interrupt& interrupt) {
   if (arguments.nodes || arguments.min_nodes > 0 || !arguments.tls.empty())
     return core::fail(core::Errc::usage,
                       fmt::format("under {} the ranks are the nodes: without --nodes, --min-nodes, --ca, --cert and "
@@ -141,7 +142,7 @@ core::Result<void> train_in_job(const Arguments& arguments, const JobEnvironment
   return outcome;
 }
 
-core::Result<void> run_dry(Arguments arguments) {
+core::Result<void> run_dry(TrainArguments arguments) {
   if (const auto environment = job_environment())
     return core::fail(core::Errc::usage,
                       fmt::format("--dry-run trains nothing: start it without {}", environment->launcher));
@@ -153,7 +154,7 @@ core::Result<void> run_dry(Arguments arguments) {
   return dry_run(*settings, **backend, {.profile = arguments.profile, .json = arguments.json});
 }
 
-core::Result<void> run_train(Arguments arguments) {
+core::Result<void> run_train(TrainArguments arguments) {
   if (arguments.dry_run) return run_dry(arguments);
   if (const auto environment = job_environment()) {
     Interrupt interrupt;  // before MPI starts threads
@@ -182,8 +183,8 @@ core::Result<void> run_train(Arguments arguments) {
   return train(arguments, std::move(request), interrupt);
 }
 
-Action declare(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+Action declare_train(CLI::App& app) {
+  const auto arguments = std::make_shared<TrainArguments>();
   app.add_option("CONFIG", arguments->config, "configuration file (TOML)");
   add_set(app, arguments->overrides);
   auto* resume =
@@ -223,7 +224,7 @@ Action declare(CLI::App& app) {
   return [arguments] { return run_train(*arguments); };
 }
 
-core::Result<std::string> appendix(std::string_view topic, std::size_t columns) {
+core::Result<std::string> train_appendix(std::string_view topic, std::size_t columns) {
   auto text = keys_help(experiment::schema(), topic, columns, "troupe train", "--set");
   if (text && (topic == "model" || topic == "model.layers" || topic == "all")) *text += layers_help(columns);
   return text;
@@ -245,8 +246,8 @@ Command train() {
               "  mpirun -n 4 troupe train configs/mnist-bsp.toml          a worker at each rank\n"
               "  troupe train --resume runs/20260102-030405-mnist-bsp --set run.epochs=10\n"
               "  troupe train configs/mnist-bsp.toml --init runs/20260102-030405-mnist-easgd    from its weights\n",
-          .declare = declare,
-          .appendix = appendix,
+          .declare = declare_train,
+          .appendix = train_appendix,
           .ranks = Ranks::together};
 }
 

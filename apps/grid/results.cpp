@@ -17,20 +17,20 @@
 namespace troupe::grid {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-bool holds_a_list(const Json& json) {
+bool holds_a_list(const OrderedJson& json) {
   return std::ranges::any_of(json.items(), [](const auto& item) {
     return item.value().is_array() || (item.value().is_object() && holds_a_list(item.value()));
   });
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const OrderedJson& json) { return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace); }
 
-Json summary_of(const RunStatus& run_status) {
+OrderedJson summary_of(const RunStatus& run_status) {
   if (run_status.summary.empty()) return nullptr;
-  auto json = Json::parse(run_status.summary, nullptr, false);
-  return json.is_object() ? json : Json(nullptr);
+  auto json = OrderedJson::parse(run_status.summary, nullptr, false);
+  return json.is_object() ? json : OrderedJson(nullptr);
 }
 
 /// A field of a CSV file, quoted as in RFC 4180.
@@ -41,7 +41,7 @@ std::string field(const std::string& text) {
   return quoted + '"';
 }
 
-std::string field(const Json& value) {
+std::string field(const OrderedJson& value) {
   if (value.is_null()) return {};
   return field(value.is_string() ? value.get<std::string>() : dump(value));
 }
@@ -114,8 +114,8 @@ std::string aligned(const std::vector<std::vector<std::string>>& cells) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, Json>> flatten(const Json& summary) {
-  std::vector<std::pair<std::string, Json>> flat;
+std::vector<std::pair<std::string, OrderedJson>> flatten(const OrderedJson& summary) {
+  std::vector<std::pair<std::string, OrderedJson>> flat;
   if (!summary.is_object()) return flat;
   for (const auto& [key, value] : summary.items()) {
     if (value.is_array() || (value.is_object() && holds_a_list(value))) continue;
@@ -132,7 +132,7 @@ std::vector<std::string> metric_names() {
   experiment::Summary full;
   full.test_top5 = 0;  // null otherwise
   std::vector<std::string> names;
-  for (const auto& [key, value] : flatten(Json::parse(experiment::to_json(full))))
+  for (const auto& [key, value] : flatten(OrderedJson::parse(experiment::to_json(full))))
     if (value.is_number()) names.push_back(key);
   return names;
 }
@@ -140,7 +140,7 @@ std::vector<std::string> metric_names() {
 std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {
   const auto keys = columns(grid);
   std::vector<std::string> summary_keys;
-  std::vector<std::vector<std::pair<std::string, Json>>> summaries;
+  std::vector<std::vector<std::pair<std::string, OrderedJson>>> summaries;
   for (const auto& run_status : statuses) {
     summaries.push_back(flatten(summary_of(run_status)));
     for (const auto& [key, value] : summaries.back())
@@ -164,7 +164,7 @@ std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses
     row.push_back(field(run_status.error));
     row.push_back(field(run_status.directory));
     for (const auto& key : summary_keys) {
-      const auto found = std::ranges::find(summaries[i], key, &std::pair<std::string, Json>::first);
+      const auto found = std::ranges::find(summaries[i], key, &std::pair<std::string, OrderedJson>::first);
       row.push_back(found == summaries[i].end() ? std::string{} : field(found->second));
     }
     text += fmt::format("{}\n", fmt::join(row, ","));
@@ -172,12 +172,12 @@ std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses
   return text;
 }
 
-Json to_json(const GridRun& run, const std::string& base, const RunStatus& run_status) {
-  Json settings = Json::object();
+OrderedJson to_json(const GridRun& run, const std::string& base, const RunStatus& run_status) {
+  OrderedJson settings = OrderedJson::object();
   for (const auto& choice : run.combination.choices)
     if (choice.key != kSeedKey) settings[choice.key] = plain_text(choice.value);
   for (auto& [key, value] : settings.items()) {  // numbers and booleans keep their type
-    if (auto parsed = Json::parse(value.get<std::string>(), nullptr, false);
+    if (auto parsed = OrderedJson::parse(value.get<std::string>(), nullptr, false);
         parsed.is_number() || parsed.is_boolean() || parsed.is_array())
       value = std::move(parsed);
   }
@@ -187,9 +187,9 @@ Json to_json(const GridRun& run, const std::string& base, const RunStatus& run_s
           {"seed", run.settings.run.seed},
           {"strategy", run.settings.strategy},
           {"status", name(run_status.status)},
-          {"exit_code", run_status.exit_code < 0 ? Json(nullptr) : Json(run_status.exit_code)},
-          {"error", run_status.error.empty() ? Json(nullptr) : Json(run_status.error)},
-          {"directory", run_status.directory.empty() ? Json(nullptr) : Json(run_status.directory)},
+          {"exit_code", run_status.exit_code < 0 ? OrderedJson(nullptr) : OrderedJson(run_status.exit_code)},
+          {"error", run_status.error.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.error)},
+          {"directory", run_status.directory.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.directory)},
           {"summary", summary_of(run_status)}};
 }
 

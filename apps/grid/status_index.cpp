@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using core::Errc;
 using Json = nlohmann::json;
 
-std::string first_line(const std::string& path) {
+std::string first_line_of_file(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
@@ -89,7 +89,7 @@ RunStatus run_status_of(const std::string& run_directory) {
     run_status.error = fmt::format("{} trains in {}", **holder, run_directory);
     return run_status;
   }
-  run_status.summary = first_line(run_directory + "/summary.json");
+  run_status.summary = first_line_of_file(run_directory + "/summary.json");
   const auto turn = last_turn(run_directory + "/metrics.jsonl");
   const bool ended = turn.is_object() && turn.value("kind", "") == "ended";
   if (ended && turn["error"].is_null() && !run_status.summary.empty()) {

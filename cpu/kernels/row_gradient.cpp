@@ -9,9 +9,9 @@
 namespace troupe::cpu {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kVectorLanes = 16;
 
-std::int64_t rounded(std::int64_t floats) { return (floats + kLanes - 1) / kLanes * kLanes; }
+std::int64_t rounded(std::int64_t floats) { return (floats + kVectorLanes - 1) / kVectorLanes * kVectorLanes; }
 
 /// Computed lanes divided by used lanes.
 double waste(std::int64_t floats) { return static_cast<double>(rounded(floats)) / static_cast<double>(floats); }

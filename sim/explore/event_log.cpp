@@ -15,7 +15,7 @@ std::string members(const Membership& membership) {
   return all;
 }
 
-struct Text {
+struct EventText {
   std::string operator()(const Started& e) const { return "started at step " + text(e.step); }
   std::string operator()(const BucketReady& e) const {
     return "bucket " + text(static_cast<std::uint64_t>(e.bucket)) + " of step " + text(e.step) + " is ready";
@@ -44,8 +44,8 @@ struct Text {
 
 }  // namespace
 
-std::string to_text(const WorkerEvent& event) { return std::visit(Text{}, event); }
-std::string to_text(const ServerEvent& event) { return std::visit(Text{}, event); }
+std::string to_text(const WorkerEvent& event) { return std::visit(EventText{}, event); }
+std::string to_text(const ServerEvent& event) { return std::visit(EventText{}, event); }
 
 void EventLog::add(const VirtualRun& run, const std::string& who, const std::string& what) {
   lines_.push_back(milliseconds(run.now()) + "  " + who + ": " + what);

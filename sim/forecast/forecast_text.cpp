@@ -12,7 +12,7 @@ namespace troupe::sim {
 namespace {
 
 using strategies::Cause;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kWaitsInJson = 100;
 constexpr std::size_t kWaitsInText = 3;
@@ -26,29 +26,29 @@ std::vector<std::uint64_t> staleness(const SimulationResult& result) {
 
 const char* name(Cause::Kind kind) { return kind == Cause::Kind::worker ? "worker" : "server"; }
 
-Json simulated(const Forecast& forecast) {
+OrderedJson simulated(const Forecast& forecast) {
   const auto& result = forecast.result;
-  Json json{{"cluster", forecast.cluster},
-            {"seed", forecast.seed},
-            {"train_s", core::seconds(result.trained)},
-            {"alone_images_per_s", result.alone_images_per_s},
-            {"ideal_images_per_s", result.ideal_images_per_s},
-            {"speedup", result.speedup()},
-            {"efficiency", result.efficiency()},
-            {"events", result.events},
-            {"network_bytes", result.network_bytes},
-            {"busiest_card", result.busiest_card},
-            {"busiest_server", result.busiest_server},
-            {"lost", result.lost},
-            {"returned", result.returned},
-            {"staleness", staleness(result)},
-            {"step_ms", forecast.step_ms},
-            {"step_times", forecast.step_times},
-            {"waits", Json::array()}};
+  OrderedJson json{{"cluster", forecast.cluster},
+                   {"seed", forecast.seed},
+                   {"train_s", core::seconds(result.trained)},
+                   {"alone_images_per_s", result.alone_images_per_s},
+                   {"ideal_images_per_s", result.ideal_images_per_s},
+                   {"speedup", result.speedup()},
+                   {"efficiency", result.efficiency()},
+                   {"events", result.events},
+                   {"network_bytes", result.network_bytes},
+                   {"busiest_card", result.busiest_card},
+                   {"busiest_server", result.busiest_server},
+                   {"lost", result.lost},
+                   {"returned", result.returned},
+                   {"staleness", staleness(result)},
+                   {"step_ms", forecast.step_ms},
+                   {"step_times", forecast.step_times},
+                   {"waits", OrderedJson::array()}};
   for (const auto& [waiter, cause, time] : longest_waits(result, kWaitsInJson))
     json["waits"].push_back({waiter, name(cause.kind), cause.id, core::seconds(time)});
   if (result.learned) {
-    json["epochs"] = Json::array();
+    json["epochs"] = OrderedJson::array();
     for (const auto& point : result.learned->epochs)
       json["epochs"].push_back({{"epoch", point.epoch},
                                 {"train_s", point.train_s},

@@ -14,7 +14,7 @@ using namespace strategies;
 
 namespace {
 
-std::string describe_item(const ServerItem& item) {
+std::string describe_server_item(const ServerItem& item) {
   return std::visit([](const auto& i) { return describe(i); }, item);
 }
 
@@ -50,7 +50,7 @@ bool ReplayServer::take_item() {
 }
 
 std::string ReplayServer::waits_for() const {
-  return fmt::format("shard {}, event {} of {}: {}", self_, next_, items_.size(), describe_item(items_[next_]));
+  return fmt::format("shard {}, event {} of {}: {}", self_, next_, items_.size(), describe_server_item(items_[next_]));
 }
 
 bool ReplayServer::feed(const Request& event) {
@@ -84,8 +84,8 @@ void ReplayServer::consumed(const ServerEvent& event) {
     if (now && then) then->lr = now->lr;
   }
   if (!(expected == event)) {
-    diverge(next_,
-            fmt::format("the replay says {}; the recording says {}", describe(event), describe_item(items_[next_])));
+    diverge(next_, fmt::format("the replay says {}; the recording says {}", describe(event),
+                               describe_server_item(items_[next_])));
   }
   ++next_;
 }

@@ -14,7 +14,7 @@
 namespace troupe::apps {
 namespace {
 
-const std::string kConfig = tests::small_config("[run]\nepochs = 2", R"([train]
+const std::string kRunConfig = tests::small_config("[run]\nepochs = 2", R"([train]
 lr = 0.1
 momentum = 0.9
 [strategy]
@@ -37,7 +37,7 @@ class RunTest : public testing::Test {
   bool no_run() const { return !std::filesystem::exists(folder_.file("runs")); }
 
   TemporaryDirectory folder_;
-  std::string config_ = folder_.write("config.toml", kConfig);
+  std::string config_ = folder_.write("config.toml", kRunConfig);
 };
 
 TEST_F(RunTest, JsonIsTheSummaryAndEvalAgreesWithIt) {

@@ -19,7 +19,7 @@ std::string wrong_in_peer_messages(const explore::VirtualRun& run, const Tally& 
 }
 
 /// Runs one random schedule; false: something is wrong.
-bool run(const explore::Schedule& schedule, Seen& seen) {
+bool run_schedule(const explore::Schedule& schedule, Seen& seen) {
   const auto config = schedule.config();
   const auto strategy = config.and_then([&](const auto& c) { return strategies::make(c, schedule.shape()); });
   if (!strategy) return seen.error = strategy.error().message, false;
@@ -63,7 +63,7 @@ World explore_world(bool carried) {
               schedule.steps += 8 * schedule.epochs;
               // The probe itself sends unusable pushes, and knows which they are.
               std::erase_if(schedule.faults, [](const auto& i) { return std::holds_alternative<explore::BadPush>(i); });
-              if (!run(schedule, seen)) break;
+              if (!run_schedule(schedule, seen)) break;
             }
             return seen;
           },

@@ -107,7 +107,7 @@ class OneNode {
   std::uint16_t port_ = 0;
 };
 
-Seen run(const Scenario& scenario) {
+Seen run_over_nodes(const Scenario& scenario) {
   auto lasting = scenario;
   if (scenario.losses) {  // long enough for the rejoin manager to find the node, and for an epoch to end after that
     lasting.epochs = 16;
@@ -136,6 +136,6 @@ Seen run(const Scenario& scenario) {
 
 }  // namespace
 
-World nodes_world() { return {"actors_over_nodes", run, true}; }
+World nodes_world() { return {"actors_over_nodes", run_over_nodes, true}; }
 
 }  // namespace troupe::contract

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-WorkerProgress worker(std::uint32_t rank) {
+WorkerProgress worker_progress(std::uint32_t rank) {
   return {.worker = rank,
           .steps = 100 + rank,
           .samples = 6400,
@@ -45,7 +45,7 @@ Summary summary() {
   s.test_accuracy = 0.9891;
   s.exchange_skipped = 4;
   s.center_hash = "xxh3:0123456789abcdef";
-  s.per_worker = {worker(0), worker(1)};
+  s.per_worker = {worker_progress(0), worker_progress(1)};
   return s;
 }
 
@@ -122,7 +122,7 @@ TEST(SummaryTest, BytesThatAreNoTextDoNotThrow) {
 TEST(MetricsTest, EveryLineHasItsKindAndTime) {
   for (const auto& [kind, line] :
        std::vector<std::pair<std::string, std::string>>{{"started", to_json(RunStarted{}, 1.5)},
-                                                        {"worker", to_json(worker(0), 1.5)},
+                                                        {"worker", to_json(worker_progress(0), 1.5)},
                                                         {"epoch", to_json(EpochReport{}, 1.5)},
                                                         {"note", to_json(Note{}, 1.5)},
                                                         {"ended", to_json(RunEnd{}, 1.5)}}) {
@@ -135,11 +135,11 @@ TEST(MetricsTest, EveryLineHasItsKindAndTime) {
 }
 
 TEST(MetricsTest, WorkerLineHasSumsAndRecentValues) {
-  auto json = Json::parse(to_json(worker(1), 0));
+  auto json = Json::parse(to_json(worker_progress(1), 0));
   EXPECT_EQ(json["samples"], 6400);
   EXPECT_EQ(json["recent"]["samples"], 4);
   EXPECT_EQ(json["recent"]["accuracy"], 0.75);
-  auto idle = worker(1);
+  auto idle = worker_progress(1);
   idle.recent_samples = 0;
   json = Json::parse(to_json(idle, 0));
   EXPECT_TRUE(json["recent"]["loss"].is_null());

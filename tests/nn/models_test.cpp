@@ -5,7 +5,7 @@
 namespace troupe::nn {
 namespace {
 
-constexpr Shape kMnist{1, 28, 28};
+constexpr Shape kMnistImage{1, 28, 28};
 
 /// The [model] section of a configuration file.
 ModelConfig config_of(const std::string& toml) {
@@ -16,13 +16,13 @@ ModelConfig config_of(const std::string& toml) {
   return config ? config->get(model_table()) : ModelConfig{};
 }
 
-Graph build(const std::string& toml, Shape input = kMnist, std::int64_t classes = 10) {
+Graph build(const std::string& toml, Shape input = kMnistImage, std::int64_t classes = 10) {
   auto graph = build_model(config_of(toml), input, classes);
   EXPECT_TRUE(graph) << graph.error().message;
   return std::move(graph.value());
 }
 
-std::string error_of(const std::string& toml, Shape input = kMnist, std::int64_t classes = 10) {
+std::string error_of(const std::string& toml, Shape input = kMnistImage, std::int64_t classes = 10) {
   const auto graph = build_model(config_of(toml), input, classes);
   if (graph) return "accepted";
   EXPECT_EQ(graph.error().code, core::Errc::config);
@@ -79,11 +79,11 @@ TEST(Models, CifarHasItsLayersAndParameters) {
 }
 
 TEST(Models, OutputsFollowTheDataUnlessSet) {
-  EXPECT_EQ(build("name = \"mlp\"", kMnist, 26).output().size(), 26);
-  EXPECT_EQ(build("name = \"mlp\"\nclasses = 30", kMnist, 26).output().size(), 30);
-  EXPECT_EQ(error_of("name = \"mlp\"\nclasses = 10", kMnist, 26),
+  EXPECT_EQ(build("name = \"mlp\"", kMnistImage, 26).output().size(), 26);
+  EXPECT_EQ(build("name = \"mlp\"\nclasses = 30", kMnistImage, 26).output().size(), 30);
+  EXPECT_EQ(error_of("name = \"mlp\"\nclasses = 10", kMnistImage, 26),
             "model \"mlp\" has 10 outputs but the data has 26 classes: set model.classes = 26, or 0");
-  EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 10}]", kMnist, 26),
+  EXPECT_EQ(error_of("layers = [{type = \"linear\", outputs = 10}]", kMnistImage, 26),
             "model.layers[0] (linear) has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
 }
 

@@ -7,7 +7,7 @@
 namespace troupe::nn {
 namespace {
 
-TrainConfig config_of(const std::string& toml) {
+TrainConfig optimizer_config_of(const std::string& toml) {
   core::Schema schema;
   schema.add(train_table());
   const auto config = core::Config::parse(schema, "[train]\n" + toml, "test.toml", {});
@@ -17,7 +17,7 @@ TrainConfig config_of(const std::string& toml) {
 
 /// The learning rate at the given epochs of a run of 10 epochs.
 std::vector<double> rates(const std::string& toml, const std::vector<double>& epochs, int workers = 1) {
-  const TrainConfig config = config_of(toml);
+  const TrainConfig config = optimizer_config_of(toml);
   std::vector<double> result;
   result.reserve(epochs.size());
   for (const double epoch : epochs) result.push_back(learning_rate(config, epoch, 10, workers));
@@ -55,10 +55,10 @@ TEST(Optimizer, CosineFallsFromTheRateToZero) {
 }
 
 TEST(Optimizer, OnlySomePoliciesDependOnTheRunsLength) {
-  EXPECT_FALSE(depends_on_length(config_of("lr = 1")));
-  EXPECT_FALSE(depends_on_length(config_of("lr = 1\nlr_policy = \"step\"")));
-  EXPECT_TRUE(depends_on_length(config_of("lr = 1\nlr_policy = \"polynomial\"")));
-  EXPECT_TRUE(depends_on_length(config_of("lr = 1\nlr_policy = \"cosine\"")));
+  EXPECT_FALSE(depends_on_length(optimizer_config_of("lr = 1")));
+  EXPECT_FALSE(depends_on_length(optimizer_config_of("lr = 1\nlr_policy = \"step\"")));
+  EXPECT_TRUE(depends_on_length(optimizer_config_of("lr = 1\nlr_policy = \"polynomial\"")));
+  EXPECT_TRUE(depends_on_length(optimizer_config_of("lr = 1\nlr_policy = \"cosine\"")));
 }
 
 TEST(Optimizer, WarmUpGrowsFromOneNth) {
@@ -74,7 +74,7 @@ TEST(Optimizer, WarmUpGrowsFromOneNth) {
 
 TEST(Optimizer, StepTakesRateMomentumAndDecayFromTheConfig) {
   const auto step = [](const std::string& toml) {
-    return optimizer_step(config_of("lr = 0.5\nmomentum = 0.75\nweight_decay = 0.25\n" + toml), 5, 10, 1);
+    return optimizer_step(optimizer_config_of("lr = 0.5\nmomentum = 0.75\nweight_decay = 0.25\n" + toml), 5, 10, 1);
   };
   const auto momentum = step("lr_policy = \"polynomial\"");
   EXPECT_EQ(momentum.kind, core::OptimizerKind::momentum);
@@ -89,7 +89,7 @@ TEST(Optimizer, StepTakesRateMomentumAndDecayFromTheConfig) {
 
 TEST(Optimizer, EveryOptimizerOfTheTableCanBeChosen) {
   for (const auto& row : core::kOptimizers) {
-    const auto config = config_of("momentum = 0.75\noptimizer = \"" + std::string(row.name) + "\"");
+    const auto config = optimizer_config_of("momentum = 0.75\noptimizer = \"" + std::string(row.name) + "\"");
     EXPECT_EQ(optimizer_kind(config), row.kind);
     EXPECT_EQ(optimizer_step(config, 0, 1, 1).kind, row.kind);
     EXPECT_EQ(optimizer_step(config, 0, 1, 1).momentum, row.momentum ? 0.75f : 0.0f) << row.name;
@@ -121,7 +121,7 @@ TEST(Optimizer, StepsOfAScheduleByHand) {
   //   1  0.8           −0.44            0.16
   //   2  0.58          −0.336           −0.176
   //   3  0.412         −0.2092          −0.3852
-  const auto config = config_of("lr = 0.4\nmomentum = 0.5\nweight_decay = 0.5\nlr_policy = \"polynomial\"");
+  const auto config = optimizer_config_of("lr = 0.4\nmomentum = 0.5\nweight_decay = 0.5\nlr_policy = \"polynomial\"");
   alignas(core::kAlignment) float x[1] = {1};
   alignas(core::kAlignment) float v[1] = {0};
   alignas(core::kAlignment) const float g[1] = {0.5f};

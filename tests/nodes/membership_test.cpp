@@ -6,7 +6,7 @@
 namespace troupe::nodes {
 namespace {
 
-const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
+const std::vector<std::string> kEndlessRun{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
 
 class Membership : public NodesFixture {
  protected:
@@ -30,7 +30,7 @@ class Newcomers : public Membership, public testing::WithParamInterface<const ch
 
 TEST_P(Newcomers, ReturningNodeIsAMemberAgain) {
   start_nodes(2);
-  Process run(train(with(kEndless, with({std::string("strategy.name=") + GetParam()}))));
+  Process run(train(with(kEndlessRun, with({std::string("strategy.name=") + GetParam()}))));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   lose(run, 1);
   come_back(1);
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(, Newcomers, testing::Values("easgd", "downpour", "ssp"
 // A newcomer has exchanged with the centre only: a later loss of another member does not affect it.
 TEST_F(Membership, NewcomerTrainsOnAfterOthersAreLost) {
   start_nodes(3);
-  Process run(train(with(kEndless)));
+  Process run(train(with(kEndlessRun)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   lose(run, 2);
   come_back(2);

@@ -35,7 +35,7 @@ name = "bsp"
 [cluster]
 workers = 3
 )";
-constexpr const char* kCluster =
+constexpr const char* kClusterOfGradients =
     "[hosts.node]\ncount = 8\nstep_ms = 4\nstep_sigma = 0.2\n[network]\nlatency_us = 50\n"
     "gbit_per_s = 1\n[failures]\ndetection_s = 0.01\nrejoin_s = 0.02\n";
 
@@ -53,7 +53,7 @@ experiment::Settings settings_with(const std::vector<std::string>& overrides) {
 core::Result<Forecast> simulated(const std::vector<std::string>& overrides, nn::Backend* gradients = &backend(),
                                  const std::vector<std::string>& cluster = {}) {
   return forecast({.settings = settings_with(overrides),
-                   .cluster = parse_cluster(kCluster, "c.toml", cluster).value(),
+                   .cluster = parse_cluster(kClusterOfGradients, "c.toml", cluster).value(),
                    .gradients = gradients});
 }
 
@@ -163,7 +163,7 @@ TEST(GradientsInVirtualTime, EveryStrategyLearnsDespiteLosses) {
 
 // The only worker dies while its optimizer computes the epoch's last step: no model is left to evaluate.
 TEST(GradientsInVirtualTime, ARunWithoutWorkersLeftHasNoModel) {
-  const auto text = std::string(kCluster) + "[loss.x]\nworker = 0\nat_s = 0.1\n";
+  const auto text = std::string(kClusterOfGradients) + "[loss.x]\nworker = 0\nat_s = 0.1\n";
   const auto forecasted =
       forecast({.settings = settings_with({"strategy.name=gossip", "cluster.workers=1", "data.train_samples=10"}),
                 .cluster = parse_cluster(text, "c.toml", {"hosts.node.memory_gb_per_s=0.001"}).value(),
@@ -205,7 +205,7 @@ TEST(GradientsInVirtualTime, ATargetEndsTheRun) {
 
 TEST(GradientsInVirtualTime, AModelBySizeAloneHasNone) {
   const auto end = forecast({.settings = settings_with({}),
-                             .cluster = parse_cluster(kCluster, "c.toml").value(),
+                             .cluster = parse_cluster(kClusterOfGradients, "c.toml").value(),
                              .steps = 3,
                              .gradients = &backend()});
   ASSERT_FALSE(end);

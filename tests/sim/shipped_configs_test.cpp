@@ -14,7 +14,7 @@
 namespace troupe::sim {
 namespace {
 
-constexpr const char* kCluster =
+constexpr const char* kClusterOfConfigs =
     "[hosts.node]\ncount = 8\nstep_ms = 4\nstep_sigma = 0.2\n[network]\nlatency_us = 50\ngbit_per_s = 1\n";
 
 std::vector<std::string> shipped() {
@@ -52,8 +52,9 @@ TEST_P(ShippedConfig, TrainsWithEveryStrategy) {
     SCOPED_TRACE(row.name);
     const auto settings = short_run(GetParam(), row.name);
     ASSERT_TRUE(settings) << settings.error().message;
-    const auto end = forecast(
-        {.settings = *settings, .cluster = parse_cluster(kCluster, "c.toml", {}).value(), .gradients = backend.get()});
+    const auto end = forecast({.settings = *settings,
+                               .cluster = parse_cluster(kClusterOfConfigs, "c.toml", {}).value(),
+                               .gradients = backend.get()});
     ASSERT_TRUE(end) << end.error().message;
     const auto& epochs = end->result.learned->epochs;
     ASSERT_EQ(epochs.size(), 3U);

@@ -62,7 +62,7 @@ Vector serial(const std::string& combine, bool average_velocity, const VirtualRu
   return x[0];
 }
 
-struct Case {
+struct BspCase {
   std::string combine;
   bool average_momentum = false;
   std::uint32_t workers = 1;
@@ -70,17 +70,17 @@ struct Case {
   Step steps = 12;
 };
 
-std::string toml(const Case& c) {
+std::string toml(const BspCase& c) {
   return "[strategy]\nname = \"bsp\"\ncombine = \"" + c.combine +
          "\"\naverage_momentum = " + (c.average_momentum ? "true" : "false") + "\n";
 }
 
-std::unique_ptr<Strategy> strategy_of(const Case& c) {
+std::unique_ptr<Strategy> bsp_of(const BspCase& c) {
   return made(toml(c), {.workers = c.workers, .servers = 0, .optimizer = c.optimizer});
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<BspCase> bsp_cases() {
+  std::vector<BspCase> all;
   for (const std::uint32_t workers : {1U, 2U, 4U}) {
     for (const auto& optimizer : {kSgd, kMomentum}) {
       for (const char* combine : {"gradients", "updates", "weights"})
@@ -91,16 +91,16 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string described(const Case& c) {
+std::string described(const BspCase& c) {
   return c.combine + (c.average_momentum ? " with velocities" : "") + ", " + std::to_string(c.workers) + " workers, " +
          (c.optimizer.momentum > 0 ? "momentum" : "sgd");
 }
 
 TEST(Bsp, GivesTheNumbersOfASerialComputation) {
-  for (const auto& c : cases()) {
+  for (const auto& c : bsp_cases()) {
     for (const Step steps : {Step{1}, Step{12}}) {  // one step: the sum is applied in the step that computed it
       SCOPED_TRACE(described(c) + ", " + std::to_string(steps) + " steps");
-      VirtualRun run(*strategy_of(c), {.workers = c.workers, .steps = steps, .seed = 11, .optimizer = c.optimizer});
+      VirtualRun run(*bsp_of(c), {.workers = c.workers, .steps = steps, .seed = 11, .optimizer = c.optimizer});
       run.execute();
       const auto expected = serial(c.combine, c.average_momentum, run.options());
       const auto params = run.worker(0).params();
@@ -111,9 +111,9 @@ TEST(Bsp, GivesTheNumbersOfASerialComputation) {
 }
 
 TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
-  for (const auto& c : cases()) {
+  for (const auto& c : bsp_cases()) {
     SCOPED_TRACE(described(c));
-    VirtualRun run(*strategy_of(c),
+    VirtualRun run(*bsp_of(c),
                    {.workers = c.workers, .seed = 3, .delays = explore::Delays::extreme, .optimizer = c.optimizer});
     run.execute();
     for (WorkerId w = 1; w < c.workers; ++w)
@@ -124,10 +124,10 @@ TEST(Bsp, ReplicasAreBitEqualAfterEveryRun) {
 }
 
 TEST(Bsp, TheScheduleChangesNothing) {
-  for (const auto& c : cases()) {
+  for (const auto& c : bsp_cases()) {
     SCOPED_TRACE(described(c));
     const auto numbers = [&](explore::Delays delays) {
-      VirtualRun run(*strategy_of(c),
+      VirtualRun run(*bsp_of(c),
                      {.workers = c.workers, .seed = 4, .delays = delays, .optimizer = c.optimizer, .slowdown = {5}});
       run.execute();
       return checksum(run.worker(0).params());
@@ -137,11 +137,11 @@ TEST(Bsp, TheScheduleChangesNothing) {
 }
 
 TEST(Bsp, BucketsChangeNothingButTheNumberOfReductions) {
-  const Case c{"gradients", false, 3, kMomentum};
+  const BspCase c{"gradients", false, 3, kMomentum};
   std::vector<std::uint64_t> results;
   for (const int buckets : {0, 1, 3, 5}) {
     VirtualRun run(
-        *strategy_of(c),
+        *bsp_of(c),
         {.workers = c.workers, .delays = explore::Delays::extreme, .optimizer = c.optimizer, .buckets = buckets});
     run.execute();
     results.push_back(checksum(run.worker(2).params()));
@@ -152,32 +152,32 @@ TEST(Bsp, BucketsChangeNothingButTheNumberOfReductions) {
 
 TEST(Bsp, OnlyGradientsAreReducedDuringTheStep) {
   for (const char* combine : {"updates", "weights"}) {
-    VirtualRun run(*strategy_of({combine, false, 2, kSgd}), {.workers = 2, .optimizer = kSgd});
+    VirtualRun run(*bsp_of({combine, false, 2, kSgd}), {.workers = 2, .optimizer = kSgd});
     run.execute();
     EXPECT_EQ(run.collectives().performed(), run.options().steps) << combine;
   }
-  VirtualRun both(*strategy_of({"weights", true, 2, kMomentum}), {.workers = 2, .optimizer = kMomentum});
+  VirtualRun both(*bsp_of({"weights", true, 2, kMomentum}), {.workers = 2, .optimizer = kMomentum});
   both.execute();
   EXPECT_EQ(both.collectives().performed(), 2 * both.options().steps);
 }
 
 /// With a velocity of its own each worker has its own optimizer state, and a checkpoint must keep all of them.
 TEST(Bsp, DeclaresWhatACheckpointMustKeep) {
-  const auto keeps = [](const Case& c) { return strategy_of(c)->needs().worker_state; };
+  const auto keeps = [](const BspCase& c) { return bsp_of(c)->needs().worker_state; };
   EXPECT_EQ(keeps({"gradients", false, 2, kMomentum}), WorkerState::replicated);
   EXPECT_EQ(keeps({"updates", false, 2, kMomentum}), WorkerState::per_worker);
   EXPECT_EQ(keeps({"weights", false, 2, kMomentum}), WorkerState::per_worker);
   EXPECT_EQ(keeps({"weights", true, 2, kMomentum}), WorkerState::replicated);
   EXPECT_EQ(keeps({"updates", false, 2, kSgd}), WorkerState::replicated);
-  const auto whole = [](const Case& c) { return strategy_of(c)->needs().whole_steps; };
+  const auto whole = [](const BspCase& c) { return bsp_of(c)->needs().whole_steps; };
   EXPECT_TRUE(whole({"gradients", false, 2, kMomentum}));
   EXPECT_TRUE(whole({"updates", false, 2, kSgd}));
   EXPECT_TRUE(whole({"weights", false, 2, kSgd}));
   EXPECT_FALSE(whole({"weights", true, 2, kMomentum}));   // velocities change before they are averaged
   EXPECT_FALSE(whole({"updates", false, 2, kMomentum}));  // a lost worker's velocity is lost
-  for (const auto& c : cases()) {
+  for (const auto& c : bsp_cases()) {
     if (keeps(c) != WorkerState::replicated || c.optimizer.kind == core::OptimizerKind::sgd) continue;
-    VirtualRun run(*strategy_of(c), {.workers = c.workers, .optimizer = c.optimizer});
+    VirtualRun run(*bsp_of(c), {.workers = c.workers, .optimizer = c.optimizer});
     run.execute();
     for (WorkerId w = 1; w < c.workers; ++w) {
       EXPECT_EQ(checksum(run.worker(w).peek(kVelocity)), checksum(run.worker(0).peek(kVelocity))) << described(c);
@@ -186,7 +186,7 @@ TEST(Bsp, DeclaresWhatACheckpointMustKeep) {
 }
 
 TEST(Bsp, NeedsAGroupAndNoServer) {
-  const auto strategy = strategy_of({"gradients", false, 2, kSgd});
+  const auto strategy = bsp_of({"gradients", false, 2, kSgd});
   EXPECT_TRUE(strategy->needs().group);
   EXPECT_TRUE(strategy->needs().in_step);
   EXPECT_FALSE(strategy->needs().servers);

@@ -21,9 +21,9 @@ std::unique_ptr<Strategy> easgd_with(const std::string& options, std::uint32_t w
 }
 
 /// The course of one worker and the centre in double precision, in the order in which the worker consumed its events.
-class Serial {
+class SerialEasgd {
  public:
-  Serial(VirtualRun& run, std::string overlap, Step tau, double alpha_worker, double alpha_server)
+  SerialEasgd(VirtualRun& run, std::string overlap, Step tau, double alpha_worker, double alpha_server)
       : overlap_(std::move(overlap)), alpha_worker_(alpha_worker), alpha_server_(alpha_server) {
     std::vector<float> start(run.options().floats);
     run.quadratic().start(start);
@@ -83,7 +83,7 @@ TEST(EasgdExchange, OneWorkerAndTheCentreEqualASerialComputation) {
                                    1),
                        {.workers = 1, .servers = 3, .steps = 25, .seed = seed, .delays = Delays::extreme});
         run.execute();
-        const Serial expected(run, overlap, tau, 0.5, static_cast<double>(0.2F));
+        const SerialEasgd expected(run, overlap, tau, 0.5, static_cast<double>(0.2F));
         const auto x = run.worker(0).params();
         const auto c = run.center();
         for (std::size_t i = 0; i < x.size(); ++i) {

@@ -12,8 +12,9 @@ namespace {
 
 using Calls = std::vector<std::string>;
 
-struct Stage {
-  Stage(Step tau, Overlap overlap) : host(std::make_unique<EasgdWorker>(tau, overlap), {ports, &ports}, {}, &events) {
+struct OptionsStage {
+  OptionsStage(Step tau, Overlap overlap)
+      : host(std::make_unique<EasgdWorker>(tau, overlap), {ports, &ports}, {}, &events) {
     host.start(0);
   }
   void step() { host.step_done(0, {.lr = 0.1F}); }
@@ -33,7 +34,7 @@ using Names = std::vector<KernelName>;
 using enum KernelName;
 
 TEST(EasgdWorker, WithoutOverlapItWaitsWithItsParametersLent) {
-  Stage s(2, Overlap::off);
+  OptionsStage s(2, Overlap::off);
   s.step();
   EXPECT_TRUE(s.host.computing()) << "nothing is due";
   s.step();
@@ -46,7 +47,7 @@ TEST(EasgdWorker, WithoutOverlapItWaitsWithItsParametersLent) {
 }
 
 TEST(EasgdWorker, WithOverlapItSubtractsTheAnswerBeforeTheNextUpdate) {
-  Stage s(1, Overlap::skip);
+  OptionsStage s(1, Overlap::skip);
   s.step();
   EXPECT_TRUE(s.host.computing());
   EXPECT_EQ(s.ports.requests.at(0).slot, staged(0));
@@ -62,7 +63,7 @@ TEST(EasgdWorker, WithOverlapItSubtractsTheAnswerBeforeTheNextUpdate) {
 }
 
 TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsSkippedAndCounted) {
-  Stage s(1, Overlap::skip);
+  OptionsStage s(1, Overlap::skip);
   for (int i = 0; i < 4; ++i) s.step();
   EXPECT_EQ(s.ports.requests.size(), 1U);
   EXPECT_EQ(s.host.in_flight(), 1U);
@@ -75,7 +76,7 @@ TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsSkippedAndCounted) {
 }
 
 TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsWaitedFor) {
-  Stage s(1, Overlap::wait);
+  OptionsStage s(1, Overlap::wait);
   s.step();
   s.step();
   EXPECT_FALSE(s.host.computing());
@@ -88,7 +89,7 @@ TEST(EasgdWorker, AnExchangeThatFallsDueMeanwhileIsWaitedFor) {
 }
 
 TEST(EasgdWorker, ADroppedAnswerIsNotApplied) {
-  Stage s(1, Overlap::skip);
+  OptionsStage s(1, Overlap::skip);
   s.step();
   s.answer(0, true);
   (void)s.ran();
@@ -98,7 +99,7 @@ TEST(EasgdWorker, ADroppedAnswerIsNotApplied) {
 }
 
 TEST(EasgdWorker, AnAnswerAfterTheLastStepIsStillApplied) {
-  Stage s(1, Overlap::skip);
+  OptionsStage s(1, Overlap::skip);
   s.step();
   (void)s.ran();
   s.host.stop();

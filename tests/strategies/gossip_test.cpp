@@ -57,9 +57,9 @@ TEST(Gossip, WeightsAddUpToOneAtEveryEvent) {
 }
 
 /// Every worker in double precision, from its events and its sends: x ← x − lr g, then each message, then it sends half its weight.
-class Serial {
+class SerialGossip {
  public:
-  Serial(const VirtualRun& run, const Recorded& recorded) : run_(run) {
+  SerialGossip(const VirtualRun& run, const Recorded& recorded) : run_(run) {
     std::vector<float> start(run.options().floats);
     run.quadratic().start(start);
     const auto n = recorded.workers().size();
@@ -144,7 +144,7 @@ TEST(Gossip, EveryWorkerMovesAsInThePaper) {
     const Recorded recorded(*strategy);
     VirtualRun run(recorded, shape);
     run.execute();
-    const Serial expected(run, recorded);
+    const SerialGossip expected(run, recorded);
     for (WorkerId w = 0; w < shape.workers; ++w) {
       const auto x = run.worker(w).params();
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], expected.x[w][i], 5e-5) << w << ", " << i;

@@ -64,8 +64,8 @@ TEST(LocalSgdOptions, OnlyAnOptimizerWithAVelocityHasAStateToKeep) {
   EXPECT_EQ(made(text("", "diloco"))->needs().server_states, 2);
 }
 
-struct Stage {
-  explicit Stage(const LocalSgdRule& rule)
+struct LocalOptionsStage {
+  explicit LocalOptionsStage(const LocalSgdRule& rule)
       : ports(rule.servers), host(std::make_unique<LocalSgdWorker>(rule), {ports, &ports, nullptr, nullptr}, {}) {
     host.start(0);
   }
@@ -80,7 +80,7 @@ struct Stage {
 
 /// A lost shard drops its part: the worker ignores the answer and continues from its own parameters.
 TEST(LocalSgdOptions, ADroppedAnswerIsNotTaken) {
-  Stage waits({.tau = 1});
+  LocalOptionsStage waits({.tau = 1});
   waits.host.step_done(0, {});
   EXPECT_FALSE(waits.host.computing());
   waits.ports.kernels.clear();
@@ -88,7 +88,7 @@ TEST(LocalSgdOptions, ADroppedAnswerIsNotTaken) {
   EXPECT_TRUE(waits.host.computing());
   EXPECT_EQ(waits.ports.kernels.size(), 0U);
 
-  Stage goes_on({.tau = 4, .delay = 2});
+  LocalOptionsStage goes_on({.tau = 4, .delay = 2});
   for (int step = 0; step < 4; ++step) goes_on.host.step_done(0, {});
   goes_on.host.replied({.shard = 0, .exchange = 4, .dropped = true});
   for (int step = 0; step < 2; ++step) EXPECT_EQ(goes_on.kernels_of_one_step(), 1U) << "the local step alone";
@@ -96,13 +96,13 @@ TEST(LocalSgdOptions, ADroppedAnswerIsNotTaken) {
 }
 
 TEST(LocalSgdOptions, AnAnswerIsTakenWhenItIsDueAndNotBefore) {
-  Stage s({.tau = 4, .delay = 2});
+  LocalOptionsStage s({.tau = 4, .delay = 2});
   for (int step = 0; step < 4; ++step) s.host.step_done(0, {});
   s.host.replied({.shard = 0, .exchange = 4});
   EXPECT_EQ(s.kernels_of_one_step(), 1U) << "early";
   EXPECT_EQ(s.kernels_of_one_step(), 4U) << "x − x_sent + c, and c is kept";
 
-  Stage late({.tau = 4, .delay = 2});
+  LocalOptionsStage late({.tau = 4, .delay = 2});
   for (int step = 0; step < 6; ++step) late.host.step_done(0, {});
   EXPECT_FALSE(late.host.computing()) << "it is due and not there";
   late.host.replied({.shard = 0, .exchange = 4});

@@ -19,7 +19,7 @@ using explore::VirtualRun;
 using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
-struct Case {
+struct LocalSgdCase {
   Step tau = 1;
   std::uint32_t fragments = 1;
   Step delay = 0;
@@ -31,7 +31,7 @@ struct Case {
            (momentum > 0 ? "\nouter = \"nesterov\"\nouter_momentum = " + std::to_string(momentum) : "");
   }
 };
-const std::vector<Case> kCases{
+const std::vector<LocalSgdCase> kLocalSgdCases{
     {1}, {3}, {4, 2}, {4, 2, 1}, {6, 3, 1}, {5, 1, 4}, {3, 1, 0, .5}, {3, 1, 0, .7, .9}, {4, 2, 1, .7, .9}, {100},
 };
 
@@ -40,9 +40,9 @@ std::unique_ptr<Strategy> with(const std::string& options, const VirtualRunOptio
 }
 
 /// docs/strategies/local_sgd.md in double precision, for all workers at once: all are at the same step.
-class Serial {
+class SerialLocalSgd {
  public:
-  Serial(const Case& c, const VirtualRun& run) : case_(c), run_(run) {
+  SerialLocalSgd(const LocalSgdCase& c, const VirtualRun& run) : case_(c), run_(run) {
     const auto& o = run.options();
     std::vector<float> start(o.floats);
     run.quadratic().start(start);
@@ -102,14 +102,14 @@ class Serial {
       }
     }
   }
-  Case case_;
+  LocalSgdCase case_;
   const VirtualRun& run_;
   Vector velocity_;
   std::vector<Vector> began_, sent_, answer_;
 };
 
 TEST(LocalSgd, RoundsOfAllMembersAreASerialComputation) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kLocalSgdCases) {
     for (const std::uint32_t workers : {1U, 2U, 4U}) {
       for (const Step steps : {12U, 13U}) {
         SCOPED_TRACE(c.text() + "\n" + std::to_string(workers) + " workers, " + std::to_string(steps) + " steps");
@@ -122,7 +122,7 @@ TEST(LocalSgd, RoundsOfAllMembersAreASerialComputation) {
                                         .slowdown = {1, 3, 0.5}};
         VirtualRun run(*with(c.text(), options), options);
         run.execute();
-        const Serial expected(c, run);
+        const SerialLocalSgd expected(c, run);
         const auto center = run.center();
         for (std::size_t i = 0; i < center.size(); ++i) {
           ASSERT_NEAR(center[i], expected.center[i], 3e-5) << i;
@@ -135,7 +135,7 @@ TEST(LocalSgd, RoundsOfAllMembersAreASerialComputation) {
 }
 
 TEST(LocalSgd, WithAllMembersTheScheduleChangesNothing) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kLocalSgdCases) {
     SCOPED_TRACE(c.text());
     std::vector<std::uint64_t> results;
     for (const Delays delays : {Delays::even, Delays::extreme}) {
@@ -190,7 +190,7 @@ class Rounds {
 TEST(LocalSgd, WithAQuorumEveryContributionCountsOnceInItsRoundOrTheNext) {
   std::size_t late = 0;
   std::size_t rounds = 0;
-  for (const Case& c : {Case{1}, Case{3}, Case{4, 2, 1}, Case{2, 1, 1, .5}}) {
+  for (const LocalSgdCase& c : {LocalSgdCase{1}, LocalSgdCase{3}, LocalSgdCase{4, 2, 1}, LocalSgdCase{2, 1, 1, .5}}) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       auto options = random_shape({}, seed);
       options.workers = std::max(options.workers, 3U);

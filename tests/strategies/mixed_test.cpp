@@ -18,7 +18,7 @@ using explore::VirtualRun;
 using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with(const std::string& options, const VirtualRunOptions& shape) {
+std::unique_ptr<Strategy> mixed_with(const std::string& options, const VirtualRunOptions& shape) {
   return made("[strategy]\nname = \"mixed\"\n" + options,
               {.workers = shape.workers, .servers = shape.servers, .optimizer = shape.optimizer});
 }
@@ -47,7 +47,7 @@ TEST(Mixed, MembersOfAGroupComputeEveryStepWithTheSameParameters) {
           compared += first ? 0 : 1;
         }
       };
-      VirtualRun run(*with(inner + "\ngroup_size = 2", options), options);
+      VirtualRun run(*mixed_with(inner + "\ngroup_size = 2", options), options);
       run.execute();
       for (const auto& [shard, event] : run.trace().server_events()) {
         const auto* request = std::get_if<Request>(&event);
@@ -79,7 +79,7 @@ TEST(Mixed, TheGroupPushesTheMeanOfItsMembersClippedGradients) {
     options.on_server_kernel = [&](const ServerKernel& kernel) {
       if (writes(kernel.call, kCenter)) pushed[kernel.request] = kernel.payload_before;
     };
-    VirtualRun run(*with("group_size = 2", options), options);
+    VirtualRun run(*mixed_with("group_size = 2", options), options);
     run.execute();
     std::size_t pushes = 0;
     for (const auto& [shard, event] : run.trace().server_events()) {
@@ -108,7 +108,7 @@ TEST(Mixed, GroupsOfOneAreTheInnerStrategy) {
     const VirtualRunOptions options{
         .workers = 4, .servers = 2, .steps = 15, .delays = Delays::extreme, .slowdown = {1, 3}};
     VirtualRun alone(*made("[strategy]\nname = \"ssp\"\n" + inner, {.workers = 4, .servers = 2}), options);
-    VirtualRun grouped(*with("group_size = 1\ninner = \"ssp\"\n" + inner, options), options);
+    VirtualRun grouped(*mixed_with("group_size = 1\ninner = \"ssp\"\n" + inner, options), options);
     alone.execute();
     grouped.execute();
     EXPECT_EQ(alone.trace().hash(), grouped.trace().hash()) << inner;
@@ -119,7 +119,7 @@ TEST(Mixed, GroupsOfOneAreTheInnerStrategy) {
 TEST(Mixed, OneGroupOfAllIsSynchronous) {
   VirtualRunOptions options{.workers = 3, .servers = 2, .steps = 15, .delays = Delays::extreme};
   options.optimizer = {.kind = core::OptimizerKind::momentum, .lr = 0.02F, .momentum = 0.9F};
-  VirtualRun run(*with("group_size = 8", options), options);
+  VirtualRun run(*mixed_with("group_size = 8", options), options);
   run.execute();
   std::vector<float> start(options.floats);
   run.quadratic().start(start);
@@ -151,7 +151,7 @@ TEST(Mixed, TheMovingAverageFollowsEveryWriteOfTheCentreFromItsBeginning) {
           average.try_emplace(kernel.shard, kernel.center_before.begin(), kernel.center_before.end()).first->second;
       for (std::size_t i = 0; i < e.size(); ++i) e[i] = 0.9 * e[i] + 0.1 * double{kernel.center[i]};
     };
-    const auto strategy = with(inner + "\nema = 0.9", options);
+    const auto strategy = mixed_with(inner + "\nema = 0.9", options);
     VirtualRun run(*strategy, options);
     const auto start = run.center();
     const auto model = strategy->needs().model_slot;
@@ -166,12 +166,12 @@ TEST(Mixed, TheMovingAverageFollowsEveryWriteOfTheCentreFromItsBeginning) {
       for (std::size_t i = 0; i < average[s].size(); ++i)
         ASSERT_NEAR(run.server(s).peek(model)[i], average[s][i], 2e-5) << i;
     }
-    EXPECT_EQ(with(inner, options)->needs().model_slot, kCenter);
+    EXPECT_EQ(mixed_with(inner, options)->needs().model_slot, kCenter);
   }
 }
 
 TEST(Mixed, AGroupsClockGoesOnUnderAnotherLeader) {
-  const auto strategy = with("inner = \"ssp\"\ns = 0\ngroup_size = 2", {.workers = 4, .servers = 1});
+  const auto strategy = mixed_with("inner = \"ssp\"\ns = 0\ngroup_size = 2", {.workers = 4, .servers = 1});
   const auto server = strategy->server();
   const Membership all{0, {0, 1, 2, 3}};
   const Membership three{1, {1, 2, 3}};
@@ -195,7 +195,7 @@ TEST(Mixed, AGroupsClockGoesOnUnderAnotherLeader) {
 
 /// A worker that has begun a step knows the members of the step.
 TEST(Mixed, AStateWithoutMembersIsCorrupt) {
-  const auto strategy = with("", {.workers = 2});
+  const auto strategy = mixed_with("", {.workers = 2});
   const auto rule = strategy->worker();
   WorkerActions then;
   rule->on(Started{0}, WorkerContext{0, {0, {0, 1}}, 1, 0}, then);
@@ -230,7 +230,7 @@ TEST(Mixed, InnerOptionsKeepTheirRules) {
 }
 
 TEST(Mixed, NeedsAreThoseOfTheInnerStrategyAndAGroup) {
-  const auto needs = with("server_optimizer = \"adam\"\nema = 0.5\nn_push = 7", {.workers = 4})->needs();
+  const auto needs = mixed_with("server_optimizer = \"adam\"\nema = 0.5\nn_push = 7", {.workers = 4})->needs();
   EXPECT_TRUE(needs.servers);
   EXPECT_TRUE(needs.group);
   EXPECT_TRUE(needs.in_step);

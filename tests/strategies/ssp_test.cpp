@@ -16,7 +16,7 @@ using explore::Delays;
 using explore::VirtualRun;
 using explore::VirtualRunOptions;
 
-struct Case {
+struct SspCase {
   Step s;
   Step steps_per_clock;
   std::string overlap;
@@ -25,8 +25,8 @@ struct Case {
            overlap + "\"";
   }
 };
-const std::vector<Case> kCases{{0, 1, "off"},  {1, 1, "off"},  {3, 1, "off"}, {2, 3, "off"},
-                               {0, 1, "wait"}, {2, 1, "wait"}, {1, 2, "wait"}};
+const std::vector<SspCase> kSspCases{{0, 1, "off"},  {1, 1, "off"},  {3, 1, "off"}, {2, 3, "off"},
+                                     {0, 1, "wait"}, {2, 1, "wait"}, {1, 2, "wait"}};
 
 VirtualRunOptions random_shape(std::uint64_t seed) {
   core::Random random{seed, core::Purpose::test, 3};
@@ -42,7 +42,7 @@ VirtualRunOptions random_shape(std::uint64_t seed) {
 /// Follows one run and tracks the versions that each worker has read. A pulled copy of shard k after n pushes there holds those n.
 TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
   std::uint64_t waited = 0;
-  for (const auto& c : kCases) {
+  for (const auto& c : kSspCases) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
       const auto options = random_shape(seed);
@@ -97,7 +97,7 @@ TEST(Ssp, NoWorkerIsMoreThanSClocksAheadAndReadsHoldTheRequiredUpdates) {
 }
 
 TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kSspCases) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(c.text() + "\nseed " + std::to_string(seed));
       auto options = random_shape(seed);
@@ -122,7 +122,7 @@ TEST(Ssp, EveryPushCountsOnceAndNothingIsLeftBehind) {
 }
 
 TEST(Ssp, ALostMemberLeavesTheMinimum) {
-  for (const auto& c : kCases) {
+  for (const auto& c : kSspCases) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       VirtualRunOptions options{.workers = 4,
                                 .servers = 2,

@@ -12,7 +12,7 @@ using explore::VirtualRun;
 using explore::VirtualRunOptions;
 using Vector = std::vector<double>;
 
-std::unique_ptr<Strategy> with(const std::string& options, const RunShape& shape) {
+std::unique_ptr<Strategy> sync_easgd_with(const std::string& options, const RunShape& shape) {
   return made("[strategy]\nname = \"sync_easgd\"\n" + options, shape);
 }
 
@@ -22,7 +22,7 @@ TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
       SCOPED_TRACE(std::to_string(workers) + " workers, seed " + std::to_string(seed));
       constexpr Step kTau = 3;
       const double alpha = 0.9 / workers;
-      VirtualRun run(*with("tau = 3\nbeta = 0.9", {.workers = workers, .servers = 2}),
+      VirtualRun run(*sync_easgd_with("tau = 3\nbeta = 0.9", {.workers = workers, .servers = 2}),
                      {.workers = workers, .servers = 2, .steps = 14, .seed = seed, .delays = Delays::extreme});
       run.execute();
       std::vector<float> start(run.options().floats);
@@ -56,7 +56,7 @@ TEST(SyncEasgd, EveryWorkerMovesAsInThePaper) {
 
 /// Found by `troupe simulate --explore`: a lost member's request arrived after its round and was summed in the next one.
 TEST(SyncEasgd, ALostMembersVectorIsNotUsedInTheNextRound) {
-  const auto rule = with("tau = 1", {.workers = 2})->server();
+  const auto rule = sync_easgd_with("tau = 1", {.workers = 2})->server();
   const Membership both{0, {0, 1}};
   const Membership one{1, {0}};
   const auto actions = [&](const ServerEvent& event, const Membership& membership) {
@@ -80,7 +80,7 @@ TEST(SyncEasgd, ALostMembersVectorIsNotUsedInTheNextRound) {
 TEST(SyncEasgd, ResultsDoNotDependOnTheSchedule) {
   std::vector<float> first;
   for (const Delays delays : {Delays::even, Delays::extreme}) {
-    VirtualRun run(*with("tau = 2", {.workers = 3, .servers = 2}),
+    VirtualRun run(*sync_easgd_with("tau = 2", {.workers = 3, .servers = 2}),
                    {.workers = 3, .servers = 2, .seed = 1, .delays = delays, .slowdown = {1, 3, 0.5}});
     run.execute();
     if (first.empty()) first = run.center();
@@ -90,7 +90,7 @@ TEST(SyncEasgd, ResultsDoNotDependOnTheSchedule) {
 }
 
 TEST(SyncEasgd, OneVersionPerRound) {
-  VirtualRun run(*with("tau = 5", {.workers = 3, .servers = 2}), {.workers = 3, .servers = 2, .steps = 20});
+  VirtualRun run(*sync_easgd_with("tau = 5", {.workers = 3, .servers = 2}), {.workers = 3, .servers = 2, .steps = 20});
   run.execute();
   EXPECT_EQ(run.server(0).host().version(), 4U);
 }

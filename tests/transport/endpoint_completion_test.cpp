@@ -11,7 +11,7 @@ namespace {
 class EndpointCompletion : public EndpointContract {};
 INSTANTIATE_TEST_SUITE_P(Endpoints, EndpointCompletion, ::testing::ValuesIn(endpoint_kinds()), kind_name);
 
-constexpr int kPatienceMs = 60'000;
+constexpr int kCompletionPatienceMs = 60'000;
 
 bool readable(int fd, int timeout_ms) {
   pollfd watched{fd, POLLIN, 0};
@@ -27,7 +27,7 @@ TEST_P(EndpointCompletion, DescriptorIsReadableWhileCompletionsWait) {
   const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
   EXPECT_FALSE(readable(b.queue().fd(), 0));
   const OperationId sending = a.send(pair.b_at_a, tag(1), view(sent));
-  EXPECT_TRUE(readable(b.queue().fd(), kPatienceMs));
+  EXPECT_TRUE(readable(b.queue().fd(), kCompletionPatienceMs));
   EXPECT_TRUE(readable(b.queue().fd(), 0));  // a check of readability consumes nothing
   b.expect_done(receiving, 10);
   EXPECT_FALSE(readable(b.queue().fd(), 0));
@@ -62,7 +62,7 @@ TEST_P(EndpointCompletion, CompletionRemainsAfterTheDeadline) {
   const Pair pair = join(a, b);
   b.receive(pair.a_at_b, tag(1), MemoryView{});
   a.expect_done(a.send(pair.b_at_a, tag(1), ConstMemoryView{}), 0);
-  ASSERT_TRUE(readable(b.queue().fd(), kPatienceMs));
+  ASSERT_TRUE(readable(b.queue().fd(), kCompletionPatienceMs));
   std::vector<Completion> completions;
   EXPECT_TRUE(b.queue().wait(completions, {core::Duration{0}}));
   EXPECT_EQ(completions.size(), 1u);

@@ -16,8 +16,8 @@
 namespace troupe::security {
 namespace {
 
-constexpr std::time_t kHour = 3600;
-constexpr std::time_t kLongestRun = 90 * 24 * kHour;  // a late broken connection can still be made again
+constexpr std::time_t kClockError = 3600;            // of another host
+constexpr std::time_t kLongestRun = 90 * 24 * 3600;  // a late broken connection can still be made again
 
 core::Result<int> memory_file(const std::string& text) {
   const auto failed = [](const char* doing) {
@@ -36,7 +36,7 @@ core::Result<int> memory_file(const std::string& text) {
 }  // namespace
 
 core::Result<RunIdentity> make_run_identity(const std::vector<std::string>& hosts, std::time_t now) {
-  const Validity validity{now - kHour, now + kLongestRun};
+  const Validity validity{now - kClockError, now + kLongestRun};
   const auto authority = make_authority(validity);
   if (!authority) return tl::unexpected(authority.error());
   const auto member = make_node(*authority, "rank", hosts, validity);

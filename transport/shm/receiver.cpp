@@ -10,7 +10,7 @@
 namespace troupe::transport {
 namespace {
 
-tl::unexpected<core::Error> nonsense(const char* frame, std::uint64_t number) {
+tl::unexpected<core::Error> bad_frame_of_sender(const char* frame, std::uint64_t number) {
   return core::fail(core::Errc::corrupt, fmt::format("it sent an invalid frame: {} {}", frame, number));
 }
 
@@ -39,10 +39,10 @@ bool ShmReceiver::cancel(OperationId operation) {
 core::Result<void> ShmReceiver::take_message(const ShmFrame& frame) {
   const ShmHeader& h = frame.header;
   const bool offer = h.kind == ShmFrameKind::offer;
-  if (h.id <= last_id_ || matcher_.waiting_messages() >= source_.messages) return nonsense("message", h.id);
+  if (h.id <= last_id_ || matcher_.waiting_messages() >= source_.messages) return bad_frame_of_sender("message", h.id);
   if (offer ? h.size <= kShmEagerBytes || h.size > std::numeric_limits<std::ptrdiff_t>::max() || !frame.payload.empty()
             : h.size != frame.payload.size())
-    return nonsense("message", h.id);
+    return bad_frame_of_sender("message", h.id);
   last_id_ = h.id;
   const Tag tag{h.tag};
   Arrived message{.operation = OperationId{h.id}, .size = h.size, .address = h.address};
@@ -78,7 +78,7 @@ void ShmReceiver::take_cancel(const ShmHeader& header) {
 }
 
 core::Result<void> ShmReceiver::take_window(const ShmFrame& frame) {
-  if (window_.memory.data() != nullptr || !frame.descriptor) return nonsense("window", 0);
+  if (window_.memory.data() != nullptr || !frame.descriptor) return bad_frame_of_sender("window", 0);
   auto mapping = map_memory_file(frame.descriptor, kShmWindowBytes);
   if (!mapping) return tl::unexpected(mapping.error());
   window_.memory = std::move(*mapping);
@@ -89,10 +89,10 @@ core::Result<void> ShmReceiver::take_chunk(const ShmHeader& header) {
   const auto found = transfers_.find(header.id);
   if (found == transfers_.end() || source_.readable || window_.memory.data() == nullptr ||
       header.address >= kShmSlots || (window_.taken >> header.address & 1) != 0)
-    return nonsense("chunk of message", header.id);
+    return bad_frame_of_sender("chunk of message", header.id);
   Transfer& transfer = found->second;
   if (header.size == 0 || header.size > kShmSlotBytes || header.size > transfer.memory.size - transfer.announced)
-    return nonsense("chunk of message", header.id);
+    return bad_frame_of_sender("chunk of message", header.id);
   transfer.announced += header.size;
   window_.taken |= 1u << header.address;
   drains_.push_back({header.id, header.size, header.address});

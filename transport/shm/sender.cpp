@@ -11,7 +11,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(const ConstMemoryView& memory) noexcept { return {memory.data, memory.size}; }
 
-tl::unexpected<core::Error> nonsense(const char* frame, std::uint64_t number) {
+tl::unexpected<core::Error> bad_frame_of_receiver(const char* frame, std::uint64_t number) {
   return core::fail(core::Errc::corrupt, fmt::format("it sent an invalid frame: {} {}", frame, number));
 }
 
@@ -62,7 +62,7 @@ ShmSender::Send ShmSender::take(std::map<std::uint64_t, Send>::iterator send) {
 core::Result<void> ShmSender::take_pull(const ShmHeader& header) {
   const auto send = sends_.find(header.id);
   if (send == sends_.end() || !send->second.offered || std::exchange(send->second.pulled, true))
-    return nonsense("pull", header.id);
+    return bad_frame_of_receiver("pull", header.id);
   fills_.push_back(header.id);
   return {};
 }
@@ -70,17 +70,17 @@ core::Result<void> ShmSender::take_pull(const ShmHeader& header) {
 core::Result<void> ShmSender::take_free(const ShmHeader& header) {
   if (header.address >= kShmSlots || (window_.taken >> header.address & 1) == 0 ||
       (filling_ && filling_->slot == header.address))
-    return nonsense("free", header.address);
+    return bad_frame_of_receiver("free", header.address);
   window_.taken &= ~(1u << header.address);
   return {};
 }
 
 core::Result<void> ShmSender::take_done(const ShmHeader& header) {
   const auto found = sends_.find(header.id);
-  if (found == sends_.end()) return nonsense("done", header.id);
+  if (found == sends_.end()) return bad_frame_of_receiver("done", header.id);
   const Send& send = found->second;
   // Not while the window is still being filled from this memory, which the completion returns.
-  if (send.pulled && send.filled < send.memory.size) return nonsense("done", header.id);
+  if (send.pulled && send.filled < send.memory.size) return bad_frame_of_receiver("done", header.id);
   const Send finished = take(found);
   if (header.size == finished.memory.size)
     pair_.sent(finished.operation, header.size);
@@ -91,7 +91,8 @@ core::Result<void> ShmSender::take_done(const ShmHeader& header) {
 
 core::Result<void> ShmSender::take_cancelled(const ShmHeader& header) {
   const auto send = sends_.find(header.id);
-  if (send == sends_.end() || !send->second.cancelling || send->second.pulled) return nonsense("cancelled", header.id);
+  if (send == sends_.end() || !send->second.cancelling || send->second.pulled)
+    return bad_frame_of_receiver("cancelled", header.id);
   pair_.cancelled(take(send).operation);
   return {};
 }

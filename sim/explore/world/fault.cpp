@@ -18,7 +18,7 @@ std::string the(std::uint64_t nth, Traffic traffic) {
   return "transmission " + std::to_string(nth) + " of a " + name(traffic);
 }
 
-struct Text {
+struct FaultText {
   std::string operator()(const SlowWorker& i) const {
     return "worker " + std::to_string(i.worker) + " takes " + number(i.factor) + " times as long for its steps";
   }
@@ -64,6 +64,6 @@ std::string milliseconds(Duration time) {
   return text.data();
 }
 
-std::string to_text(const Fault& fault) { return std::visit(Text{}, fault); }
+std::string to_text(const Fault& fault) { return std::visit(FaultText{}, fault); }
 
 }  // namespace troupe::explore

@@ -55,7 +55,7 @@ std::string read_all(bool once, const Read& read) {
 
 }  // namespace
 
-Node::Node(const security::TlsFiles& tls, core::Duration heartbeat, core::Duration lost_after)
+ControlNode::ControlNode(const security::TlsFiles& tls, core::Duration heartbeat, core::Duration lost_after)
     : options_{.tls = tls,
                .heartbeat = heartbeat,
                .lost_after = lost_after,
@@ -72,18 +72,18 @@ Node::Node(const security::TlsFiles& tls, core::Duration heartbeat, core::Durati
   network_ = std::move(*network);
 }
 
-Node::~Node() {
+ControlNode::~ControlNode() {
   for (const auto& greeter : greeters_) caf::anon_send(greeter, Halt{});
 }
 
-std::uint16_t Node::serve(const std::string& name) {
+std::uint16_t ControlNode::serve(const std::string& name) {
   greeters_.push_back(system_.spawn(greet, name));
   const auto port = network_->publish(greeters_.back(), {"127.0.0.1", 0});
   if (!port) throw std::runtime_error(port.error().message);
   return *port;
 }
 
-std::string Node::ask(const Greeter& greeter) {
+std::string ControlNode::ask(const Greeter& greeter) {
   std::string answer;
   caf::scoped_actor self(system_);
   self->request(greeter, std::chrono::duration_cast<std::chrono::milliseconds>(kSoon), Prepare{})
@@ -92,12 +92,12 @@ std::string Node::ask(const Greeter& greeter) {
   return answer;
 }
 
-std::string Node::ask(std::uint16_t port) {
+std::string ControlNode::ask(std::uint16_t port) {
   const auto greeter = network_->connect<Greeter>({"127.0.0.1", port}, kSoon);
   return greeter ? ask(*greeter) : greeter.error().message;
 }
 
-std::string Node::refusal() {
+std::string ControlNode::refusal() {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, kSoon, [this] { return !refusals_.empty(); })) return "";
   std::string first = refusals_.front();
@@ -105,7 +105,7 @@ std::string Node::refusal() {
   return first;
 }
 
-bool Node::refused_nobody() {
+bool ControlNode::refused_nobody() {
   const std::lock_guard lock(mutex_);
   return refusals_.empty();
 }
@@ -147,7 +147,7 @@ SilentPort::SilentPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
   if (::listen(socket_.get(), 16) != 0) throw std::runtime_error("cannot listen");
 }
 
-Watch::Watch(Node& node, std::uint16_t port) : node_(node), self_(node.system()) {
+Watch::Watch(ControlNode& node, std::uint16_t port) : node_(node), self_(node.system()) {
   auto found = node.network().connect<Greeter>({"127.0.0.1", port}, kSoon);
   if (!found) throw std::runtime_error(found.error().message);
   greeter_ = *found;
@@ -200,7 +200,7 @@ void OtherProcess::signal(int number) const { ::kill(pid_, number); }
 TEST(NetworkOtherProcess, DISABLED_Serves) {
   const auto text = [](const char* name) { return std::string(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
   if (text("TROUPE_TEST_OUTPUT").empty()) return;
-  Node node({text("TROUPE_TEST_CA"), text("TROUPE_TEST_CERTIFICATE"), text("TROUPE_TEST_KEY")});
+  ControlNode node({text("TROUPE_TEST_CA"), text("TROUPE_TEST_CERTIFICATE"), text("TROUPE_TEST_KEY")});
   const std::uint16_t port = node.serve("another process");
   ASSERT_EQ(::write(std::stoi(text("TROUPE_TEST_OUTPUT")), &port, sizeof port), static_cast<ssize_t>(sizeof port));
   char ignored = 0;

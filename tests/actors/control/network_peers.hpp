@@ -24,13 +24,13 @@ using PendingConnection = caf::typed_actor<caf::replies_to<StateOrder>::with<Set
 inline constexpr core::Duration kSoon = std::chrono::seconds{30};
 
 /// One actor system with its network. One thread.
-class Node {
+class ControlNode {
  public:
-  explicit Node(const security::TlsFiles& tls = {}, core::Duration heartbeat = std::chrono::seconds{1},
-                core::Duration lost_after = std::chrono::seconds{5});
-  ~Node();
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  explicit ControlNode(const security::TlsFiles& tls = {}, core::Duration heartbeat = std::chrono::seconds{1},
+                       core::Duration lost_after = std::chrono::seconds{5});
+  ~ControlNode();
+  ControlNode(const ControlNode&) = delete;
+  ControlNode& operator=(const ControlNode&) = delete;
 
   [[nodiscard]] Network& network() { return *network_; }
   [[nodiscard]] caf::actor_system& system() { return system_; }
@@ -81,13 +81,13 @@ class SilentPort {
 /// Connects to a Greeter and monitors it.
 class Watch {
  public:
-  Watch(Node& node, std::uint16_t port);
+  Watch(ControlNode& node, std::uint16_t port);
   [[nodiscard]] std::string answer() { return node_.ask(greeter_); }
   /// Blocks until the Greeter is down. False: it did not go down in time.
   [[nodiscard]] bool down();
 
  private:
-  Node& node_;
+  ControlNode& node_;
   caf::scoped_actor self_;
   Greeter greeter_;
 };

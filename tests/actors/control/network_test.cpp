@@ -19,10 +19,10 @@ namespace troupe::actors {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ControlNode;
 using testing::free_port;
 using testing::Greeter;
 using testing::kSoon;
-using testing::Node;
 using testing::OtherProcess;
 using testing::say;
 using testing::say_over_tls;
@@ -41,7 +41,7 @@ const security::TlsFiles& other_cluster() {
   return files;
 }
 
-core::Error error_of(Node& node, const HostPort& where, core::Duration deadline = kSoon) {
+core::Error error_of(ControlNode& node, const HostPort& where, core::Duration deadline = kSoon) {
   const auto greeter = node.network().connect<Greeter>(where, deadline);
   return greeter ? core::Error{core::Errc::internal, "it connected"} : greeter.error();
 }
@@ -60,15 +60,15 @@ class NetworkBoth : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(NetworkBoth, RequestIsAnsweredOverTheNetwork) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   EXPECT_EQ(client.ask(server.serve("here")), "here");
   EXPECT_TRUE(server.refused_nobody());
 }
 
 TEST_P(NetworkBoth, ProcessMayServeTwoPortsAndCallBack) {
-  Node one(tls);
-  Node two(tls);
+  ControlNode one(tls);
+  ControlNode two(tls);
   const auto first = one.serve("first");
   const auto second = one.serve("second");
   const auto back = two.serve("back");
@@ -79,8 +79,8 @@ TEST_P(NetworkBoth, ProcessMayServeTwoPortsAndCallBack) {
 }
 
 TEST_P(NetworkBoth, ALocalhostNameIsAccepted) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const auto port = server.serve();
   const auto greeter = client.network().connect<Greeter>({"localhost", port}, kSoon);
   ASSERT_TRUE(greeter) << greeter.error().message;
@@ -88,8 +88,8 @@ TEST_P(NetworkBoth, ALocalhostNameIsAccepted) {
 }
 
 TEST_P(NetworkBoth, AnotherTypeOfActorIsAnError) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const auto port = server.serve();
   const auto pending_connection = client.network().connect<testing::PendingConnection>({"127.0.0.1", port}, kSoon);
   ASSERT_FALSE(pending_connection);
@@ -98,21 +98,21 @@ TEST_P(NetworkBoth, AnotherTypeOfActorIsAnError) {
 }
 
 TEST_P(NetworkBoth, ConnectingWhereNoProcessListensFails) {
-  Node client(tls);
+  ControlNode client(tls);
   const auto port = free_port();
   EXPECT_ERROR(error_of(client, {"127.0.0.1", port}), core::Errc::peer_lost,
                "127.0.0.1:" + std::to_string(port) + ": no process listens there");
 }
 
 TEST_P(NetworkBoth, UnknownHostIsAnError) {
-  Node client(tls);
+  ControlNode client(tls);
   EXPECT_ERROR(error_of(client, {"no-such-host.invalid", 4242}), core::Errc::config,
                "host no-such-host.invalid cannot be found");
 }
 
 TEST_P(NetworkBoth, PortInUseIsAnError) {
-  Node one(tls);
-  Node two(tls);
+  ControlNode one(tls);
+  ControlNode two(tls);
   const auto port = one.serve();
   const Greeter nobody = caf::actor_cast<Greeter>(two.network().connect<Greeter>({"127.0.0.1", port}, kSoon).value());
   const auto published = two.network().publish(nobody, {"127.0.0.1", port});
@@ -121,7 +121,7 @@ TEST_P(NetworkBoth, PortInUseIsAnError) {
 }
 
 TEST_P(NetworkBoth, ASilentListenerEndsTheConnectAtTheDeadline) {
-  Node client(tls, 200ms);
+  ControlNode client(tls, 200ms);
   const testing::SilentPort silent;
   EXPECT_ERROR(error_of(client, {"127.0.0.1", silent.port()}, 300ms), core::Errc::timeout,
                "127.0.0.1:" + std::to_string(silent.port()));
@@ -130,8 +130,8 @@ TEST_P(NetworkBoth, ASilentListenerEndsTheConnectAtTheDeadline) {
 }
 
 TEST_P(NetworkBoth, GarbageIsRefusedAndOthersAreServed) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const auto port = server.serve();
   say(port, "GET / HTTP/1.1\r\n\r\n");
   EXPECT_NE(server.refusal(), "");
@@ -141,8 +141,8 @@ TEST_P(NetworkBoth, GarbageIsRefusedAndOthersAreServed) {
 }
 
 TEST_P(NetworkBoth, NothingCanBeSpawnedFromElsewhere) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const auto port = server.serve();
   const auto greeter = client.network().connect<Greeter>({"127.0.0.1", port}, kSoon);
   ASSERT_TRUE(greeter) << greeter.error().message;
@@ -155,8 +155,8 @@ TEST_P(NetworkBoth, NothingCanBeSpawnedFromElsewhere) {
 }
 
 TEST_P(NetworkBoth, TheConfigurationCannotBeChangedFromElsewhere) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const auto greeter = client.network().connect<Greeter>({"127.0.0.1", server.serve()}, kSoon);
   ASSERT_TRUE(greeter) << greeter.error().message;
   caf::scoped_actor self(client.system());
@@ -171,7 +171,7 @@ TEST_P(NetworkBoth, TheConfigurationCannotBeChangedFromElsewhere) {
 
 TEST_P(NetworkBoth, AKilledProcessIsReportedLost) {
   OtherProcess other(tls);
-  Node client(tls);
+  ControlNode client(tls);
   testing::Watch watch(client, other.port());
   EXPECT_EQ(watch.answer(), "another process");
   other.signal(SIGKILL);
@@ -180,7 +180,7 @@ TEST_P(NetworkBoth, AKilledProcessIsReportedLost) {
 
 TEST_P(NetworkBoth, AStoppedProcessIsReportedLostAndMayReconnect) {
   OtherProcess other(tls);
-  Node client(tls, 250ms, 3s);
+  ControlNode client(tls, 250ms, 3s);
   testing::Watch watch(client, other.port());
   EXPECT_EQ(watch.answer(), "another process");
   other.signal(SIGSTOP);
@@ -190,8 +190,8 @@ TEST_P(NetworkBoth, AStoppedProcessIsReportedLostAndMayReconnect) {
 }
 
 TEST_P(NetworkBoth, LongMessagesArriveWhole) {
-  Node server(tls);
-  Node client(tls);
+  ControlNode server(tls);
+  ControlNode client(tls);
   const std::string name(std::size_t{3} << 20, 'x');
   EXPECT_TRUE(client.ask(server.serve(name)) == name);
 }
@@ -227,7 +227,7 @@ TEST(Network, InvalidTlsFilesAreAnErrorAtTheStart) {
 }
 
 TEST(Network, OffLoopbackNeedsTls) {
-  Node node;
+  ControlNode node;
   const auto greeter = node.network().connect<Greeter>({"127.0.0.1", node.serve()}, kSoon);
   for (const std::string host : {"0.0.0.0", "::", "192.0.2.7"}) {
     EXPECT_ERROR(error_of(node, {host, 4242}), core::Errc::config, "off loopback the control plane needs TLS");
@@ -238,8 +238,8 @@ TEST(Network, OffLoopbackNeedsTls) {
 }
 
 TEST(Network, ListensEverywhereWithTls) {
-  Node server(good_certificate());
-  Node client(good_certificate());
+  ControlNode server(good_certificate());
+  ControlNode client(good_certificate());
   server.serve("everywhere");
   const auto port = server.network().publish(server.greeter(), {"0.0.0.0", 0});
   ASSERT_TRUE(port) << port.error().message;
@@ -247,7 +247,7 @@ TEST(Network, ListensEverywhereWithTls) {
 }
 
 TEST(Network, AnAddressOfAnotherHostCannotBeListenedAt) {
-  Node node(good_certificate());
+  ControlNode node(good_certificate());
   node.serve();
   const auto port = node.network().publish(node.greeter(), {"192.0.2.7", 0});
   ASSERT_FALSE(port);
@@ -255,7 +255,7 @@ TEST(Network, AnAddressOfAnotherHostCannotBeListenedAt) {
 }
 
 TEST(Network, ANameThatResolvesToLoopbackHereIsRefusedForOthers) {
-  Node node(good_certificate());
+  ControlNode node(good_certificate());
   node.serve();
   // Not written as a loopback address, like a host's own name in Debian's /etc/hosts; resolvers resolve it to 127.0.0.1.
   const auto port = node.network().publish(node.greeter(), {"127.1", 0});
@@ -264,13 +264,13 @@ TEST(Network, ANameThatResolvesToLoopbackHereIsRefusedForOthers) {
 }
 
 TEST(Network, ConnectingToItselfIsRefused) {
-  Node node;
+  ControlNode node;
   EXPECT_ERROR(error_of(node, {"127.0.0.1", node.serve()}), core::Errc::config, "this process itself");
 }
 
 TEST(NetworkTls, InvalidCertificatesAreRefused) {
-  Node server(good_certificate());
-  Node client(good_certificate());
+  ControlNode server(good_certificate());
+  ControlNode client(good_certificate());
   const auto port = server.serve();
   EXPECT_NE(say_over_tls(port, good_certificate(), ""), "");  // CAF's handshake to an accepted client
   EXPECT_EQ(server.refusal(), "the other end closed the connection");
@@ -284,18 +284,18 @@ TEST(NetworkTls, InvalidCertificatesAreRefused) {
 }
 
 TEST(NetworkTls, CertificatesOfAnotherClusterAreRefused) {
-  Node ours(good_certificate());
-  Node theirs(other_cluster());
+  ControlNode ours(good_certificate());
+  ControlNode theirs(other_cluster());
   const auto port = ours.serve();
   EXPECT_ERROR(error_of(theirs, {"127.0.0.1", port}), core::Errc::config, "certificates of one authority");
   EXPECT_ERROR(error_of(ours, {"127.0.0.1", theirs.serve()}), core::Errc::config, "certificates of one authority");
-  Node client(good_certificate());
+  ControlNode client(good_certificate());
   EXPECT_EQ(client.ask(port), "a greeter");
 }
 
 TEST(NetworkTls, TheCertificateMustNameTheHostThatWasDialled) {
-  Node server(good_certificate());
-  Node client(good_certificate());
+  ControlNode server(good_certificate());
+  ControlNode client(good_certificate());
   server.serve();
   const auto port = server.network().publish(server.greeter(), {"127.0.0.2", 0});  // is in no certificate
   ASSERT_TRUE(port) << port.error().message;
@@ -304,21 +304,21 @@ TEST(NetworkTls, TheCertificateMustNameTheHostThatWasDialled) {
 }
 
 TEST(NetworkTls, PlainAndTlsDoNotMix) {
-  Node encrypted(good_certificate());
-  Node plain;
+  ControlNode encrypted(good_certificate());
+  ControlNode plain;
   const auto tls_port = encrypted.serve("encrypted");
   const auto plain_port = plain.serve("plain");
   EXPECT_ERROR(error_of(plain, {"127.0.0.1", tls_port}), core::Errc::peer_lost, "does that end want TLS");
   EXPECT_ERROR(error_of(encrypted, {"127.0.0.1", plain_port}), core::Errc::config, "do both ends speak TLS");
-  Node encrypted_client(good_certificate());
-  Node plain_client;
+  ControlNode encrypted_client(good_certificate());
+  ControlNode plain_client;
   EXPECT_EQ(encrypted_client.ask(tls_port), "encrypted");
   EXPECT_EQ(plain_client.ask(plain_port), "plain");
 }
 
 TEST(NetworkTls, SilentUnknownPeersDoNotKeepMembersOut) {
-  Node server(good_certificate());
-  Node client(good_certificate());
+  ControlNode server(good_certificate());
+  ControlNode client(good_certificate());
   const auto port = server.serve();
   std::vector<core::FileDescriptor> silent;
   for (int i = 0; i < 80; ++i) silent.push_back(testing::connected(port));
@@ -327,8 +327,8 @@ TEST(NetworkTls, SilentUnknownPeersDoNotKeepMembersOut) {
 }
 
 TEST(NetworkTls, CafsOwnClientIsRefused) {
-  Node server(good_certificate());
-  Node client(good_certificate());
+  ControlNode server(good_certificate());
+  ControlNode client(good_certificate());
   const auto port = server.serve();
   const auto found = client.system().middleman().remote_actor<Greeter>("127.0.0.1", port);
   EXPECT_FALSE(found);
@@ -336,8 +336,8 @@ TEST(NetworkTls, CafsOwnClientIsRefused) {
 }
 
 TEST(NetworkPlain, HandshakeThatWouldCrashCafIsRefused) {
-  Node server;
-  Node client;
+  ControlNode server;
+  ControlNode client;
   const auto port = server.serve();
   std::string handshake(32, '\0');
   handshake[0] = 1;  // a client's handshake without payload
@@ -351,8 +351,8 @@ TEST(NetworkPlain, HandshakeThatWouldCrashCafIsRefused) {
 }
 
 TEST(NetworkPlain, AProtocolViolationAfterTheHandshakeIsReported) {
-  Node server;
-  Node client;
+  ControlNode server;
+  ControlNode client;
   const auto port = server.serve();
   std::vector<char> node_id;
   caf::binary_serializer sink(client.system(), node_id);

@@ -190,7 +190,7 @@ class SlowDisk final : public nn::FileSystem {
 };
 
 /// A recorder on a slow disk, and a checkpoint and records to write.
-class SlowRecorder : public testing::Test {
+class SlowRecorder : public ::testing::Test {
  protected:
   SlowRecorder() {
     checkpoint_->graph = spec_.graph;

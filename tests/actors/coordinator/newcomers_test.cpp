@@ -86,7 +86,7 @@ class NewcomerToTheSecondPlace {
   std::uint64_t rounds_ = 0;
 };
 
-class InStep : public testing::TestWithParam<const char*> {};
+class InStep : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(InStep, NewcomerBeginsWhereTheOthersOfThisSessionStand) {
   for (const std::vector<std::uint64_t>& before : {std::vector<std::uint64_t>{}, {1000, 1000}, {70, 35}}) {
@@ -98,7 +98,7 @@ TEST_P(InStep, NewcomerBeginsWhereTheOthersOfThisSessionStand) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, InStep, testing::Values("ssp", "sync_easgd", "local_sgd", "diloco"),
+INSTANTIATE_TEST_SUITE_P(, InStep, ::testing::Values("ssp", "sync_easgd", "local_sgd", "diloco"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Newcomers, PassedOverStepsCount) {

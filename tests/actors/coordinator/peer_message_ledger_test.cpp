@@ -9,7 +9,7 @@ namespace {
 using Pair = std::pair<strategies::WorkerId, strategies::WorkerId>;
 
 /// Three workers. Each has weight 1/3, rounded to a whole multiple of 2⁻⁵².
-class LedgerOfThree : public testing::Test {
+class LedgerOfThree : public ::testing::Test {
  protected:
   LedgerOfThree() {
     for (strategies::WorkerId w = 0; w < 3; ++w) ledger_.heard(w, {.weight = kThird, .sent = {}, .received = {}});

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Two gossip workers with weight 1/2 each, which they have reported to the coordinator at the start.
-class CoordinatorPeerMessages : public testing::Test {
+class CoordinatorPeerMessages : public ::testing::Test {
  protected:
   CoordinatorPeerMessages() : coordinator_({"strategy.name=gossip", "exchange.deadline_s=5", "data.train_samples=40"}) {
     coordinator_.begin();

@@ -6,7 +6,7 @@
 namespace troupe::actors {
 namespace {
 
-class Rotation : public testing::Test {
+class Rotation : public ::testing::Test {
  protected:
   explicit Rotation(const std::string& checkpoint_every = "never")
       : coordinator_({"strategy.name=easgd", "cluster.workers=1", "run.epochs=3", "data.train_samples=40",

@@ -105,7 +105,7 @@ TEST(SilentMembers, WorkersLearnWhichSitesMoveBytes) {
   for (const auto& worker : run.workers) EXPECT_FALSE(LoneCoordinator::heard(*worker, [](const TransferNews&) {}));
 }
 
-class SlowEvaluation : public testing::Test {
+class SlowEvaluation : public ::testing::Test {
  protected:
   SlowEvaluation() {
     run_.begin_training();
@@ -153,7 +153,7 @@ class TestClock final : public core::Clock {
 };
 
 /// Worker 0 of two at different sites; the server is at a third site. The test plays all other members.
-class WorkerOfASite : public testing::Test {
+class WorkerOfASite : public ::testing::Test {
  protected:
   void begin(const Options& options) {
     run_.emplace(options);

@@ -71,7 +71,7 @@ class RejoinManagerTest : public ::testing::Test {
   static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
 
   Orders orders_;
-  testing::Node here_, there_;
+  testing::ControlNode here_, there_;
   caf::scoped_actor self_{here_.system()}, exchanger_{here_.system()}, recorder_{here_.system()};
   std::optional<caf::scoped_actor> site_{std::in_place, there_.system()};
   NodeActor node_;

@@ -12,7 +12,7 @@ namespace troupe::actors {
 namespace {
 
 /// A run of three workers at sites 1 to 3, with two shards at site 0; this is site 2.
-class SiteOrders : public testing::Test {
+class SiteOrders : public ::testing::Test {
  protected:
   SiteOrders()
       : run_({"strategy.name=easgd", "cluster.workers=3", "cluster.servers=2", "exchange.endpoint=tcp"}),

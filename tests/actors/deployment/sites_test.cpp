@@ -124,7 +124,7 @@ TEST(Sites, RingsAnd16BitWiresLearnToo) {
                                                   {"strategy.name=easgd", "exchange.wire=bf16"},
                                                   {"strategy.name=downpour", "exchange.wire=fp16"},
                                                   {"strategy.name=gossip", "exchange.wire=bf16"}}) {
-    SCOPED_TRACE(testing::PrintToString(more));
+    SCOPED_TRACE(::testing::PrintToString(more));
     Options options = options_of("bsp", {"exchange.endpoint=inproc", "run.epochs=5"});
     options.insert(options.end(), more.begin(), more.end());
     const auto end = trained(options);
@@ -145,7 +145,7 @@ TEST(Sites, OneWorkersExchangesTakeEffectInTheirOrder) {
     ASSERT_FALSE(in_place.failed) << in_place.error.message;
     options.emplace_back("cluster.server_placement=dedicated");
     for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
-      SCOPED_TRACE(testing::PrintToString(more) + " over " + endpoint);
+      SCOPED_TRACE(::testing::PrintToString(more) + " over " + endpoint);
       auto apart = options;
       apart.push_back("exchange.endpoint=" + endpoint);
       const auto end = trained(apart);

@@ -60,7 +60,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};
 
 /// Site 0 has the server, site 1 the worker. The test plays both members.
-class SteadyExchanges : public testing::TestWithParam<std::optional<core::HalfKind>> {
+class SteadyExchanges : public ::testing::TestWithParam<std::optional<core::HalfKind>> {
  protected:
   SteadyExchanges() {
     ActorDirectory actors;
@@ -138,7 +138,7 @@ class SteadyExchanges : public testing::TestWithParam<std::optional<core::HalfKi
   float padding_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Wires, SteadyExchanges, testing::Values(std::nullopt, std::optional(core::HalfKind::bf16)));
+INSTANTIATE_TEST_SUITE_P(Wires, SteadyExchanges, ::testing::Values(std::nullopt, std::optional(core::HalfKind::bf16)));
 
 TEST_P(SteadyExchanges, AllocateNoVector) {
   constexpr std::uint64_t kWarmUp = 10, kExchanges = 100;

@@ -61,7 +61,7 @@ class Draw {
   std::vector<caf::actor> actors_;
 };
 
-class Messages : public testing::Test {
+class Messages : public ::testing::Test {
  protected:
   template <class T>
   [[nodiscard]] T arrived(T sent) {

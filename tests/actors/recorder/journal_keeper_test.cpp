@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class JournalKeeperTest : public testing::Test {
+class JournalKeeperTest : public ::testing::Test {
  protected:
   JournalKeeperTest() {
     config_ = core::Config::parse(experiment::schema(),

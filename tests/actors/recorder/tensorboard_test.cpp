@@ -196,7 +196,7 @@ TEST(Crc32cTest, MatchesCastagnolisPolynomial) {
   EXPECT_EQ(masked_crc32c("123456789"), slow_masked_crc("123456789"));
 }
 
-class TensorBoardTest : public testing::Test {
+class TensorBoardTest : public ::testing::Test {
  protected:
   std::vector<Event> events() const {
     const auto files = event_files(folder_.directory());

@@ -36,7 +36,7 @@ caf::behavior pooled_receiver(caf::event_based_actor* self, After after) {
   }};
 }
 
-class Helping : public testing::Test {
+class Helping : public ::testing::Test {
  protected:
   /// Runs `body` in a handler of a detached actor, as a worker does, and waits for it.
   void on_an_actor(const std::function<void(caf::event_based_actor*)>& body) {

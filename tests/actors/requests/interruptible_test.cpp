@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using Asked = caf::typed_actor<caf::replies_to<AwaitEnd>::with<Halt>>;
 
-class Interruptible : public testing::Test {
+class Interruptible : public ::testing::Test {
  protected:
   Interruptible() {
     asked_ = system_.spawn([](Asked::pointer self) -> Asked::behavior_type {

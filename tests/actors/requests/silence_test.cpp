@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Silence : public testing::Test {
+class Silence : public ::testing::Test {
  protected:
   Silence() { deadlines_.check(now_); }
   /// A wait of 10 s. When it expires, its name is appended to expired_.

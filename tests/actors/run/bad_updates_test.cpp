@@ -75,7 +75,7 @@ class FaultyBackend final : public nn::Backend {
   Fault fault_;
 };
 
-class BadUpdates : public testing::Test {
+class BadUpdates : public ::testing::Test {
  protected:
   /// Three workers; the second one is faulty.
   experiment::RunEnd trained(const Fault& fault, Options options) {
@@ -137,7 +137,7 @@ TEST_F(BadUpdates, BadPushIsRefused) {
   for (const Options& more :
        std::vector<Options>{{}, {"exchange.endpoint=inproc"}, {"exchange.endpoint=inproc", "exchange.wire=bf16"}}) {
     for (const std::string strategy : {"easgd", "sync_easgd"}) {
-      SCOPED_TRACE(strategy + testing::PrintToString(more));
+      SCOPED_TRACE(strategy + ::testing::PrintToString(more));
       Options options{"strategy.name=" + strategy, "strategy.tau=1", "train.optimizer=sgd"};
       options.insert(options.end(), more.begin(), more.end());
       const auto end = trained({.count = 3, .in_parameters = true}, options);

@@ -19,7 +19,7 @@ std::stop_token already_stopped() {
   return source.get_token();
 }
 
-class BspModes : public testing::TestWithParam<const char*> {};
+class BspModes : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BspModes, ResumedRunReachesTheBitsOfTheUninterruptedOne) {
   const std::vector<std::string> options{std::string("strategy.combine=") + GetParam(), "train.lr=0.05",
@@ -107,7 +107,7 @@ TEST(Resume, ResumeInMidEpochMayRotateBeforeAnyEvaluation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Combine, BspModes, testing::Values("gradients", "updates", "weights"),
+INSTANTIATE_TEST_SUITE_P(Combine, BspModes, ::testing::Values("gradients", "updates", "weights"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {

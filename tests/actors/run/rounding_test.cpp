@@ -71,7 +71,7 @@ double distance(const Tensors& one, const Tensors& other) {
   return std::sqrt(squares);
 }
 
-class Rounding : public testing::TestWithParam<Way> {};
+class Rounding : public ::testing::TestWithParam<Way> {};
 
 TEST_P(Rounding, AMasterVectorIsNotRoundedByA16BitWire) {
   const auto began = trained(GetParam(), {"train.lr=0", "exchange.wire=fp32"});
@@ -82,7 +82,7 @@ TEST_P(Rounding, AMasterVectorIsNotRoundedByA16BitWire) {
   EXPECT_LT(distance(rounded, whole), 0.05 * way) << "it came elsewhere, or nowhere";
 }
 
-INSTANTIATE_TEST_SUITE_P(, Rounding, testing::ValuesIn(ways()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, Rounding, ::testing::ValuesIn(ways()), [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace troupe::tests

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kPatience{60};
 
 void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
 
-class EarlyNews : public testing::Test {
+class EarlyNews : public ::testing::Test {
  protected:
   /// Two workers, the second at a site of its own. The test plays all other members.
   ActorDirectory actors() {

@@ -11,7 +11,7 @@ namespace {
 
 using strategies::WorkerId;
 
-class WorkerPeerMessages : public testing::Test {
+class WorkerPeerMessages : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kWorkers = 256;
   WorkerPeerMessages()

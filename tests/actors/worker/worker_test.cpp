@@ -6,7 +6,7 @@
 namespace troupe::actors {
 namespace {
 
-class WorkerOf : public testing::TestWithParam<const char*> {};
+class WorkerOf : public ::testing::TestWithParam<const char*> {};
 
 // The coordinator waits until all members have settled. It may then learn of a loss before it asks for their states.
 TEST_P(WorkerOf, ReportsItsStateAfterNewsThatArrivedOnceSettled) {
@@ -49,7 +49,7 @@ TEST(Worker, FailedStartIsReportedAndNothingElse) {
   EXPECT_TRUE(said);
 }
 
-INSTANTIATE_TEST_SUITE_P(, WorkerOf, testing::Values("easgd", "downpour", "ssp", "gossip"),
+INSTANTIATE_TEST_SUITE_P(, WorkerOf, ::testing::Values("easgd", "downpour", "ssp", "gossip"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

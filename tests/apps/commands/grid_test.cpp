@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::string_view kBase = R"(
+constexpr std::string_view kGridBase = R"(
 [run]
 epochs = 1
 checkpoint_every = "never"
@@ -65,7 +65,7 @@ class GridTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::string base_ = folder_.write("base.toml", kBase);
+  std::string base_ = folder_.write("base.toml", kGridBase);
 };
 
 TEST_F(GridTest, DryRunListsTheRunsOfTheFile) {

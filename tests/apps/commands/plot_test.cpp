@@ -13,14 +13,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kBase =
+constexpr std::string_view kPlotBase =
     "[run]\nepochs = 2\ncheckpoint_every = \"never\"\n[model]\nname = \"mlp\"\nwidths = [16]\n[data]\nname = "
     "\"glyphs\"\nbatch = 20\ntrain_samples = 400\ntest_samples = 100\n[strategy]\nname = \"easgd\"\n";
 
 TEST(PlotTest, DrawsGridsAndTheirRuns) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const TemporaryDirectory folder;
-  const auto base = folder.write("base.toml", kBase);
+  const auto base = folder.write("base.toml", kPlotBase);
   const auto file =
       folder.write("g.toml", "base = \"" + base + "\"\n[grid]\nstrategy.tau = [1, 4]\nstrategy.alpha = [0.2, 0.5]\n");
   ASSERT_EQ(troupe({"grid", file, "--quiet", "--set", "run.dir=" + folder.file("runs")}).code, 0);
@@ -43,7 +43,7 @@ TEST(PlotTest, DrawsGridsAndTheirRuns) {
 TEST(PlotTest, DrawsAGridThatVariesOnlyTheStrategy) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const TemporaryDirectory folder;
-  const auto base = folder.write("base.toml", kBase);
+  const auto base = folder.write("base.toml", kPlotBase);
   const auto file =
       folder.write("g.toml", "base = \"" + base + "\"\nseeds = [1, 2]\n[grid]\nstrategy.name = [\"bsp\", \"easgd\"]\n");
   ASSERT_EQ(troupe({"grid", file, "--quiet", "--set", "run.dir=" + folder.file("runs"), "--set", "run.epochs=1"}).code,
@@ -59,7 +59,7 @@ TEST(PlotTest, DrawsAGridThatVariesOnlyTheStrategy) {
 TEST(PlotTest, RunsOfOneNameInTwoPlacesHaveTheirOwnPictures) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const TemporaryDirectory folder;
-  const auto base = folder.write("base.toml", kBase);
+  const auto base = folder.write("base.toml", kPlotBase);
   ASSERT_EQ(troupe({"train", base, "--quiet", "--set", "run.dir=" + folder.file("a")}).code, 0);
   const auto run = std::filesystem::directory_iterator(folder.file("a"))->path();
   std::filesystem::create_directories(folder.file("b"));
@@ -78,7 +78,7 @@ TEST(PlotTest, RunsOfOneNameInTwoPlacesHaveTheirOwnPictures) {
 TEST(PlotTest, WithoutADirectoryForTemporaryFilesItIsExit74) {
   if (std::system("gnuplot --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "gnuplot is not installed";
   const TemporaryDirectory folder;
-  const auto base = folder.write("base.toml", kBase);
+  const auto base = folder.write("base.toml", kPlotBase);
   ASSERT_EQ(troupe({"train", base, "--quiet", "--set", "run.dir=" + folder.file("a")}).code, 0);
   const auto run = std::filesystem::directory_iterator(folder.file("a"))->path().string();
   const auto outcome = run_program({"env", "TMPDIR=" + folder.file("none"), TROUPE_BINARY, "plot", run});

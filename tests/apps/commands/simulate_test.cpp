@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kConfig = R"([run]
+constexpr const char* kSimulateConfig = R"([run]
 epochs = 2
 [model]
 name = "mlp"
@@ -35,7 +35,7 @@ class Simulate : public ::testing::Test {
     return troupe(arguments);
   }
   TemporaryDirectory folder_;
-  std::string config_ = folder_.write("a.toml", kConfig);
+  std::string config_ = folder_.write("a.toml", kSimulateConfig);
   std::string cluster_ = folder_.write("c.toml", kCluster);
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kConfig = tests::small_config("[run]\nname = \"first\"\nepochs = 1", R"([train]
+const std::string kInitConfig = tests::small_config("[run]\nname = \"first\"\nepochs = 1", R"([train]
 lr = 0.05
 momentum = 0.9
 [strategy]
@@ -78,7 +78,7 @@ class InitTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::string config_ = folder_.write("config.toml", kConfig);
+  std::string config_ = folder_.write("config.toml", kInitConfig);
 };
 
 TEST_F(InitTest, ANewRunBeginsWithTheCheckpointsWeights) {

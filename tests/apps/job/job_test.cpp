@@ -17,7 +17,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-const std::string kConfig = tests::small_config("[run]\nepochs = 2", R"([train]
+const std::string kJobConfig = tests::small_config("[run]\nepochs = 2", R"([train]
 lr = 0.1
 momentum = 0.9
 [strategy]
@@ -84,7 +84,7 @@ class JobTest : public testing::Test {
   }
 
   TemporaryDirectory folder_;
-  std::string config_ = folder_.write("config.toml", kConfig);
+  std::string config_ = folder_.write("config.toml", kJobConfig);
 };
 
 TEST_F(JobTest, SumsAreTheSameBitsAsInOneProcess) {
@@ -240,7 +240,7 @@ TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
 
 TEST(JobWithoutMpi, RanksWithoutTheModuleDoNotTrainAlone) {
   const TemporaryDirectory folder;
-  const auto config = folder.write("config.toml", kConfig);
+  const auto config = folder.write("config.toml", kJobConfig);
   const auto program = folder.file("troupe");  // without its modules
   std::filesystem::copy_file(TROUPE_BINARY, program);
   const auto rank = [&](const std::string& number) {

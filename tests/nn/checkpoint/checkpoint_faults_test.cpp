@@ -12,26 +12,26 @@
 namespace troupe::nn {
 namespace {
 
-constexpr const char* kDirectory = "run/checkpoints";
+constexpr const char* kFaultyDirectory = "run/checkpoints";
 
 /// The contents of generation `step`: a tensor that differs for each step.
 std::vector<float> contents(std::int64_t step) { return std::vector<float>(100, static_cast<float>(step)); }
 
-core::Result<std::string> save(CheckpointStore& store, std::int64_t step) {
+core::Result<std::string> save_with_faults(CheckpointStore& store, std::int64_t step) {
   const auto values = contents(step);
   const TensorView tensor{"fc1.weight", DType::f32, {10, 10}, std::as_bytes(std::span(values))};
   return store.save(step, std::span(&tensor, 1), {{"leases", "{}"}});
 }
 
-CheckpointStore open(MemoryFiles& files) {
-  auto store = CheckpointStore::open(kDirectory, 2, files);
+CheckpointStore open_faulty(MemoryFiles& files) {
+  auto store = CheckpointStore::open(kFaultyDirectory, 2, files);
   EXPECT_TRUE(store) << store.error().message;
   return std::move(store.value());
 }
 
 /// Loads the newest generation and checks its contents against its step; -1 when nothing loads.
 std::int64_t newest(MemoryFiles& files) {
-  auto store = open(files);
+  auto store = open_faulty(files);
   const auto loaded = store.load_newest();
   if (!loaded) return -1;
   std::vector<float> values(100);
@@ -41,7 +41,7 @@ std::int64_t newest(MemoryFiles& files) {
 }
 
 bool any_temporary(MemoryFiles& files) {
-  const auto names = files.list(kDirectory);
+  const auto names = files.list(kFaultyDirectory);
   return std::ranges::any_of(names.value(), [](const std::string& name) { return name.ends_with(kTemporarySuffix); });
 }
 
@@ -60,19 +60,19 @@ std::vector<std::string> without_writers(std::vector<std::string> log) {
 /// A store with generations 1 and 2, both durable.
 MemoryFiles two_generations() {
   MemoryFiles files;
-  auto store = open(files);
-  EXPECT_TRUE(save(store, 1));
-  EXPECT_TRUE(save(store, 2));
+  auto store = open_faulty(files);
+  EXPECT_TRUE(save_with_faults(store, 1));
+  EXPECT_TRUE(save_with_faults(store, 2));
   return files;
 }
 
 TEST(CheckpointFaults, SaveMakesItsCallsInTheDocumentedOrder) {
   MemoryFiles files = two_generations();
-  auto store = open(files);
+  auto store = open_faulty(files);
   files.clear_log();
-  ASSERT_TRUE(save(store, 3));
-  const std::string data = std::string(kDirectory) + "/step-000000000003.safetensors";
-  const std::string manifest = std::string(kDirectory) + "/manifest.json";
+  ASSERT_TRUE(save_with_faults(store, 3));
+  const std::string data = std::string(kFaultyDirectory) + "/step-000000000003.safetensors";
+  const std::string manifest = std::string(kFaultyDirectory) + "/manifest.json";
   EXPECT_EQ(without_writers(files.log()),
             (std::vector<std::string>{
                 "list run/checkpoints", "create " + data + ".tmp", "write " + data + ".tmp", "write " + data + ".tmp",
@@ -86,9 +86,9 @@ TEST(CheckpointFaults, AfterAnyFailedCallOldOrNewLoadsAndTheNextSaveWorks) {
   int failures = 0;
   for (int n = 1;; ++n) {
     MemoryFiles files = two_generations();
-    auto store = open(files);
+    auto store = open_faulty(files);
     files.fail_at(n, n % 2 == 0 ? ENOSPC : EIO, false);
-    const auto saved = save(store, 3);
+    const auto saved = save_with_faults(store, 3);
     if (!files.failed()) break;
     ++failures;
     if (!saved) {
@@ -99,7 +99,7 @@ TEST(CheckpointFaults, AfterAnyFailedCallOldOrNewLoadsAndTheNextSaveWorks) {
     EXPECT_EQ(files.open_files(), 0u) << n;
     const auto step = newest(files);
     EXPECT_TRUE(saved ? step == 3 : step == 2 || step == 3) << n << " loaded " << step;
-    EXPECT_TRUE(save(store, 4)) << n;
+    EXPECT_TRUE(save_with_faults(store, 4)) << n;
     EXPECT_EQ(newest(files), 4) << n;
     EXPECT_TRUE(files.violations().empty()) << n << ": " << files.violations().front();
   }
@@ -108,12 +108,12 @@ TEST(CheckpointFaults, AfterAnyFailedCallOldOrNewLoadsAndTheNextSaveWorks) {
 
 TEST(CheckpointFaults, AFailedSyncIsNeverSuccess) {
   MemoryFiles files = two_generations();
-  auto store = open(files);
+  auto store = open_faulty(files);
   int syncs = 0;
   for (int n = 1;; ++n) {
     files.clear_log();
     files.fail_at(n, EIO, false);
-    const auto saved = save(store, 10 + n);
+    const auto saved = save_with_faults(store, 10 + n);
     if (!files.failed()) break;
     const auto& log = files.log();
     const std::string& failed_call = log[static_cast<std::size_t>(n) - 1];
@@ -133,9 +133,9 @@ TEST(CheckpointFaults, PowerLossAtAnyCallKeepsOldOrNew) {
     bool reached = false;
     for (int seed = 0; seed < kSeeds; ++seed) {
       MemoryFiles files = two_generations();
-      auto store = open(files);
+      auto store = open_faulty(files);
       files.fail_at(n, EIO, true);
-      const auto saved = save(store, 3);
+      const auto saved = save_with_faults(store, 3);
       reached = files.failed();
       if (!reached) break;
       ++crashes;
@@ -145,8 +145,8 @@ TEST(CheckpointFaults, PowerLossAtAnyCallKeepsOldOrNew) {
       const auto step = newest(files);
       EXPECT_TRUE(saved ? step == 3 : step == 2 || step == 3) << "call " << n << " seed " << seed << " loaded " << step;
       EXPECT_FALSE(any_temporary(files));  // opening removes the files of the dead process
-      auto resumed = open(files);
-      EXPECT_TRUE(save(resumed, 4));
+      auto resumed = open_faulty(files);
+      EXPECT_TRUE(save_with_faults(resumed, 4));
       files.crash(random);
       EXPECT_EQ(newest(files), 4);
     }
@@ -158,19 +158,19 @@ TEST(CheckpointFaults, PowerLossAtAnyCallKeepsOldOrNew) {
 TEST(CheckpointFaults, AFullDiskIsNamedAndLeavesNothingBehind) {
   // Every capacity from "nothing more fits" to "all fits".
   MemoryFiles sized = two_generations();
-  auto reference = open(sized);
-  ASSERT_TRUE(save(reference, 3));
-  const std::size_t file = sized.bytes(std::string(kDirectory) + "/step-000000000003.safetensors").size();
+  auto reference = open_faulty(sized);
+  ASSERT_TRUE(save_with_faults(reference, 3));
+  const std::size_t file = sized.bytes(std::string(kFaultyDirectory) + "/step-000000000003.safetensors").size();
   int refused = 0;
   for (std::size_t room = 0; room < file + 400; room += 16) {
     MemoryFiles files = two_generations();
-    auto store = open(files);
-    const std::string base = std::string(kDirectory) + "/";
+    auto store = open_faulty(files);
+    const std::string base = std::string(kFaultyDirectory) + "/";
     const std::size_t before = files.bytes(base + "step-000000000001.safetensors").size() +
                                files.bytes(base + "step-000000000002.safetensors").size() +
                                files.bytes(base + "manifest.json").size();
     files.set_capacity(before + room);
-    const auto saved = save(store, 3);
+    const auto saved = save_with_faults(store, 3);
     EXPECT_FALSE(any_temporary(files)) << room;
     if (saved) {
       EXPECT_EQ(newest(files), 3);
@@ -178,10 +178,10 @@ TEST(CheckpointFaults, AFullDiskIsNamedAndLeavesNothingBehind) {
     }
     ++refused;
     EXPECT_EQ(saved.error().code, core::Errc::no_space);
-    EXPECT_NE(saved.error().message.find(kDirectory), std::string::npos) << saved.error().message;
+    EXPECT_NE(saved.error().message.find(kFaultyDirectory), std::string::npos) << saved.error().message;
     EXPECT_GE(newest(files), 2);
     files.set_capacity(before + 10 * file);  // room again
-    EXPECT_TRUE(save(store, 4)) << room;
+    EXPECT_TRUE(save_with_faults(store, 4)) << room;
     EXPECT_EQ(newest(files), 4);
   }
   EXPECT_GT(refused, static_cast<int>(file / 16));
@@ -190,11 +190,11 @@ TEST(CheckpointFaults, AFullDiskIsNamedAndLeavesNothingBehind) {
 
 TEST(CheckpointFaults, DamageToTheNewestIsDetectedAndTheOneBeforeLoads) {
   const MemoryFiles intact = two_generations();
-  const std::string newest_path = std::string(kDirectory) + "/step-000000000002.safetensors";
+  const std::string newest_path = std::string(kFaultyDirectory) + "/step-000000000002.safetensors";
   const auto expect_fallback = [&](auto damage) {
     MemoryFiles files = two_generations();
     damage(files.bytes(newest_path));
-    auto store = open(files);
+    auto store = open_faulty(files);
     const auto loaded = store.load_newest();
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ(loaded->checkpoint.step, 1);
@@ -215,13 +215,13 @@ TEST(CheckpointFaults, DamageToTheNewestIsDetectedAndTheOneBeforeLoads) {
 }
 
 TEST(CheckpointFaults, AnyDamageToTheManifestIsNoticedAndHarmless) {
-  const std::string manifest = std::string(kDirectory) + "/manifest.json";
+  const std::string manifest = std::string(kFaultyDirectory) + "/manifest.json";
   MemoryFiles copy = two_generations();
   const std::size_t size = copy.bytes(manifest).size();
   for (std::size_t bit = 0; bit < size * 8; ++bit) {
     MemoryFiles files = two_generations();
     files.bytes(manifest)[bit / 8] ^= std::byte{1} << (bit % 8);
-    auto store = open(files);
+    auto store = open_faulty(files);
     const auto loaded = store.load_newest();
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ(loaded->checkpoint.step, 2);

@@ -12,7 +12,7 @@
 namespace troupe::nn {
 namespace {
 
-std::vector<std::byte> bytes_of(std::string_view text) {
+std::vector<std::byte> bytes_of_text(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
@@ -21,7 +21,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 std::vector<std::byte> file_of(std::string_view header, std::string_view data) {
   const std::uint64_t length = header.size();
   std::string text(reinterpret_cast<const char*>(&length), 8);
-  return bytes_of(text.append(header).append(data));
+  return bytes_of_text(text.append(header).append(data));
 }
 
 std::vector<std::byte> joined(const EncodedSafetensors& encoded) {
@@ -140,10 +140,10 @@ TEST(Safetensors, HostileHeadersAreRefused) {
   const auto refused = [](std::string_view header, std::string_view data = {}) {
     return error_of(file_of(header, data));
   };
-  EXPECT_EQ(error_of(bytes_of("1234567")), "f: 7 bytes are too few for a safetensors file: it was cut off");
-  EXPECT_EQ(error_of(bytes_of(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10))),
+  EXPECT_EQ(error_of(bytes_of_text("1234567")), "f: 7 bytes are too few for a safetensors file: it was cut off");
+  EXPECT_EQ(error_of(bytes_of_text(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10))),
             "f: a header of 18446744073709551615 bytes is above the limit of 16777216: is it a safetensors file?");
-  EXPECT_EQ(error_of(bytes_of(std::string_view("\x03\0\0\0\0\0\0\0{}", 10))),
+  EXPECT_EQ(error_of(bytes_of_text(std::string_view("\x03\0\0\0\0\0\0\0{}", 10))),
             "f: the header should have 3 bytes, 2 are there: it was cut off");
   EXPECT_EQ(refused("{\"a\":"), "f: header: not valid JSON near byte 6");
   EXPECT_EQ(refused("{} x"), "f: header: not valid JSON near byte 4");

@@ -13,7 +13,7 @@ using Records = std::vector<core::JournalRecord>;
 using experiment::LostRecord, experiment::SnapshotRecord;
 using strategies::MembershipChanged, strategies::Started, strategies::StepDone;
 
-void write_journal(const std::filesystem::path& path, const Records& records) {
+void write_journal_of_losses(const std::filesystem::path& path, const Records& records) {
   std::filesystem::remove(path);
   auto writer = core::JournalWriter::create(path.string());
   for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
@@ -29,7 +29,7 @@ class LostMember : public testing::Test {
  protected:
   replay::Recording read(const Records& records, const strategies::Membership* members = nullptr) const {
     const auto path = run_.directory() / "journal.bin";
-    write_journal(path, records);
+    write_journal_of_losses(path, records);
     auto recording = replay::read_recording(path.string(), spec_, members);
     if (!recording) throw std::runtime_error(recording.error().message);
     return std::move(*recording);
@@ -103,7 +103,7 @@ TEST(LostMembers, ANewcomerInTheSegmentIsNoDivergence) {
   for (const auto& record :
        {encode(LostRecord{1, true, {}}), of(1, Started{40}), encode(SnapshotRecord{false, 1, strategies::kParams, 7})})
     records.push_back(record);
-  write_journal(run.run_directory() / "journal-0001.bin", records);
+  write_journal_of_losses(run.run_directory() / "journal-0001.bin", records);
   const auto report = replayed(run);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->complete());

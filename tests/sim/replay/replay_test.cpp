@@ -11,7 +11,7 @@ namespace {
 using Options = std::vector<std::string>;
 
 /// 3 workers, 2 shards, snapshots during the run.
-Options options_of(const std::string& strategy, const Options& more = {}) {
+Options replay_options_of(const std::string& strategy, const Options& more = {}) {
   Options options{"strategy.name=" + strategy,     "cluster.workers=3", "cluster.servers=2", "run.epochs=2",
                   "run.checkpoint_every=15 steps", "train.lr=0.03"};
   if (strategy == "eamsgd") options.emplace_back("train.optimizer=nesterov");
@@ -39,7 +39,7 @@ void expect_same(const Options& options) {
 TEST(Replay, EveryStrategyReachesEveryHash) {
   for (const auto& row : strategies::registry()) {
     SCOPED_TRACE(row.name);
-    expect_same(options_of(row.name));
+    expect_same(replay_options_of(row.name));
   }
 }
 
@@ -69,18 +69,18 @@ TEST(Replay, OptionsOfEveryStrategyReachEveryHash) {
   };
   for (const auto& [strategy, more] : variants) {
     SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
-    expect_same(options_of(strategy, more));
+    expect_same(replay_options_of(strategy, more));
   }
 }
 
 TEST(Replay, StatisticsOfBatchNormalisationAreAmongTheHashes) {
-  expect_same(options_of(
+  expect_same(replay_options_of(
       "easgd", {"model.name=own", R"(model.layers=[{type="flatten"}, {type="linear", outputs=16}, {type="batch_norm"},)"
                                   R"( {type="relu"}, {type="linear", outputs=10}])"}));
 }
 
 TEST(Replay, AResumedRunHasASegmentPerSession) {
-  SmallRun run(options_of("downpour", {"strategy.server_optimizer=momentum"}));
+  SmallRun run(replay_options_of("downpour", {"strategy.server_optimizer=momentum"}));
   ASSERT_FALSE(run.train().failed);
   const auto end = run.resume({"run.epochs=3"});
   ASSERT_FALSE(end.failed) << end.error.message;
@@ -116,7 +116,7 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
   };
   for (const auto& [strategy, more] : variants) {
     SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
-    auto options = options_of(strategy, more);
+    auto options = replay_options_of(strategy, more);
     options.insert(options.end(),
                    {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch",
                     "cluster.synthetic_step_ms=2"});  // a segment begins when its start state is on disk
@@ -134,7 +134,7 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
 }
 
 TEST(Replay, ScheduleReplaysWithOtherNumbers) {
-  SmallRun run(options_of("easgd", {"strategy.tau=2"}));
+  SmallRun run(replay_options_of("easgd", {"strategy.tau=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run, {"strategy.alpha=0.1"});

@@ -16,7 +16,7 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-Options options_of(const std::string& strategy, int workers, const Options& more) {
+Options sites_options_of(const std::string& strategy, int workers, const Options& more) {
   Options options{"strategy.name=" + strategy,
                   "cluster.workers=" + std::to_string(workers),
                   "cluster.servers=2",
@@ -30,7 +30,7 @@ Options options_of(const std::string& strategy, int workers, const Options& more
   return options;
 }
 
-void expect_same(const SmallRun& run, const experiment::RunEnd& end) {
+void expect_same_of_sites(const SmallRun& run, const experiment::RunEnd& end) {
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run);
   ASSERT_TRUE(report) << report.error().message;
@@ -42,10 +42,10 @@ void expect_same(const SmallRun& run, const experiment::RunEnd& end) {
   }
 }
 
-void expect_same(const Options& options) {
+void expect_same_of_sites(const Options& options) {
   SmallRun run(options);
   const auto end = run.train();
-  expect_same(run, end);
+  expect_same_of_sites(run, end);
 }
 
 struct Way {
@@ -59,7 +59,7 @@ TEST_P(ReplayEveryWay, ReachesEveryHashOfEveryStrategy) {
   for (const auto& row : strategies::registry()) {
     for (const int workers : {2, 3, 4}) {
       SCOPED_TRACE(testing::Message() << row.name << " with " << workers);
-      expect_same(options_of(row.name, workers, GetParam().options));
+      expect_same_of_sites(sites_options_of(row.name, workers, GetParam().options));
     }
   }
 }
@@ -81,9 +81,9 @@ TEST(ReplayOverHosts, ReachesEveryHashOfEveryStrategy) {
     for (const auto& of_sites : hosts) {
       SCOPED_TRACE(testing::Message() << row.name << " on " << testing::PrintToString(of_sites));
       const auto workers = static_cast<int>(of_sites.size()) - 1;
-      SmallRun run(options_of(row.name, workers, {"exchange.algorithm=hierarchical"}));
+      SmallRun run(sites_options_of(row.name, workers, {"exchange.algorithm=hierarchical"}));
       const auto end = run.train_on_hosts(of_sites);
-      expect_same(run, end);
+      expect_same_of_sites(run, end);
     }
   }
 }
@@ -101,14 +101,14 @@ TEST(ReplayOverSites, ReachesEveryHashWithoutThePaddingOfArenas) {
   for (const std::string strategy : {"bsp", "easgd", "downpour", "gossip", "mixed", "diloco"}) {
     for (const std::string way : {"exchange.algorithm=ring", "exchange.algorithm=asa16", "exchange.wire=bf16"}) {
       SCOPED_TRACE(strategy + " " + way);
-      SmallRun run(
-          options_of(strategy, 3,
-                     {way, "exchange.endpoint=tcp", "data.train_samples=240", "model.name=own",
-                      R"(model.layers=[{type="conv2d", outputs=12, kernel=5}, {type="pool", kernel=4},)"
-                      R"( {type="conv2d", outputs=20, kernel=3}, {type="flatten"}, {type="linear", outputs=10}])"}));
+      SmallRun run(sites_options_of(
+          strategy, 3,
+          {way, "exchange.endpoint=tcp", "data.train_samples=240", "model.name=own",
+           R"(model.layers=[{type="conv2d", outputs=12, kernel=5}, {type="pool", kernel=4},)"
+           R"( {type="conv2d", outputs=20, kernel=3}, {type="flatten"}, {type="linear", outputs=10}])"}));
       ASSERT_GT(padding(run), 64U);
       const auto end = run.train();
-      expect_same(run, end);
+      expect_same_of_sites(run, end);
       const auto plan = nlohmann::json::parse(std::ifstream(run.run_directory() / "plan.json"));
       EXPECT_TRUE(plan.at("exchange").at("packed").get<bool>());
     }
@@ -116,7 +116,7 @@ TEST(ReplayOverSites, ReachesEveryHashWithoutThePaddingOfArenas) {
 }
 
 TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
-  SmallRun run(options_of("easgd", 3, {"exchange.wire=fp16"}));
+  SmallRun run(sites_options_of("easgd", 3, {"exchange.wire=fp16"}));
   ASSERT_FALSE(run.train().failed);
   experiment::RunEnd end;
   int epochs = 2;
@@ -128,17 +128,17 @@ TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
     end = run.resume(all);
     ASSERT_FALSE(end.failed) << end.error.message;
   }
-  expect_same(run, end);
+  expect_same_of_sites(run, end);
 }
 
 TEST(ReplayOverSites, SegmentsOfABoundedJournalReachEveryHash) {
   for (const std::string strategy : {"easgd", "gossip", "bsp"}) {
     SCOPED_TRACE(strategy);
-    SmallRun run(options_of(strategy, 3,
-                            {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]",
-                             "cluster.synthetic_step_ms=2"}));
+    SmallRun run(sites_options_of(strategy, 3,
+                                  {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]",
+                                   "cluster.synthetic_step_ms=2"}));
     const auto end = run.train();
-    expect_same(run, end);
+    expect_same_of_sites(run, end);
     EXPECT_GE(replayed(run)->segments.size(), 2U);
   }
 }
@@ -149,9 +149,9 @@ TEST(ReplayOverSites, PeerMessagesBetweenWorkersAreInEverySegment) {
     for (const std::string seed : {"1", "2", "3"}) {
       SCOPED_TRACE(endpoint + ", seed " + seed);
       auto options =
-          options_of("gossip", 4,
-                     {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]", "run.journal=40 KB",
-                      "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
+          sites_options_of("gossip", 4,
+                           {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]", "run.journal=40 KB",
+                            "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
       options.push_back("exchange.endpoint=" + endpoint);
       SmallRun run(options);
       const auto end = run.train();
@@ -165,7 +165,7 @@ TEST(ReplayOverSites, PeerMessagesBetweenWorkersAreInEverySegment) {
 }
 
 TEST(ReplayOverSites, OtherNumbersTakeTheSameRoute) {
-  SmallRun run(options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
+  SmallRun run(sites_options_of("easgd", 3, {"exchange.wire=bf16", "strategy.tau=2"}));
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   const auto report = replayed(run, {"strategy.alpha=0.1"});
@@ -194,7 +194,7 @@ void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>
 /// A strategy declares which of its rules gave other bits in an older arithmetic (Needs::changed_arithmetic).
 TEST(ReplayOverSites, AnOldArithmeticIsRefusedWhereTheRuleHasChanged) {
   for (const std::string combine : {"gradients", "updates", "weights"}) {
-    SmallRun run(options_of("bsp", 3, {"strategy.combine=" + combine}));
+    SmallRun run(sites_options_of("bsp", 3, {"strategy.combine=" + combine}));
     ASSERT_FALSE(run.train().failed);
     change_plan(run, [](auto& plan) { plan["arithmetic"] = 1; });
     const auto report = replayed(run);
@@ -212,7 +212,7 @@ TEST(ReplayOverSites, AnOldArithmeticIsRefusedWhereTheRuleHasChanged) {
 /// The plan as another choice of the session would make it.
 class AnotherPlan : public testing::Test {
  protected:
-  AnotherPlan() : run_(options_of("bsp", 3, {})) {
+  AnotherPlan() : run_(sites_options_of("bsp", 3, {})) {
     if (const auto end = run_.train(); end.failed) throw std::runtime_error(end.error.message);
   }
   void write(const std::function<void(nlohmann::json&)>& change) const {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Calls = std::vector<std::string>;
-using Answer = std::function<void(const Request&, ServerActions&)>;
+using AnswerRequest = std::function<void(const Request&, ServerActions&)>;
 
 struct Notes final : ServerObserver {
   void consumed(const ServerEvent& event) override { events.push_back(event); }
@@ -22,11 +22,11 @@ struct Notes final : ServerObserver {
   std::vector<RequestId> refusals;
 };
 
-struct Stage {
-  explicit Stage(ScriptedServer::Script script, ServerHostOptions options = {})
+struct ServerStage {
+  explicit ServerStage(ScriptedServer::Script script, ServerHostOptions options = {})
       : host(std::make_unique<ScriptedServer>(std::move(script)), port, std::move(options), &notes) {}
-  explicit Stage(const Answer& answer)
-      : Stage([answer](const ServerEvent& event, const ServerContext&, ServerActions& then) {
+  explicit ServerStage(const AnswerRequest& answer)
+      : ServerStage([answer](const ServerEvent& event, const ServerContext&, ServerActions& then) {
           if (const auto* request = std::get_if<Request>(&event)) answer(*request, then);
         }) {}
   NotingServerPort port;
@@ -45,7 +45,7 @@ void holding(const ServerEvent& event, const ServerContext&, ServerActions& then
 
 /// The rule does not get a push with unusable numbers; such a push adds nothing.
 TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
-  Stage s([](const Request& request, ServerActions& then) {
+  ServerStage s([](const Request& request, ServerActions& then) {
     then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id);
   });
   s.port.bad = {2, 3};
@@ -63,7 +63,7 @@ TEST(ServerHost, RefusesNumbersThatCannotBeUsed) {
 }
 
 TEST(ServerHost, AnswersCarryTheirExchangeVersionAndClock) {
-  Stage s([](const Request& request, ServerActions& then) {
+  ServerStage s([](const Request& request, ServerActions& then) {
     then.apply(axpy(kCenter, 1, kPayload), request.id), then.reply(request.id, 5);
   });
   s.host.request({.id = 1, .worker = 3, .exchange = 8});
@@ -81,8 +81,8 @@ TEST(ServerHost, AnswersCarryTheirExchangeVersionAndClock) {
 }
 
 TEST(ServerHost, EveryRequestIsAnsweredExactlyOnce) {
-  const auto ask = [](const Answer& answer) {
-    Stage s(answer);
+  const auto ask = [](const AnswerRequest& answer) {
+    ServerStage s(answer);
     s.host.request({.id = 1});
   };
   EXPECT_THROW(ask([](const Request&, ServerActions&) {}), std::logic_error) << "not at all";
@@ -103,7 +103,7 @@ TEST(ServerHost, EveryRequestIsAnsweredExactlyOnce) {
 }
 
 TEST(ServerHost, HeldRequestIsReleasedByALaterEvent) {
-  Stage s(holding);
+  ServerStage s(holding);
   s.host.request({.id = 1});
   s.host.request({.id = 2});
   EXPECT_EQ(s.host.open(), 2U);
@@ -117,7 +117,7 @@ TEST(ServerHost, HeldRequestIsReleasedByALaterEvent) {
 }
 
 TEST(ServerHost, ADroppedRequestGoesBackAndIsCountedWithItsReason) {
-  Stage s(holding);
+  ServerStage s(holding);
   s.host.request({.id = 4});
   s.host.deadline_passed(104);
   EXPECT_TRUE(s.port.replies.at(0).dropped);
@@ -128,7 +128,7 @@ TEST(ServerHost, ADroppedRequestGoesBackAndIsCountedWithItsReason) {
 }
 
 TEST(ServerHost, TheVersionCountsUpdatesOfTheCentre) {
-  Stage s([](const ServerEvent& event, const ServerContext& context, ServerActions& then) {
+  ServerStage s([](const ServerEvent& event, const ServerContext& context, ServerActions& then) {
     const auto* request = std::get_if<Request>(&event);
     if (!request) return;
     EXPECT_EQ(context.version, request->id == 1 ? 0U : request->id == 2 ? 0U : 3U);
@@ -150,7 +150,7 @@ TEST(ServerHost, TheVersionCountsUpdatesOfTheCentre) {
 }
 
 TEST(ServerHost, OneApplyOverManyRequestsRunsInTheirOrderAndIsOneVersion) {
-  Stage s([](const Request& request, ServerActions& then) {
+  ServerStage s([](const Request& request, ServerActions& then) {
     then.hold(request.id);
     if (request.id < 3) return;
     then.apply(axpy(kCenter, 1, kPayload), {2, 1, 3});
@@ -163,7 +163,7 @@ TEST(ServerHost, OneApplyOverManyRequestsRunsInTheirOrderAndIsOneVersion) {
 
 TEST(ServerHost, StalenessIsTakenWhenARequestIsFirstWorkedOn) {
   // Each request adds itself and then takes the centre: the second kernel must not count the request's own update.
-  Stage s(
+  ServerStage s(
       [](const ServerEvent& event, const ServerContext&, ServerActions& then) {
         const auto& request = std::get<Request>(event);
         then.apply(axpy(kCenter, 1, kPayload), request.id);
@@ -180,7 +180,7 @@ TEST(ServerHost, StalenessIsTakenWhenARequestIsFirstWorkedOn) {
 }
 
 TEST(ServerHost, HeldTimeIsWaitingForOthersNotKernels) {
-  Stage s([](const Request& request, ServerActions& then) {
+  ServerStage s([](const Request& request, ServerActions& then) {
     then.hold(request.id);
     if (request.id < 2) return;
     then.apply(axpy(kCenter, 1, kPayload), {1, 2});
@@ -196,29 +196,29 @@ TEST(ServerHost, HeldTimeIsWaitingForOthersNotKernels) {
 
 TEST(ServerHost, ContextHasTheNewMembershipBeforeTheRulesEvent) {
   std::vector<std::size_t> sizes;
-  Stage s([&](const ServerEvent&, const ServerContext& context,
-              ServerActions&) { sizes.push_back(context.membership.size()); },
-          {.membership = {0, {0, 1, 2}}});
+  ServerStage s([&](const ServerEvent&, const ServerContext& context,
+                    ServerActions&) { sizes.push_back(context.membership.size()); },
+                {.membership = {0, {0, 1, 2}}});
   s.host.deadline_passed(1);
   s.host.membership_changed({1, {0, 2}});
   EXPECT_EQ(sizes, (std::vector<std::size_t>{3, 2}));
 }
 
 TEST(ServerHost, DeadlinesGoToThePort) {
-  Stage s([](const Request& request, ServerActions& then) { then.hold(request.id), then.set_deadline(12, 1s); });
+  ServerStage s([](const Request& request, ServerActions& then) { then.hold(request.id), then.set_deadline(12, 1s); });
   s.host.request({.id = 1});
   EXPECT_EQ(s.port.calls, (Calls{"deadline 12"}));
 }
 
 TEST(ServerHost, MisuseByAPortIsABug) {
-  Stage s(holding);
+  ServerStage s(holding);
   EXPECT_THROW(s.host.request({.id = 0}), std::logic_error) << "0 means no payload";
   EXPECT_THROW(s.host.request({.id = 1, .version = 1}), std::logic_error) << "a version that never was";
   s.host.request({.id = 1});
   EXPECT_THROW(s.host.request({.id = 1}), std::logic_error) << "the same request twice";
   EXPECT_EQ(s.host.totals().requests, 1U);
 
-  Stage nested([](const Request& request, ServerActions& then) {
+  ServerStage nested([](const Request& request, ServerActions& then) {
     then.apply(scale(kPayload, 2), request.id), then.reply(request.id);
   });
   nested.port.inside = [&] { nested.host.request({.id = 2}); };

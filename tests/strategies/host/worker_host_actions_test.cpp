@@ -9,23 +9,23 @@
 namespace troupe::strategies {
 namespace {
 
-using Answer = std::function<void(WorkerActions&)>;
+using AnswerActions = std::function<void(WorkerActions&)>;
 
 /// A rule that answers `on_started`, then at each StepDone `on_step`, at each BucketReady `on_bucket`, at each ExchangeDone `on_done`.
 struct Says {
-  Answer on_started = [](WorkerActions& then) { then.compute(); };
-  Answer on_step = {};
-  Answer on_bucket = {};
-  Answer on_done = {};
-  Answer on_stopped = {};
+  AnswerActions on_started = [](WorkerActions& then) { then.compute(); };
+  AnswerActions on_step = {};
+  AnswerActions on_bucket = {};
+  AnswerActions on_done = {};
+  AnswerActions on_stopped = {};
 };
 
-struct Stage {
-  explicit Stage(Says says, int buckets = 2)
+struct ActionStage {
+  explicit ActionStage(Says says, int buckets = 2)
       : ports(2),
         host(std::make_unique<ScriptedWorker>(
                  [says](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
-                   const auto say = [&](const Answer& answer) {
+                   const auto say = [&](const AnswerActions& answer) {
                      if (answer) answer(then);
                    };
                    if (std::holds_alternative<Started>(event)) say(says.on_started);
@@ -40,12 +40,12 @@ struct Stage {
 };
 
 /// Expects that the host refuses both actions at Started.
-void expect_refused(const Answer& actions, const char* what) {
-  Stage s({.on_started = actions});
+void expect_refused(const AnswerActions& actions, const char* what) {
+  ActionStage s({.on_started = actions});
   EXPECT_THROW(s.host.start(0), std::logic_error) << what;
 }
-void expect_allowed(const Answer& actions, const char* what) {
-  Stage s({.on_started = actions});
+void expect_allowed(const AnswerActions& actions, const char* what) {
+  ActionStage s({.on_started = actions});
   EXPECT_NO_THROW(s.host.start(0)) << what;
 }
 
@@ -126,7 +126,7 @@ TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
   expect_refused([](auto& then) { then.push(1, kAcc, {.first = 0xffffffff, .count = 2}); }, "shards that wrap around");
   expect_allowed([](auto& then) { then.push(1, kAcc, {.first = 1, .count = 1}); }, "the last shard");
 
-  const auto lonely = [](const Answer& actions) {
+  const auto lonely = [](const AnswerActions& actions) {
     NotingPorts ports;
     WorkerHost host(std::make_unique<ScriptedWorker>(
                         [&](const WorkerEvent&, const WorkerContext&, WorkerActions& then) { actions(then); }),
@@ -142,8 +142,8 @@ TEST(WorkerHostActions, IdsShardsAndPortsMustExist) {
 }
 
 TEST(WorkerHostActions, RuleMayReduceOnlyReadyBuckets) {
-  const auto answer = [](const Answer& answer) {
-    Stage s({.on_bucket = answer});
+  const auto answer = [](const AnswerActions& answer) {
+    ActionStage s({.on_bucket = answer});
     s.host.start(0);
     s.host.bucket_ready(0);
   };
@@ -159,7 +159,7 @@ TEST(WorkerHostActions, RuleMayReduceOnlyReadyBuckets) {
 
 TEST(WorkerHostActions, AStepReportsAllItsBucketsInOrderOrNone) {
   const auto step = [](const std::vector<int>& buckets) {
-    Stage s({});
+    ActionStage s({});
     s.host.start(0);
     for (const int bucket : buckets) s.host.bucket_ready(bucket);
     s.host.step_done(0, {});
@@ -174,24 +174,24 @@ TEST(WorkerHostActions, AStepReportsAllItsBucketsInOrderOrNone) {
 
 TEST(WorkerHostActions, ComputeBelongsAfterStepDoneAndBeforeStopped) {
   // An answer that arrived during the step comes first: the step's own gradients are not applied yet.
-  Stage early({.on_started = [](auto& then) { then.push_pull(1, staged(0)), then.compute(); },
-               .on_done = [](auto& then) { then.compute(); }});
+  ActionStage early({.on_started = [](auto& then) { then.push_pull(1, staged(0)), then.compute(); },
+                     .on_done = [](auto& then) { then.compute(); }});
   early.host.start(0);
   early.host.replied({.shard = 0, .exchange = 1});
   early.host.replied({.shard = 1, .exchange = 1});
   EXPECT_THROW(early.host.step_done(0, {}), std::logic_error);
 
-  Stage back({.on_step = [](auto& then) { then.compute_at(0); }});
+  ActionStage back({.on_step = [](auto& then) { then.compute_at(0); }});
   back.host.start(0);
   EXPECT_THROW(back.host.step_done(0, {}), std::logic_error) << "a step that is over";
 
-  Stage late({.on_stopped = [](auto& then) { then.compute(); }});
+  ActionStage late({.on_stopped = [](auto& then) { then.compute(); }});
   late.host.start(0);
   EXPECT_THROW(late.host.stop(), std::logic_error);
 }
 
 TEST(WorkerHostActions, AnswersWithoutARequestAreBugs) {
-  Stage s({});
+  ActionStage s({});
   EXPECT_THROW(s.host.step_done(0, {}), std::logic_error) << "no step had begun";
   EXPECT_THROW(s.host.bucket_ready(0), std::logic_error);
   EXPECT_THROW(s.host.stop(), std::logic_error) << "it had not asked for a batch";
@@ -202,7 +202,7 @@ TEST(WorkerHostActions, AnswersWithoutARequestAreBugs) {
 }
 
 TEST(WorkerHostActions, APortMustNotAnswerFromInsideACall) {
-  Stage s({.on_started = [](auto& then) { then.push_pull(1, kParams); }});
+  ActionStage s({.on_started = [](auto& then) { then.push_pull(1, kParams); }});
   s.ports.inside = [&] { s.host.replied({.shard = 0, .exchange = 1}); };
   EXPECT_THROW(s.host.start(0), std::logic_error);
 }

@@ -10,8 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 
 /// At every StepDone an exchange with both shards, which the worker waits for if `overlap` is false.
-struct Stage {
-  explicit Stage(bool overlap)
+struct TimeStage {
+  explicit TimeStage(bool overlap)
       : ports(2),
         host(std::make_unique<ScriptedWorker>(
                  [overlap](const WorkerEvent& event, const WorkerContext&, WorkerActions& then) {
@@ -33,7 +33,7 @@ struct Stage {
 };
 
 TEST(WorkerHostTime, StandingStillIsSplitIntoWaitingForOthersAndExchanging) {
-  Stage s(false);
+  TimeStage s(false);
   s.pass(100ms);  // computing is neither
   s.host.step_done(0, {});
   s.pass(3ms);
@@ -51,7 +51,7 @@ TEST(WorkerHostTime, StandingStillIsSplitIntoWaitingForOthersAndExchanging) {
 }
 
 TEST(WorkerHostTime, OwnKernelsAreWork) {
-  Stage s(false);
+  TimeStage s(false);
   s.ports.kernel_takes = 5ms;
   s.host.step_done(0, {});
   s.pass(1ms);
@@ -62,7 +62,7 @@ TEST(WorkerHostTime, OwnKernelsAreWork) {
 }
 
 TEST(WorkerHostTime, WaitIsNeverMoreThanTheTimeStoodStill) {
-  Stage s(false);
+  TimeStage s(false);
   s.host.step_done(0, {});
   s.pass(2ms);
   for (const ShardId shard : {0U, 1U}) s.host.replied({.shard = shard, .exchange = 0, .held = 1h});
@@ -71,7 +71,7 @@ TEST(WorkerHostTime, WaitIsNeverMoreThanTheTimeStoodStill) {
 }
 
 TEST(WorkerHostTime, AnAnswerDuringAStepKeepsItsTimeAndBlocksNoWorker) {
-  Stage s(true);
+  TimeStage s(true);
   s.host.step_done(0, {});
   s.pass(2ms);
   s.host.replied({.shard = 0, .exchange = 0, .held = 1ms});
@@ -88,7 +88,7 @@ TEST(WorkerHostTime, AnAnswerDuringAStepKeepsItsTimeAndBlocksNoWorker) {
 }
 
 TEST(WorkerHostTime, DelayCountsTheStepsBetweenSendingAndApplying) {
-  Stage s(true);
+  TimeStage s(true);
   s.host.step_done(0, {});
   s.host.replied({.shard = 0, .exchange = 0, .staleness = 3});
   // The second exchange would need the slot that the first one still uses: two steps without a free slot.

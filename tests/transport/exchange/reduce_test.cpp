@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kLengths[] = {0, 1, 15, 16, 17, 31, 32, 48, 100, 112, 127, 128, 129, 1000, 1024, 4099};
 
-struct Arenas {
+struct ReduceArenas {
   core::HostAllocator allocator;
   std::vector<core::Buffer> buffers;
   std::vector<core::Span> spans;
 
-  Arenas(std::size_t ranks, std::size_t floats, std::uint64_t seed) {
+  ReduceArenas(std::size_t ranks, std::size_t floats, std::uint64_t seed) {
     for (std::size_t r = 0; r < ranks; ++r) {
       buffers.push_back(core::Buffer::allocate(allocator, floats + 1).value());  // never empty
       spans.push_back(buffers.back().view().first(floats));
@@ -42,7 +42,7 @@ TEST(ReduceSlice, EqualsTheSerialSumInRankOrder) {
   for (const core::Kernels* kernels : {&core::reference_kernels(), &core::host_kernels()})
     for (std::size_t ranks = 1; ranks <= 8; ++ranks)
       for (const std::size_t floats : kLengths) {
-        Arenas arenas(ranks, floats, ranks * 10'000 + floats);
+        ReduceArenas arenas(ranks, floats, ranks * 10'000 + floats);
         const float scale = 1.0f / static_cast<float>(ranks);
         const std::vector<float> expected = serial_sum(arenas.spans, scale);
         for (std::size_t r = 0; r < ranks; ++r) reduce_slice(*kernels, arenas.spans, r, scale);
@@ -53,8 +53,8 @@ TEST(ReduceSlice, EqualsTheSerialSumInRankOrder) {
 }
 
 TEST(ReduceSlice, TouchesItsSliceOnly) {
-  Arenas arenas(3, 100, 1);
-  const Arenas before(3, 100, 1);
+  ReduceArenas arenas(3, 100, 1);
+  const ReduceArenas before(3, 100, 1);
   reduce_slice(core::reference_kernels(), arenas.spans, 1, 1.0f);
   for (std::size_t r = 0; r < 3; ++r)
     for (std::size_t i = 0; i < 100; ++i) {
@@ -68,7 +68,7 @@ TEST(BroadcastSlice, GivesEveryRankTheRootsSlice) {
   for (std::size_t ranks = 1; ranks <= 8; ++ranks)
     for (const std::size_t floats : kLengths) {
       const std::size_t root = floats % ranks;
-      Arenas arenas(ranks, floats, floats);
+      ReduceArenas arenas(ranks, floats, floats);
       const std::vector<float> expected(arenas.spans[root].begin(), arenas.spans[root].end());
       for (std::size_t r = 0; r < ranks; ++r) broadcast_slice(core::host_kernels(), arenas.spans, r, root);
       for (std::size_t r = 0; r < ranks; ++r)
@@ -79,7 +79,7 @@ TEST(BroadcastSlice, GivesEveryRankTheRootsSlice) {
 
 TEST(ReduceSlice, BrokenPreconditionsThrow) {
   const core::Kernels& kernels = core::reference_kernels();
-  Arenas arenas(2, 100, 1);
+  ReduceArenas arenas(2, 100, 1);
   EXPECT_THROW(reduce_slice(kernels, {}, 0, 1.0f), std::invalid_argument);
   EXPECT_THROW(reduce_slice(kernels, arenas.spans, 2, 1.0f), std::invalid_argument);
   EXPECT_THROW(broadcast_slice(kernels, arenas.spans, 0, 2), std::invalid_argument);

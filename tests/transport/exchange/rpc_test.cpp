@@ -16,7 +16,7 @@ namespace {
 using transport::Peer;
 using transport::testing::Bytes;
 
-constexpr std::size_t kMost = 10'000;
+constexpr std::size_t kMostCalls = 10'000;
 
 /// Two members with an Rpc each; `serve` answers the calls that the second one receives.
 class RpcOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
@@ -25,7 +25,7 @@ class RpcOver : public ::testing::TestWithParam<transport::testing::EndpointKind
     group_.emplace(GetParam(), 2);
     for (std::size_t r = 0; r < 2; ++r) {
       calls_[r] = std::make_unique<Rpc>(
-          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMost, 1,
+          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMostCalls, 1,
           [this](Rpc::Incoming incoming) { serve(std::move(incoming)); },
           [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); });
       calls_[r]->listen(group_->group(r).peers[1 - r]);
@@ -320,7 +320,7 @@ TEST_P(RpcOver, NonsenseEndsTheConnection) {
 }
 
 TEST_P(RpcOver, AVectorLongerThanAllowedEndsTheConnection) {
-  auto mine = vector(kMost + 1, 0);
+  auto mine = vector(kMostCalls + 1, 0);
   call(0, {.header = "", .vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_FALSE(answer); });
   finish();
   group_->drive([this] { return !lost_[1].empty(); });

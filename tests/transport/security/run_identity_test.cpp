@@ -12,7 +12,7 @@
 namespace troupe::security {
 namespace {
 
-constexpr std::time_t kDay = 24 * 3600;
+constexpr std::time_t kDayOfRun = 24 * 3600;
 
 TEST(RunIdentity, IsValidAndStaysInMemory) {
   const auto now = std::time(nullptr);
@@ -28,8 +28,8 @@ TEST(RunIdentity, IsValidAndStaysInMemory) {
   const auto good = check(files->files(), now);
   EXPECT_TRUE(good) << good.error().message;
   EXPECT_TRUE(make_tls_context(files->files(), now));
-  EXPECT_TRUE(check(files->files(), now + 89 * kDay));  // in a long run a connection may break late
-  EXPECT_FALSE(check(files->files(), now + 91 * kDay));
+  EXPECT_TRUE(check(files->files(), now + 89 * kDayOfRun));  // in a long run a connection may break late
+  EXPECT_FALSE(check(files->files(), now + 91 * kDayOfRun));
 }
 
 TEST(RunIdentity, AnotherRunsIsRefused) {

@@ -21,7 +21,7 @@
 namespace troupe::transport::testing {
 namespace {
 
-constexpr core::Duration kPatience = std::chrono::seconds{60};
+constexpr core::Duration kProcessPatience = std::chrono::seconds{60};
 
 std::vector<std::string> sockets;  // of all members of a test
 
@@ -35,7 +35,7 @@ struct Member {
                    .value();
   }
   Completion finish(OperationId operation) {
-    const Deadline deadline = after(clock, kPatience);
+    const Deadline deadline = after(clock, kProcessPatience);
     for (;;) {
       for (auto c = completions.begin(); c != completions.end(); ++c) {
         if (c->operation != operation) continue;
@@ -211,7 +211,7 @@ TEST_P(ShmProcess, ADeadPeerIsLostAlthoughItsChildrenLive) {
   EXPECT_EQ(c.error.code, core::Errc::peer_lost);
   const int watched = static_cast<int>(::syscall(SYS_pidfd_open, loader, 0));
   ::kill(loader, SIGKILL);
-  EXPECT_TRUE(wait_readable(watched, kPatience));  // its sockets close only then
+  EXPECT_TRUE(wait_readable(watched, kProcessPatience));  // its sockets close only then
   ::close(watched);
 }
 

@@ -18,7 +18,7 @@
 namespace troupe::transport::testing {
 namespace {
 
-constexpr core::Duration kPatience = std::chrono::seconds{60};
+constexpr core::Duration kProtocolPatience = std::chrono::seconds{60};
 
 /// Writes frames by hand. Its own address has no listener: the fake dials, and the endpoint under test accepts.
 class FakePeer {
@@ -43,7 +43,7 @@ class FakePeer {
   void say_raw(std::span<const std::byte> bytes) { ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   /// The next frame's kind; nothing once the endpoint has closed the connection.
   std::optional<ShmFrameKind> hear() {
-    if (!wait_readable(socket_.get(), kPatience)) throw std::runtime_error("the endpoint says nothing");
+    if (!wait_readable(socket_.get(), kProtocolPatience)) throw std::runtime_error("the endpoint says nothing");
     (void)inbox_.receive(socket_.get(), 1);
     if (inbox_.frames().empty()) return std::nullopt;
     return inbox_.frames()[0].header.kind;

@@ -7,9 +7,9 @@
 namespace troupe::transport::testing {
 namespace {
 
-constexpr std::size_t kLong = std::size_t{1} << 20;
+constexpr std::size_t kLongVector = std::size_t{1} << 20;
 
-TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
+TcpOptions options_with_faults() { return {.listen = "127.0.0.2:0"}; }
 
 struct Flipped {
   std::size_t at;    // of the caller's stream, after the hello
@@ -20,7 +20,7 @@ struct Flipped {
 TEST(TcpFaults, AFlippedByteIsNoticedWhereverItIs) {
   core::Random random(1, core::Purpose::test, 0);
   for (unsigned round = 0; round < 30; ++round) {
-    const std::size_t size = round % 2 == 0 ? 1000 : kLong;
+    const std::size_t size = round % 2 == 0 ? 1000 : kLongVector;
     // The hello of the caller takes some 200 bytes; the message follows.
     const std::size_t at = 400 + random.below(size - 300);
     Party b = tcp_party("b", behind_proxy());
@@ -55,8 +55,8 @@ TEST(TcpFaults, DamagedPayloadIsCorruptAndTheRestIsLost) {
   });
   Party a = tcp_party("a");
   const Pair pair = join(a, b);
-  const Bytes sent = pattern(kLong, 1);
-  Bytes received(kLong), other(10);
+  const Bytes sent = pattern(kLongVector, 1);
+  Bytes received(kLongVector), other(10);
   const OperationId idle = b.receive(pair.a_at_b, tag(2), view(other));
   const OperationId receiving = b.receive(pair.a_at_b, tag(1), view(received));
   a.send(pair.b_at_a, tag(1), view(sent));
@@ -67,7 +67,7 @@ TEST(TcpFaults, DamagedPayloadIsCorruptAndTheRestIsLost) {
 }
 
 TEST(TcpFaults, APeerThatFallsSilentIsLost) {
-  TcpOptions options = raw_options();
+  TcpOptions options = options_with_faults();
   options.heartbeat = std::chrono::milliseconds{10};
   options.lost_after = std::chrono::milliseconds{50};
   Party a = tcp_party("a", options);
@@ -104,10 +104,10 @@ TEST(TcpFaults, InvalidFramesEndTheConnectionWithTheReason) {
        frame({.type = FrameType::chunk, .message = 1, .size = 0}, 0)},
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    Party a = tcp_party("a", raw_options());
+    Party a = tcp_party("a", options_with_faults());
     RawPeer peer(a);
     Bytes received(100'000);
-    const Bytes sent = pattern(kLong, 1);
+    const Bytes sent = pattern(kLongVector, 1);
     const OperationId receiving = a.receive(peer.at_party, tag(1), view(received));
     const OperationId sending = a.send(peer.at_party, tag(1), view(sent));  // message 1: long, so it waits for want
     EXPECT_EQ(peer.socket.read_frame().type, FrameType::offer);
@@ -119,7 +119,7 @@ TEST(TcpFaults, InvalidFramesEndTheConnectionWithTheReason) {
 }
 
 TEST(TcpFaults, APeerThatExceedsItsWindowIsLost) {
-  Party a = tcp_party("a", raw_options(), {.messages = 4, .bytes = 40'000});
+  Party a = tcp_party("a", options_with_faults(), {.messages = 4, .bytes = 40'000});
   for (const bool bytes : {false, true}) {
     RawPeer peer(a);
     const OperationId idle = a.receive(peer.at_party, tag(9), MemoryView{});
@@ -133,7 +133,7 @@ TEST(TcpFaults, APeerThatExceedsItsWindowIsLost) {
 TEST(TcpFaults, RandomFramesDoNoHarm) {
   core::Random random(2, core::Purpose::test, 0);
   for (unsigned round = 0; round < 50; ++round) {
-    TcpOptions options = raw_options();
+    TcpOptions options = options_with_faults();
     options.heartbeat = std::chrono::milliseconds{10};
     options.lost_after = std::chrono::milliseconds{50};
     Party a = tcp_party("a", options);

@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kLong = std::size_t{4} << 20;
 
-TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
+TcpOptions flow_options() { return {.listen = "127.0.0.2:0"}; }
 
 // The peer never answers. The sender announces as many messages as the window allows, sends no long message that was
 // not requested, and sends no more bytes of small messages than the window has.
 TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
   const Bytes small = pattern(16 << 10, 1), large = pattern(kLong, 2);
-  Party a = tcp_party("a", raw_options(), {.messages = 1000, .bytes = std::size_t{1} << 30});
+  Party a = tcp_party("a", flow_options(), {.messages = 1000, .bytes = std::size_t{1} << 30});
   RawPeer peer(a);  // its window: 256 messages, 1 MiB
   for (std::uint32_t i = 0; i < 300; ++i) a.send(peer.at_party, tag(i), i % 3 == 0 ? view(large) : view(small));
   std::size_t offers = 0, bytes = 0;
@@ -40,7 +40,7 @@ TEST(TcpFlow, APeerThatDoesNotReceiveGetsItsWindowAndNoMore) {
 
 TEST(TcpFlow, ChunksOfDifferentTagsTakeTurns) {
   const Bytes large = pattern(kLong, 1);
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", flow_options());
   RawPeer peer(a);
   for (const std::uint32_t t : {1u, 1u, 1u, 2u}) a.send(peer.at_party, tag(t), view(large));
   for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(peer.socket.read_frame().message, i);
@@ -59,7 +59,7 @@ TEST(TcpFlow, ChunksOfDifferentTagsTakeTurns) {
 
 TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
   const Bytes large = pattern(64 << 20, 1), small = pattern(100, 2);  // lent until the endpoint ends
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", flow_options());
   RawPeer peer(a);
   a.send(peer.at_party, tag(1), view(large));
   EXPECT_EQ(peer.socket.read_frame().type, FrameType::offer);
@@ -76,7 +76,7 @@ TEST(TcpFlow, ASmallMessageOvertakesALongOne) {
 
 // Received bytes of a chunk are progress; heartbeats are not.
 TEST(TcpFlow, MessageBytesAreProgressAndHeartbeatsAreNot) {
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", flow_options());
   RawPeer peer(a);
   Bytes received(kLong);
   a.receive(peer.at_party, tag(1), view(received));

@@ -15,7 +15,7 @@
 namespace troupe::transport::testing {
 namespace {
 
-constexpr int kPatienceMs = 60'000;
+constexpr int kPeersPatienceMs = 60'000;
 const core::SteadyClock steady;
 
 sockaddr_in loopback(const char* address, std::uint16_t port) {
@@ -28,7 +28,7 @@ sockaddr_in loopback(const char* address, std::uint16_t port) {
 
 bool wait_readable(int descriptor) {
   pollfd watched{descriptor, POLLIN, 0};
-  return ::poll(&watched, 1, kPatienceMs) == 1;
+  return ::poll(&watched, 1, kPeersPatienceMs) == 1;
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ std::function<void(const RefusedConnection&)> Refusals::hook() {
 
 std::vector<RefusedConnection> Refusals::wait_for(std::size_t count) {
   std::unique_lock lock(mutex_);
-  EXPECT_TRUE(added_.wait_for(lock, std::chrono::milliseconds(kPatienceMs), [&] { return all_.size() >= count; }));
+  EXPECT_TRUE(added_.wait_for(lock, std::chrono::milliseconds(kPeersPatienceMs), [&] { return all_.size() >= count; }));
   return all_;
 }
 
@@ -232,7 +232,7 @@ void Proxy::carry(const RawSocket& in, const RawSocket& out) const {
   std::size_t forth = 0;
   for (;;) {
     pollfd watched[2]{{in.descriptor(), POLLIN, 0}, {out.descriptor(), POLLIN, 0}};
-    if (::poll(watched, 2, kPatienceMs) <= 0) return;
+    if (::poll(watched, 2, kPeersPatienceMs) <= 0) return;
     for (const int side : {0, 1}) {
       if (watched[side].revents == 0) continue;
       const ssize_t got = ::recv(watched[side].fd, buffer.data(), buffer.size(), 0);

@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kNever = SIZE_MAX;
 constexpr core::Duration kPatience = std::chrono::seconds{60};
 
-TcpOptions raw_options() { return {.listen = "127.0.0.2:0"}; }
+TcpOptions resume_options() { return {.listen = "127.0.0.2:0"}; }
 
 TcpOptions short_options() {
-  TcpOptions options = raw_options();
+  TcpOptions options = resume_options();
   options.heartbeat = std::chrono::milliseconds{20};
   options.lost_after = std::chrono::milliseconds{200};
   return options;
@@ -174,7 +174,7 @@ void expect_goes_on(Party& a, RawPeer& peer) {
 // By hand: the hello of the second connection, and the frames that are sent again.
 TEST(TcpResumeByHand, UnreceivedFramesAreSentAgain) {
   const Bytes sent = pattern(50, 1);  // lent until the endpoint ends
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", resume_options());
   RawPeer peer(a);
   std::vector<OperationId> sending;
   for (std::uint32_t i = 0; i < 3; ++i) sending.push_back(a.send(peer.at_party, tag(i), view(sent)));
@@ -201,7 +201,7 @@ TEST(TcpResumeByHand, UnreceivedFramesAreSentAgain) {
 }
 
 TEST(TcpResumeByHand, AReceiveWhoseMessageWasCutIsFreeAgain) {
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", resume_options());
   RawPeer peer(a);
   Bytes first(100), second(100);
   const Bytes sent = pattern(100, 1);
@@ -230,7 +230,7 @@ TEST(TcpResumeByHand, AReceiveWhoseMessageWasCutIsFreeAgain) {
 
 TEST(TcpResumeByHand, AWrongTokenIsRefusedAndChangesNothing) {
   Refusals refusals;
-  TcpOptions options = raw_options();
+  TcpOptions options = resume_options();
   options.on_refused = refusals.hook();
   Party a = tcp_party("a", options);
   RawPeer peer(a);
@@ -261,7 +261,7 @@ TEST(TcpResumeByHand, AWrongTokenIsRefusedAndChangesNothing) {
 // Both sides have dialled. The caller whose connection was not taken closes it; the other side may read its bytes only after that.
 TEST(TcpResumeByHand, AnOvertakenFirstConnectionIsNotReported) {
   Refusals refusals;
-  TcpOptions options = raw_options();
+  TcpOptions options = resume_options();
   options.on_refused = refusals.hook();
   Party a = tcp_party("a", options);
   RawPeer peer(a);
@@ -278,7 +278,7 @@ TEST(TcpResumeByHand, AnOvertakenFirstConnectionIsNotReported) {
 }
 
 TEST(TcpResumeByHand, ALaterConnectionTakesThePlaceOfOneThatIsHalfDead) {
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", resume_options());
   RawPeer peer(a);
   const std::uint16_t port = parse_tcp_address(a->address().text)->at.port;
   const Bytes sent = pattern(50, 1);
@@ -298,7 +298,7 @@ TEST(TcpResumeByHand, ALaterConnectionTakesThePlaceOfOneThatIsHalfDead) {
 }
 
 TEST(TcpResumeByHand, InvalidCountsLoseThePeer) {
-  Party a = tcp_party("a", raw_options());
+  Party a = tcp_party("a", resume_options());
   RawPeer peer(a);
   const OperationId idle = a.receive(peer.at_party, tag(1), MemoryView{});
   peer.socket.reset();

@@ -16,17 +16,17 @@
 namespace troupe::transport::testing {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr int kStreamPatienceMs = 10'000;
 
 /// Waits until the stream can continue after a step that moved nothing.
 bool wait(TcpStream& stream, TcpStream::State state) {
   pollfd ready{.fd = stream.socket().native_handle(),
                .events = static_cast<short>(state == TcpStream::State::wants_read ? POLLIN : POLLOUT),
                .revents = 0};
-  return ::poll(&ready, 1, kPatienceMs) == 1;
+  return ::poll(&ready, 1, kStreamPatienceMs) == 1;
 }
 
-bool shake_hands(TcpStream& stream) {
+bool shake_hands_of(TcpStream& stream) {
   for (;;) {
     const auto step = stream.shake_hands();
     if (step.state == TcpStream::State::moved) break;
@@ -83,10 +83,10 @@ TEST_P(Streams, EveryByteThatThePeerHasIsCountedAsMoved) {
     const auto most = 1 + random.below(std::uint64_t{1} << (10 + random.below(13)));
     std::size_t read = 0;
     std::thread peer([&] {
-      if (shake_hands(reader)) read = read_and_reset(reader, most);
+      if (shake_hands_of(reader)) read = read_and_reset(reader, most);
     });
     std::size_t moved = 0;
-    if (shake_hands(writer)) {
+    if (shake_hands_of(writer)) {
       while (moved < bytes.size()) {
         const std::size_t length = std::min(bytes.size() - moved, std::size_t{1} << 18);
         const iovec part{const_cast<std::byte*>(bytes.data()) + moved, length};
