@@ -37,7 +37,7 @@ class StagingPool {
 
   core::Allocator& allocator_;
   const std::size_t limit_;
-  std::size_t held_ = 0;  // bytes in use and idle
+  std::size_t held_ = 0;                                 // bytes in use and idle
   std::map<std::size_t, std::vector<std::byte*>> idle_;  // by size [bytes]
 };
 
