@@ -20,7 +20,8 @@ constexpr const char* kRate = "train.lr";
 /// Steps along the gradient, with a velocity or without.
 bool along_the_gradient(const core::OptimizerInfo& optimizer) { return !optimizer.epsilon; }
 
-/// Adapting such an optimizer keeps the meaning of the learning rate near; for others the user decides.
+/// sgd, momentum and nesterov take steps along the gradient at similar rates, so one replaces another. Other optimizers need another rate:
+/// there the strategy's own check refuses the run.
 std::optional<core::Derived> optimizer_of_strategy(const core::Config& config) {
   const auto* const row = strategies::find(config.get(strategies::strategy_table()).name);
   const auto set = std::get<std::string>(config.value(kOptimizer));

@@ -2,6 +2,8 @@
 /// thread.
 #pragma once
 
+#include <string>
+
 #include <CLI/CLI.hpp>
 
 #include "apps/job_environment.hpp"
@@ -16,5 +18,8 @@ void add_tls(CLI::App& app, security::TlsFiles& files);
 /// where each is looked for. `variable`: getenv.
 [[nodiscard]] core::Result<security::TlsFiles> find_tls(const security::TlsFiles& flags,
                                                         const Variable& variable = ::getenv);
+
+/// The flags that name these files, each after a blank: " --ca ca.pem". A file without a path has none.
+[[nodiscard]] std::string tls_flags(const security::TlsFiles& files);
 
 }  // namespace troupe::apps

@@ -111,7 +111,7 @@ double mean(const std::vector<double>& values) {
 }
 
 /// How many times as long a step takes because the workers share the cores, of which `at_once` workers have all they need.
-double crowding(const experiment::Settings& settings, std::size_t at_once) {
+double shared_cores_factor(const experiment::Settings& settings, std::size_t at_once) {
   std::size_t threads = 0, most = 1;
   for (std::size_t worker = 0; worker < static_cast<std::size_t>(settings.cluster.workers); ++worker) {
     const auto own = static_cast<std::size_t>(settings.threads(worker));
@@ -130,8 +130,8 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
   if (options.profile.empty()) {
     const auto measured = measure_steps(settings, *spec.graph, kWindow, true);
     if (!measured) return tl::unexpected(measured.error());
-    const double crowded = crowding(settings, measured->at_once);
-    for (const auto& bench : measured->workers) times.push_back(parts * crowded * mean(bench.steps_ms));
+    const double shared = shared_cores_factor(settings, measured->at_once);
+    for (const auto& bench : measured->workers) times.push_back(parts * shared * mean(bench.steps_ms));
     source = fmt::format("measured now on this machine, {} at once",
                          measured->at_once == 1 ? "one replica" : fmt::format("{} replicas", measured->at_once));
     return times;
@@ -144,7 +144,7 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
     if (auto fits = sim::check_profile(*profile, run, batch / settings.train.accumulate, options.profile); !fits)
       return tl::unexpected(fits.error());
   source = "of the profile " + options.profile;
-  return std::vector{parts * crowding(settings, 1) * mean(profile->steps_ms)};
+  return std::vector{parts * shared_cores_factor(settings, 1) * mean(profile->steps_ms)};
 }
 
 /// Computing alone: in step all wait for the slowest worker, else each takes as many batches as it can.
@@ -248,10 +248,6 @@ std::string table(const std::vector<LayerRow>& rows) {
   return text;
 }
 
-std::string plural(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", report::grouped(count), noun, count == 1 ? "" : "s");
-}
-
 std::string workers_of(const WorkerKind& kind, const experiment::RunSpec& spec) {
   if (kind.workers.size() == spec.workers) return "a worker";
   if (kind.workers.size() == 1) return fmt::format("worker {}", kind.workers.front());
@@ -261,7 +257,7 @@ std::string workers_of(const WorkerKind& kind, const experiment::RunSpec& spec) 
 std::string to_text(const Report& r) {
   const auto& settings = *r.spec.settings;
   auto text = fmt::format("{} on {}, {}: {}, {}\n\n", r.spec.graph->name(), settings.data.name, settings.strategy,
-                          plural(r.spec.workers, "worker"), plural(r.spec.servers, "server"));
+                          report::counted(r.spec.workers, "worker"), report::counted(r.spec.servers, "server"));
   text += table(rows_of(*r.spec.graph, r.kinds.front().batch));
   text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a batch of {}\n",
                       r.kinds.front().batch);
@@ -281,9 +277,9 @@ std::string to_text(const Report& r) {
     text +=
         fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
   text += fmt::format("\n{} of {}\n{} an epoch over all workers, {} in all\n",
-                      plural(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
-                      plural(static_cast<std::uint64_t>(r.steps.samples), "sample"), plural(r.steps.per_epoch, "step"),
-                      report::grouped(r.steps.total));
+                      report::counted(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
+                      report::counted(static_cast<std::uint64_t>(r.steps.samples), "sample"),
+                      report::counted(r.steps.per_epoch, "step"), report::grouped(r.steps.total));
   text += fmt::format("forecast: {} of computing{}\n", report::clock_time(r.time.seconds),
                       r.time.limited ? ", the limit that run.max_seconds sets" : "");
   for (const auto& kind : r.kinds)
@@ -338,8 +334,7 @@ Json to_json(const Report& r) {
 core::Result<void> dry_run(const experiment::Settings& settings, nn::Backend& backend, const DryRun& options) {
   const auto report = report_on(settings, backend, options);
   if (!report) return tl::unexpected(report.error());
-  for (const auto& note : experiment::notes_on(report->spec))
-    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  for (const auto& note : experiment::notes_on(report->spec)) print_note(note);
   return print(options.json ? to_json(*report).dump() + "\n" : to_text(*report));
 }
 

@@ -68,8 +68,7 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   });
   if (!read) return refuse({read.error().code, fmt::format("{} ({})", read.error().message, models)});
   if (const auto other = left_over(file, graph); !other.empty())
-    return refuse(
-        {core::Errc::config, fmt::format("{}: tensor \"{}\" is none of the model's ({})", *path, other, models)});
+    return refuse({core::Errc::config, fmt::format("{}: the model has no tensor \"{}\" ({})", *path, other, models)});
 
   auto note = fmt::format("begins with the weights of {} (step {} of a run with {}), {}", *path, loaded->step,
                           text_or(file, "strategy", "an unknown strategy"), nn::center_hash(parameters));

@@ -24,7 +24,7 @@ TEST(CommandLineTest, HelpHasExamplesFirstEverywhere) {
   }
 }
 
-TEST(CommandLineTest, HelpIsACommandToo) {
+TEST(CommandLineTest, HelpCommandEqualsHelpFlag) {
   for (const auto& [asked, same] : std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>{
            {{"help"}, {"--help"}},
            {{"help", "train"}, {"train", "--help"}},
@@ -39,7 +39,7 @@ TEST(CommandLineTest, HelpIsACommandToo) {
   }
 }
 
-TEST(CommandLineTest, HelpOfASectionIsAboutItsKeys) {
+TEST(CommandLineTest, HelpOfASectionListsItsKeysOnly) {
   const auto overview = troupe({"train", "--help"}).out;
   EXPECT_NE(overview.find("\n  [data]      name, path, classes"), std::string::npos) << overview;
   EXPECT_EQ(overview.find("samples per worker and step"), std::string::npos);

@@ -65,7 +65,7 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
   EXPECT_EXIT(
       {
         Interrupt interrupt;
-        interrupt.last_words("left at once");
+        interrupt.second_signal_message("exits at once");
         std::binary_semaphore told(0);
         const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
         ::kill(::getpid(), SIGINT);
@@ -73,7 +73,7 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
         ::kill(::getpid(), SIGINT);
         for (;;) ::pause();
       },
-      testing::ExitedWithCode(130), "troupe: left at once");
+      testing::ExitedWithCode(130), "troupe: exits at once");
 }
 
 /// When a parent with several threads is killed, Linux sends its children a SIGTERM (PR_SET_PDEATHSIG) for every thread.

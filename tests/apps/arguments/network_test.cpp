@@ -37,18 +37,23 @@ TEST(FindTls, FlagsComeBeforeVariablesAndThoseBeforeTheFolder) {
             own + "ca.pem " + own + "node.pem " + own + "node.key");
 }
 
-TEST(FindTls, NothingIsNoTls) {
+TEST(FindTls, WithoutFilesThereIsNoTls) {
   EXPECT_TRUE(found({}, {}).value().empty());
   EXPECT_TRUE(found({}, {{"HOME", "/none"}, {"TROUPE_CA", ""}}).value().empty());
 }
 
-TEST(FindTls, HalfASetIsAnErrorThatSaysWhereTheRestBelongs) {
+TEST(FindTls, IncompleteSetIsAnErrorThatSaysWhereTheRestBelongs) {
   const auto half = found({"a.pem", "", ""}, {{"HOME", "/none"}, {"TROUPE_CERT", "n.pem"}});
   ASSERT_FALSE(half);
   EXPECT_EQ(half.error().code, core::Errc::config);
   EXPECT_EQ(half.error().message,
             "TLS is set half-way: there is a.pem and n.pem, and no --key (TROUPE_KEY, /none/.config/troupe/node.key): "
             "give all three files, or none");
+}
+
+TEST(TlsFlags, FilesWithoutAPathHaveNoFlag) {
+  EXPECT_EQ(tls_flags({.ca = "a.pem", .certificate = "n.pem", .key = "n.key"}), " --ca a.pem --cert n.pem --key n.key");
+  EXPECT_EQ(tls_flags({.ca = "a.pem", .certificate = "", .key = ""}), " --ca a.pem");
 }
 
 }  // namespace
