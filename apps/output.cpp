@@ -19,6 +19,11 @@ core::Result<void> print(std::string_view text) {
   return {};
 }
 
+void tell(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 std::size_t output_columns() {
   constexpr std::size_t kFewest = 40;
   winsize size{};

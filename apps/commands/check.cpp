@@ -25,7 +25,7 @@ struct Arguments {
 };
 
 void say(const experiment::Note& note) {
-  fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  tell(fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text));
 }
 
 /// Prints the command for a run that one process cannot execute.

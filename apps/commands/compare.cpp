@@ -58,8 +58,8 @@ core::Result<std::vector<std::string>> draw(const Arguments& arguments, const st
   for (const auto& run : runs) records.push_back(run.record);
   plot::InstalledFonts fonts;
   for (const auto& name : plot::replace_labels(records, fonts))
-    fmt::print(stderr, "troupe: no installed font has all characters of {}: the picture calls it \"{}\"\n", name.name,
-               name.shown);
+    tell(fmt::format("troupe: no installed font has all characters of {}: the picture calls it \"{}\"\n", name.name,
+                     name.shown));
   const auto figures = plot::curves_together(records, "compare", "");
   if (figures.empty()) return {};
   return plot::render(figures, {arguments.output, arguments.formats, false}).map_error([](core::Error error) {

@@ -338,7 +338,7 @@ core::Result<void> dry_run(const experiment::Settings& settings, nn::Backend& ba
   const auto report = report_on(settings, backend, options);
   if (!report) return tl::unexpected(report.error());
   for (const auto& note : experiment::notes_on(report->spec))
-    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+    tell(fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text));
   return print(options.json ? to_json(*report).dump() + "\n" : to_text(*report));
 }
 

@@ -82,7 +82,7 @@ core::Result<void> run_replay(const Arguments& arguments) {
   progress.clear();
   if (!report) return tl::unexpected(report.error());
   for (const auto& note : report->notes)
-    if (arguments.json) fmt::print(stderr, "{}", line(note));
+    if (arguments.json) tell(line(note));
   const auto printed = print(arguments.json ? to_json(*report) + "\n" : sentences(*report));
   return printed ? report->check() : printed;
 }

@@ -94,7 +94,7 @@ core::Result<void> run_simulate(const Arguments& arguments) {
   progress.clear();
   if (!forecast) return tl::unexpected(forecast.error());
   for (const auto& note : forecast->notes)
-    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+    tell(fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text));
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 
