@@ -1,6 +1,7 @@
 #include "apps/command_line.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -190,7 +191,8 @@ int run(int argc, const char* const* argv) {
     result = core::fail(core::Errc::internal, fmt::format("internal error: {}", error.what()));
   }
   if (result) return 0;
-  if (!silent) fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
+  std::signal(SIGPIPE, SIG_IGN);  // what read the output may have ended: the exit code counts all the same
+  if (!silent) tell(fmt::format("troupe: {}\n", one_line(result.error().message)));
   return core::exit_code(result.error().code);
 }
 

@@ -41,6 +41,10 @@ Interrupt::~Interrupt() {
   ::pthread_kill(thread_.native_handle(), SIGINT);  // only to that thread: it wakes up and sees over_
   thread_.join();
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+  // A request that comes when all is saved, or that still waits: its default would kill the process, which has succeeded.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGUSR1, &ignore, nullptr);
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -15,7 +15,8 @@ namespace troupe::apps {
 
 /// SIGINT, SIGTERM and SIGHUP (a closed terminal; not where it is ignored, as under nohup) ask to stop. For its lifetime they and SIGUSR1
 /// are blocked in the thread that created it and in all threads started from there; its own thread waits for them. SIGPIPE is ignored: what
-/// read the output may have ended with the terminal. One at a time; create it before other threads.
+/// read the output may have ended with the terminal. SIGUSR1 stays ignored afterwards: it must not end a process whose run has ended. One
+/// at a time; create it before other threads.
 ///
 /// The first signal runs stop callbacks on its thread; the console informs the user (report::ConsoleOptions::stop). The second signal
 /// shows the terminal's cursor, says what it does, and ends the process with exit code 130 at any point. Several SIGTERM within

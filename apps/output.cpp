@@ -21,11 +21,16 @@ core::Result<void> print(std::string_view text) {
   return {};
 }
 
+void tell(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 std::string note_text(const experiment::Note& note) {
   return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
 }
 
-void print_note(const experiment::Note& note) { fmt::print(stderr, "{}", note_text(note)); }
+void print_note(const experiment::Note& note) { tell(note_text(note)); }
 
 std::optional<std::size_t> terminal_columns() {
   winsize size{};

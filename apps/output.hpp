@@ -1,4 +1,5 @@
 /// What commands print. Failures of standard output are values: a full disk behind a redirection is an Error.
+/// Standard output with failures as values: a full disk behind a redirection is an Error. Standard error without failures.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,14 @@ namespace troupe::apps {
 /// Writes `text` to standard output and flushes it. Errc::io or no_space.
 [[nodiscard]] core::Result<void> print(std::string_view text);
 
+/// Writes `text` to standard error. What cannot be written is dropped: a closed terminal or a full disk neither ends what is under way nor
+/// changes its exit code.
+void tell(std::string_view text) noexcept;
+
 /// One line, with its end: "warning: …" for a warning.
 [[nodiscard]] std::string note_text(const experiment::Note& note);
 
-/// Writes it to standard error.
+/// tell()s it.
 void print_note(const experiment::Note& note);
 
 /// The width of the terminal that standard output is; none: it is no terminal.

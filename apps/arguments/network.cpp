@@ -45,6 +45,13 @@ void add_tls(CLI::App& app, security::TlsFiles& files) {
   app.add_option("--key", files.key, "its key; or TROUPE_KEY, or ~/.config/troupe/node.key")->type_name("FILE");
 }
 
+std::string tls_flags(const security::TlsFiles& flags) {
+  std::string text;
+  for (const auto& place : kPlaces)
+    if (const auto& path = flags.*place.path; !path.empty()) text += fmt::format(" {} {}", place.flag, path);
+  return text;
+}
+
 core::Result<security::TlsFiles> find_tls(const security::TlsFiles& flags, const Variable& variable) {
   const auto folder = user_folder(variable);
   auto files = flags;

@@ -49,7 +49,7 @@ core::Result<std::vector<std::string>> draw(const CompareArguments& arguments, c
   std::vector<plot::RunRecord> records;
   for (const auto& run : runs) records.push_back(run.record);
   plot::InstalledFonts fonts;
-  for (const auto& name : plot::replace_labels(records, fonts)) fmt::print(stderr, "troupe: {}\n", explanation(name));
+  for (const auto& name : plot::replace_labels(records, fonts)) tell(fmt::format("troupe: {}\n", explanation(name)));
   const auto figures = plot::curves_together(records, "compare", "");
   if (figures.empty()) return {};
   return plot::render(figures, {arguments.output, arguments.formats, false}).map_error([](core::Error error) {

@@ -45,7 +45,7 @@ bool differs(const plot::GridRecord& grid, const std::string& metric) {
 }
 
 void explain(const std::vector<plot::ReplacedName>& replaced) {
-  for (const auto& name : replaced) fmt::print(stderr, "troupe: {}\n", explanation(name));
+  for (const auto& name : replaced) tell(fmt::format("troupe: {}\n", explanation(name)));
 }
 
 /// The results of a grid outlive the directories of its runs: without one of these there are no curves.
@@ -54,7 +54,7 @@ std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
   for (const auto& run : grid.runs) {
     auto record = plot::read_run(run.directory);
     if (!record) {
-      fmt::print(stderr, "troupe: no curves: {}\n", record.error().message);
+      tell(fmt::format("troupe: no curves: {}\n", record.error().message));
       return {};
     }
     runs.push_back(std::move(*record));
@@ -94,7 +94,7 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
     return core::fail(core::Errc::config, "these runs have nothing to draw: no worker has reported a step yet");
   for (std::size_t i = 0; i < runs->size(); ++i)
     if (!plot::has_curves((*runs)[i]))
-      fmt::print(stderr, "troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]);
+      tell(fmt::format("troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]));
   return figures;
 }
 

@@ -120,7 +120,7 @@ core::Result<void> lead(TrainArguments arguments, Job& job, Interrupt& interrupt
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
   if (arguments.quiet)  // without progress, too: the run is another one than the file says
-    for (const auto& note : request->notes) fmt::print(stderr, "warning: {}\n", note.text);
+    for (const auto& note : request->notes) tell(fmt::format("warning: {}\n", note.text));
   return train(arguments, std::move(*request), interrupt);
 }
 
@@ -154,18 +154,15 @@ core::Result<void> run_dry(TrainArguments arguments) {
 
 core::Result<void> run_train(TrainArguments arguments) {
   if (arguments.dry_run) return run_dry(arguments);
-  if (const auto environment = job_environment()) {
-    Interrupt interrupt;  // before MPI starts threads
-    return train_in_job(arguments, *environment, interrupt);
-  }
+  Interrupt interrupt;  // before MPI or the backend starts threads, and before SIGUSR1 can end the process
+  if (const auto environment = job_environment()) return train_in_job(arguments, *environment, interrupt);
+  interrupt.nothing_to_save(true);
   if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
     return core::fail(core::Errc::usage,
                       "--min-nodes, --ca, --cert and --key need --nodes: give it, or leave these out");
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  Interrupt interrupt;  // before the backend starts threads
-  interrupt.nothing_to_save(true);
   actors::RunRequest request;
   request.settings = std::move(*settings);
   if (arguments.nodes) {

@@ -121,8 +121,8 @@ class Session {
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
       } else if (!std::exchange(told, true)) {
         told_at = options_.clock->now();
-        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         children_.signal(SIGINT);
+        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         std::uint64_t count = 0;
         [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
       } else if (core::seconds(options_.clock->now() - told_at) > kSavingDeadline_s) {

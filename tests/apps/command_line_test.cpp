@@ -187,5 +187,13 @@ TEST(CommandLineTest, AFullStandardOutputIsAnIoError) {
   EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << outcome.err;
 }
 
+/// As after a closed terminal, or where `| tee` has ended with it.
+TEST(CommandLineTest, TheExitCodeHoldsWhereTheErrorCannotBeWritten) {
+  const std::string program = TROUPE_BINARY;
+  EXPECT_EQ(run_program({"bash", "-c", program + " nosuch 2> /dev/full"}).code, 2);
+  const auto piped = "exec 3> >(exit); wait $!; " + program + " nosuch 2>&3";  // nobody reads
+  EXPECT_EQ(run_program({"bash", "-c", piped}).code, 2);
+}
+
 }  // namespace
 }  // namespace troupe::apps

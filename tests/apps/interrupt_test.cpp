@@ -116,6 +116,19 @@ TEST(InterruptDeathTest, SighupIsNeverASecondSignal) {
       testing::ExitedWithCode(kStillThere), "");
 }
 
+/// A scheduler may ask for a checkpoint when the run has just ended.
+TEST(InterruptDeathTest, Sigusr1AfterTheEndIsIgnored) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kStillThere = 7;
+  EXPECT_EXIT(
+      {
+        { const Interrupt interrupt; }
+        ::kill(::getpid(), SIGUSR1);
+        ::_exit(kStillThere);
+      },
+      testing::ExitedWithCode(kStillThere), "");
+}
+
 TEST(InterruptDeathTest, WithNothingToSaveTheFirstSignalExits) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

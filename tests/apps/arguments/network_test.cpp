@@ -37,6 +37,13 @@ TEST(FindTls, FlagsComeBeforeVariablesAndThoseBeforeTheFolder) {
             own + "ca.pem " + own + "node.pem " + own + "node.key");
 }
 
+/// The others may come from variables: an empty flag in the command that resumes a run would take the next flag for its file.
+TEST(TlsFlags, AreThoseThatWereGiven) {
+  EXPECT_EQ(tls_flags({}), "");
+  EXPECT_EQ(tls_flags({.ca = "a", .certificate = "c", .key = "k"}), " --ca a --cert c --key k");
+  EXPECT_EQ(tls_flags({.ca = "a", .certificate = "", .key = "k"}), " --ca a --key k");
+}
+
 TEST(FindTls, WithoutFilesThereIsNoTls) {
   EXPECT_TRUE(found({}, {}).value().empty());
   EXPECT_TRUE(found({}, {{"HOME", "/none"}, {"TROUPE_CA", ""}}).value().empty());
