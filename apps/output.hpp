@@ -1,5 +1,4 @@
-/// What commands print. Failures of standard output are values: a full disk behind a redirection is an Error.
-/// Standard output with failures as values: a full disk behind a redirection is an Error. Standard error without failures.
+/// What commands print. Failures of standard output are values: a full disk behind a redirection is an Error. Standard error has none.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@ void tell(std::string_view text) noexcept;
 /// One line, with its end: "warning: …" for a warning.
 [[nodiscard]] std::string note_text(const experiment::Note& note);
 
-/// tell()s it.
+/// Writes it to standard error.
 void print_note(const experiment::Note& note);
 
 /// The width of the terminal that standard output is; none: it is no terminal.

@@ -47,8 +47,8 @@ void add_tls(CLI::App& app, security::TlsFiles& files) {
 
 std::string tls_flags(const security::TlsFiles& flags) {
   std::string text;
-  for (const auto& place : kPlaces)
-    if (const auto& path = flags.*place.path; !path.empty()) text += fmt::format(" {} {}", place.flag, path);
+  for (const auto& file : kFiles)
+    if (const auto& path = flags.*file.path; !path.empty()) text += fmt::format(" {} {}", file.flag, path);
   return text;
 }
 
@@ -71,13 +71,6 @@ core::Result<security::TlsFiles> find_tls(const security::TlsFiles& flags, const
   return core::fail(core::Errc::config,
                     fmt::format("TLS is set half-way: there is {}, and no {}: give all three files, or none",
                                 fmt::join(found, " and "), fmt::join(missing, " and no ")));
-}
-
-std::string tls_flags(const security::TlsFiles& files) {
-  std::string text;
-  for (const auto& file : kFiles)
-    if (const auto& path = files.*file.path; !path.empty()) text += fmt::format(" {} {}", file.flag, path);
-  return text;
 }
 
 }  // namespace troupe::apps

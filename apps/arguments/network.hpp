@@ -22,7 +22,4 @@ void add_tls(CLI::App& app, security::TlsFiles& files);
 [[nodiscard]] core::Result<security::TlsFiles> find_tls(const security::TlsFiles& flags,
                                                         const Variable& variable = ::getenv);
 
-/// The flags that name these files, each after a blank: " --ca ca.pem". A file without a path has none.
-[[nodiscard]] std::string tls_flags(const security::TlsFiles& files);
-
 }  // namespace troupe::apps

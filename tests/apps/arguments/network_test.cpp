@@ -58,10 +58,5 @@ TEST(FindTls, IncompleteSetIsAnErrorThatSaysWhereTheRestBelongs) {
             "give all three files, or none");
 }
 
-TEST(TlsFlags, FilesWithoutAPathHaveNoFlag) {
-  EXPECT_EQ(tls_flags({.ca = "a.pem", .certificate = "n.pem", .key = "n.key"}), " --ca a.pem --cert n.pem --key n.key");
-  EXPECT_EQ(tls_flags({.ca = "a.pem", .certificate = "", .key = ""}), " --ca a.pem");
-}
-
 }  // namespace
 }  // namespace troupe::apps
