@@ -13,6 +13,7 @@
 #include "core/optimizers/optimizers.hpp"
 #include "experiment/report/console_text.hpp"
 #include "experiment/run_spec.hpp"
+#include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "nn/layers_config.hpp"
 #include "nn/optimizer.hpp"
@@ -79,7 +80,8 @@ core::Result<std::vector<WorkerKind>> kinds_of(const experiment::RunSpec& spec, 
       known->workers.push_back(worker);
       continue;
     }
-    const auto replica = backend.compile(*spec.graph, {.batch = batch, .threads = threads, .arenas = &memory});
+    const auto replica = experiment::compile_worker(
+        backend, *spec.graph, {.batch = batch, .threads = threads, .arenas = &memory}, settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
     const auto arena = bytes((*replica)->parameters());
     kinds.push_back({.workers = {worker},
@@ -188,7 +190,7 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
   return Report{std::move(*spec), std::move(*kinds), vectors * arena, *steps, std::move(*time)};
 }
 
-/// One layer of the table. `activations`: of worker 0's batch, forward, as the model defines them.
+/// One layer of the table. `activations`: of worker 0's micro-batch, forward, as the model defines them.
 struct LayerRow {
   std::string name{}, type{}, output{};
   std::int64_t parameters = 0;
@@ -258,9 +260,10 @@ std::string to_text(const Report& r) {
   const auto& settings = *r.spec.settings;
   auto text = fmt::format("{} on {}, {}: {}, {}\n\n", r.spec.graph->name(), settings.data.name, settings.strategy,
                           report::counted(r.spec.workers, "worker"), report::counted(r.spec.servers, "server"));
-  text += table(rows_of(*r.spec.graph, r.kinds.front().batch));
-  text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a batch of {}\n",
-                      r.kinds.front().batch);
+  const auto parts = settings.train.accumulate;
+  text += table(rows_of(*r.spec.graph, r.kinds.front().batch / parts));
+  text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a {} of {}\n",
+                      parts > 1 ? "micro-batch" : "batch", r.kinds.front().batch / parts);
   for (const auto& kind : r.kinds) {
     const auto& m = kind.memory;
     text += fmt::format("\nmemory of {}, with batch {}:\n", workers_of(kind, r.spec), kind.batch);
@@ -307,7 +310,7 @@ Json to_json(const Report& r) {
             {"steps", r.steps.total},
             {"forecast_s", r.time.seconds},
             {"step_times", r.time.source}};
-  for (const auto& row : rows_of(graph, r.kinds.front().batch))
+  for (const auto& row : rows_of(graph, r.kinds.front().batch / settings.train.accumulate))
     json["layers"].push_back({{"name", row.name},
                               {"type", row.type},
                               {"output", row.output},

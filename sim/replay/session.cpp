@@ -68,7 +68,8 @@ core::Result<void> check_overrides(const std::string& file, const std::vector<st
   for (const auto& text : overrides) {
     const auto changed = core::Config::load(experiment::schema(), file, {text});
     if (!changed) return tl::unexpected(changed.error());
-    const auto key = text.substr(0, text.find_first_of(" =\t"));
+    const auto begin = text.find_first_not_of(" \t");
+    const auto key = text.substr(begin, text.find_first_of(" =\t", begin) - begin);
     if (may_change(strategy, key) || (changed->unused() == recorded->unused() && *changed == *recorded)) continue;
     return core::fail(core::Errc::config,
                       fmt::format("--set {}: a replay keeps the recorded schedule, and {} may change it; with {} a "

@@ -217,6 +217,22 @@ TEST_F(InitTest, DryRunSaysWhatARunWouldBeAndWritesNothing) {
   EXPECT_TRUE(j["step_times"].get<std::string>().starts_with("measured now on this machine")) << j["step_times"];
 }
 
+// Activations are of a part of the batch; the sum of gradients is one vector more.
+TEST_F(InitTest, DryRunCountsTheMemoryOfMicroBatches) {
+  const auto memory = [&](int parts) {
+    const auto outcome = troupe({"train", config_, "--dry-run", "--json", "--set", "data.batch=600", "--set",
+                                 "train.accumulate=" + std::to_string(parts)});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  };
+  const auto whole = memory(1), parts = memory(20);
+  EXPECT_EQ(parts["layers"][0]["activation_bytes"], 30 * 24 * 4);
+  const auto workspace = [](const json& j) { return j["memory"][0]["workspace"].get<int>(); };
+  const int gradients = parts["memory"][0]["gradients"];
+  EXPECT_GT(workspace(parts), gradients);
+  EXPECT_LT(workspace(parts) - gradients, workspace(whole));
+}
+
 TEST_F(InitTest, DryRunNeedsNoDataOfAPublishedForm) {
   const auto config =
       folder_.write("mnist.toml", "[model]\nname = \"lenet\"\n[data]\nname = \"mnist\"\npath = \"nowhere\"\n");

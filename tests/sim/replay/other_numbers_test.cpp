@@ -116,6 +116,7 @@ TEST(OtherNumbers, OptionsOfTheScheduleAreRefusedByName) {
       EXPECT_NE(message.find(may), std::string::npos) << message;
     }
     EXPECT_TRUE(replayed(run, {"cluster.workers=3", "train.lr=0.001"})) << "the recorded value changes nothing";
+    EXPECT_TRUE(replayed(run, {" train.lr = 0.001"})) << "spaces around a key are no part of it";
   }
 }
 
