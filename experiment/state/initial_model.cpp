@@ -37,8 +37,12 @@ std::string left_over(const nn::SafetensorsFile& file, const nn::Graph& graph) {
 }  // namespace
 
 core::Result<std::string> checkpoint_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return path;
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (!exists && !error)
+    return core::fail(core::Errc::config,
+                      fmt::format("{} does not exist: give a checkpoint's file, or a run's directory", path));
+  if (!std::filesystem::is_directory(path, error)) return path;
   const auto run = RunDirectory::open(path);
   if (!run) return tl::unexpected(run.error());
   return nn::load_newest(run->checkpoints()).map([](const nn::NewestCheckpoint& newest) { return newest.path; });

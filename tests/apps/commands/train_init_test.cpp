@@ -148,7 +148,8 @@ TEST_F(InitTest, AnotherModelIsRefusedBeforeTheRunBegins) {
   const auto deep = train("deep", {"--set", "model.widths=[24, 10]"});
   std::filesystem::remove_all(first["run"].get<std::string>());
   expect({"--init", deep["run"]}, 78, "tensor \"fc3.");
-  expect({"--init", folder_.file("none")}, 74, "none");
+  expect({"--init", folder_.file("none")}, 78, "none does not exist");
+  expect({"--set", "run.init=" + folder_.file("none")}, 78, "none does not exist");
   expect({"--init", folder_.write("empty.safetensors", "")}, 65, "empty.safetensors");
   expect({"--init", runs()}, 78, "not a run directory");
   const auto resumed = troupe({"train", "--resume", deep["run"], "--set", "run.init=x", "--set", "run.epochs=2"});
