@@ -78,7 +78,12 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerC
   if (layer.bias) program.set_parameter_layout(context.first_parameter + 1, plain_desc({layer.outputs}));
   const Operand source = program.convert(Phase::forward, context.input, forward.src_desc());
   const Operand output = add_forward(lowering, context, layer, forward, source);
-  Tensors tensors{source, add_pooling(lowering, describe_pooling(lowering, pool_node, output.desc, pool), output), {}};
+  const nn::Shape& convolved = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
+  Tensors tensors{
+      source,
+      add_pooling(lowering,
+                  describe_pooling(lowering, pool_node, output.desc, windows_of(pool, convolved, node.output)), output),
+      {}};
   if (!lowering.options.training) return Lowered{tensors.pooled.output, {}};
   const auto dims = tensors.pooled.output.desc.dims();
   if (tensors.pooled.output.desc != pooled_gradient_blocked(dims, memory::data_type::f32) ||
