@@ -1,6 +1,7 @@
 #include "apps/command_line.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iterator>
@@ -80,25 +81,25 @@ core::Result<void> usage(std::string message) { return core::fail(core::Errc::us
 
 using Words = std::vector<std::string>;
 
-/// What help is asked for: of `of`, a command as far as it is one, about `about`: further subcommands, then a topic.
-struct HelpWanted {
-  Words of;
-  Words about;
+/// The words around --help.
+struct HelpRequest {
+  Words before;  // a command, and arguments that may follow it
+  Words after;   // further subcommands, then a topic
 };
 
 /// `troupe help train data`, `troupe train --help data`. Nothing: other arguments.
-std::optional<HelpWanted> help_wanted(const Words& arguments) {
+std::optional<HelpRequest> help_request(const Words& arguments) {
   const auto is_word = [](const std::string& argument) { return !argument.starts_with("-"); };
-  HelpWanted wanted;
+  HelpRequest wanted;
   if (!arguments.empty() && arguments.front() == "help") {
-    std::copy_if(arguments.begin() + 1, arguments.end(), std::back_inserter(wanted.about), is_word);
+    std::copy_if(arguments.begin() + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
     return wanted;
   }
   const auto flag = std::ranges::find_if(
       arguments, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
   if (flag == arguments.end()) return std::nullopt;
-  wanted.of.assign(arguments.begin(), std::find_if_not(arguments.begin(), flag, is_word));
-  std::copy_if(flag + 1, arguments.end(), std::back_inserter(wanted.about), is_word);
+  wanted.before.assign(arguments.begin(), std::find_if_not(arguments.begin(), flag, is_word));
+  std::copy_if(flag + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
   return wanted;
 }
 
@@ -110,7 +111,7 @@ const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, con
   return found == all.end() ? nullptr : &*found;
 }
 
-core::Result<std::string> help(const HelpWanted& wanted, const std::list<Parsed>& all) {
+core::Result<std::string> help(const HelpRequest& wanted, const std::list<Parsed>& all) {
   const Parsed* at = &all.front();
   std::string topic;
   const auto follow = [&](const std::string& word) -> core::Result<void> {
@@ -119,11 +120,11 @@ core::Result<std::string> help(const HelpWanted& wanted, const std::list<Parsed>
     at = next;
     return {};
   };
-  for (const auto& word : wanted.of) {
+  for (const auto& word : wanted.before) {
     if (at->command->subcommands.empty()) break;  // an argument
     if (auto followed = follow(word); !followed) return tl::unexpected(followed.error());
   }
-  for (const auto& word : wanted.about) {
+  for (const auto& word : wanted.after) {
     if (!at->command->subcommands.empty()) {
       if (auto followed = follow(word); !followed) return tl::unexpected(followed.error());
     } else if (at->command->appendix && topic.empty()) {
@@ -148,7 +149,7 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
   app.add_flag("--version", version, "the program's version");
   const auto job = job_environment();
   silent = job && job->rank > 0;
-  if (const auto wanted = help_wanted(arguments)) {
+  if (const auto wanted = help_request(arguments)) {
     const auto text = help(*wanted, all);
     if (!text) return tl::unexpected(text.error());
     return silent ? core::Result<void>() : print(*text);
@@ -190,7 +191,8 @@ int run(int argc, const char* const* argv) {
     result = core::fail(core::Errc::internal, fmt::format("internal error: {}", error.what()));
   }
   if (result) return 0;
-  if (!silent) fmt::print(stderr, "troupe: {}\n", one_line(result.error().message));
+  std::signal(SIGPIPE, SIG_IGN);  // what read the output may have ended: the exit code counts all the same
+  if (!silent) tell(fmt::format("troupe: {}\n", one_line(result.error().message)));
   return core::exit_code(result.error().code);
 }
 

@@ -147,7 +147,7 @@ std::string overview(const core::Schema& schema, std::size_t columns, std::strin
   for (const auto& section : schema.sections())
     rows.push_back({fmt::format("[{}]", section), fmt::format("{}", fmt::join(schema.keys_of(section), ", "))});
   const auto intro = fmt::format(
-      "`{0} --help SECTION` says what the keys of a section mean and what they are when nothing sets them; "
+      "`{0} --help SECTION` explains the keys of a section, with their defaults; "
       "`--help SECTION.KEY` is about one key, `--help all` about all. {1} SECTION.KEY=VALUE sets a key.",
       command, flag);
   return rows_text("Keys by section", rows, columns) + "\n" + wrapped(intro, columns, 0, 0) + "\n";

@@ -41,12 +41,16 @@ Interrupt::~Interrupt() {
   ::pthread_kill(thread_.native_handle(), SIGINT);  // only to that thread: it wakes up and sees over_
   thread_.join();
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+  // A request that comes when all is saved, or that still waits: its default would kill the process, which has succeeded.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGUSR1, &ignore, nullptr);
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-void Interrupt::last_words(std::string text) {
+void Interrupt::second_signal_message(std::string text) {
   const std::scoped_lock lock(mutex_);
-  last_words_ = std::move(text);
+  second_signal_message_ = std::move(text);
 }
 
 void Interrupt::on_save_request(std::function<void()> action) {
@@ -59,12 +63,12 @@ void Interrupt::save() {
   if (save_) save_();
 }
 
-void Interrupt::leave_at_once() {
+void Interrupt::exit_at_once() {
   constexpr std::string_view kShowCursor = "\x1b[?25h\n";
   if (::isatty(STDERR_FILENO) == 1) write(kShowCursor);
   {
     const std::scoped_lock lock(mutex_);
-    write("troupe: " + last_words_ + "\n");
+    write("troupe: " + second_signal_message_ + "\n");
   }
   ::_exit(core::exit_code(core::Errc::interrupted));
 }
@@ -92,14 +96,14 @@ void Interrupt::wait() {
   source_.request_stop();
   const bool late = !stopped_again_within(kWindDown);
   if (late && nothing_to_save_) {
-    last_words(core::interrupted_early().message);
-    leave_at_once();
+    second_signal_message(core::interrupted_early().message);
+    exit_at_once();
   }
   for (int next = SIGHUP; late && !over_ && (next == SIGHUP || next == SIGUSR1);) {
     if (::sigwait(&signals_, &next) != 0) return;
     if (next == SIGUSR1) save();
   }
-  if (!over_) leave_at_once();
+  if (!over_) exit_at_once();
 }
 
 }  // namespace troupe::apps

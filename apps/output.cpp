@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include "core/text/layout.hpp"
 
 namespace troupe::apps {
@@ -19,11 +21,26 @@ core::Result<void> print(std::string_view text) {
   return {};
 }
 
+void tell(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string note_text(const experiment::Note& note) {
+  return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+}
+
+void print_note(const experiment::Note& note) { tell(note_text(note)); }
+
+std::optional<std::size_t> terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 std::size_t output_columns() {
   constexpr std::size_t kFewest = 40;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return core::kUsualColumns;
-  return std::max<std::size_t>(size.ws_col, kFewest);
+  return std::max(terminal_columns().value_or(core::kUsualColumns), kFewest);
 }
 
 }  // namespace troupe::apps

@@ -35,7 +35,7 @@ ProgressLine::ProgressLine(std::string what, Mode mode, const Times& times, std:
       unicode_(report::speaks_utf8()),
       began_(std::chrono::steady_clock::now()),
       state_{.what = std::move(what)},
-      region_(stream, live_ && report::allows_color()) {
+      region_(stream, live_ && report::allows_color(), report::Cursor::shown) {
   if (mode == Mode::quiet) return;
   thread_ = std::jthread([this, times](const std::stop_token& over) { draw(over, times); });
 }
@@ -51,7 +51,9 @@ void ProgressLine::draw(const std::stop_token& over, const Times& times) {
       region_.draw({progress_line(now, region_.size().columns - 1, unicode_)});
     } else {
       constexpr std::size_t kColumns = 79;
-      fmt::print(stream_, "{}\n", progress_line(now, kColumns, false).render(std::string::npos, false));
+      // Not fmt::print, which throws where nothing can be written: this thread has nobody to catch it.
+      const auto text = progress_line(now, kColumns, false).render(std::string::npos, false) + '\n';
+      std::fwrite(text.data(), 1, text.size(), stream_);
       std::fflush(stream_);
     }
     ++drawn_;

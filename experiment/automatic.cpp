@@ -20,7 +20,8 @@ constexpr const char* kRate = "train.lr";
 /// Steps along the gradient, with a velocity or without.
 bool along_the_gradient(const core::OptimizerInfo& optimizer) { return !optimizer.epsilon; }
 
-/// Adapting such an optimizer keeps the meaning of the learning rate near; for others the user decides.
+/// sgd, momentum and nesterov take steps along the gradient at similar rates, so one replaces another. Other optimizers need another rate:
+/// there the strategy's own check refuses the run.
 std::optional<core::Derived> optimizer_of_strategy(const core::Config& config) {
   const auto* const row = strategies::find(config.get(strategies::strategy_table()).name);
   const auto set = std::get<std::string>(config.value(kOptimizer));
@@ -45,8 +46,12 @@ std::int64_t least_batch(const core::Config& config) {
 /// Three digits: the number is read and typed by people.
 double rounded(double rate) { return std::strtod(fmt::format("{:.3g}", rate).c_str(), nullptr); }
 
-std::optional<core::Derived> automatic_rate(const core::Config& config) {
-  if (config.value(kRate) != core::Value{core::kAutomatic}) return std::nullopt;
+struct Rate {
+  double value = 0;
+  std::string why;
+};
+
+Rate rate_of(const core::Config& config) {
   const auto train = config.get(nn::train_table());
   const auto model = config.get(nn::model_table());
   const auto cluster = config.get(cluster_table());
@@ -68,14 +73,22 @@ std::optional<core::Derived> automatic_rate(const core::Config& config) {
     rate *= share.factor;
     why += fmt::format(", x {:.3g} for {}: {}", share.factor, config.get(strategies::strategy_table()).name, share.why);
   }
-  return core::Derived{rounded(rate), std::move(why)};
+  return {rounded(rate), std::move(why)};
+}
+
+std::optional<core::Derived> derived_rate(const core::Config& config) {
+  if (config.value(kRate) != core::Value{core::kAutomatic}) return std::nullopt;
+  auto rate = rate_of(config);
+  return core::Derived{rate.value, std::move(rate.why)};
 }
 
 }  // namespace
 
+double automatic_rate(const core::Config& config) { return rate_of(config).value; }
+
 void add_derivations(core::Schema& schema) {
   schema.derive(kOptimizer, optimizer_of_strategy);
-  schema.derive(kRate, automatic_rate);
+  schema.derive(kRate, derived_rate);
 }
 
 std::vector<Note> notes_on_derived(const core::Config& config) {

@@ -14,6 +14,9 @@ namespace troupe::experiment {
 /// gradient (nn::rate_share) and the batch's if it is below 16, times the strategy's share (strategies::rate_share), to three digits.
 void add_derivations(core::Schema& schema);
 
+/// What train.lr = "auto" means with the other options of `config`, whatever its train.lr.
+[[nodiscard]] double automatic_rate(const core::Config& config);
+
 /// What came of it, one line per option: "train.lr = 0.015 (auto: …)".
 [[nodiscard]] std::vector<Note> notes_on_derived(const core::Config& config);
 

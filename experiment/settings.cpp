@@ -168,7 +168,7 @@ const core::Table<RunConfig>& run_table() {
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the test accuracy reaches it; 0: never"},
        {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
-        "stop after so many seconds of training, and evaluate; 0: no limit"},
+        "seconds of training after which the run stops and is evaluated; 0: no limit"},
        {"init", &RunConfig::init, core::anything(),
         "a new run begins with the weights of this checkpoint, or of the newest one of this run directory; empty: with "
         "fresh ones"}}};

@@ -50,7 +50,7 @@ const core::Table<TrainConfig>& train_table() {
        {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
        {"accumulate", &TrainConfig::accumulate, between(1, core::kMostCount),
-        "compute a step's batch in so many equal parts, one after the other: the same step in less memory"},
+        "number of equal parts in which a step's batch is computed, one after the other: the same step in less memory"},
        {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
         "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
         "is used, and so many end the run"},

@@ -19,7 +19,7 @@ struct TrainConfig {
   double epsilon = 1e-8;
   double clip_value = 0;
   double clip_norm = 0;
-  std::int64_t accumulate = 1;  // micro-batches per step (nn/accumulation.hpp)
+  std::int64_t accumulate = 1;  // micro-batches per step (experiment/state/accumulation.hpp)
   std::int64_t max_bad_updates = 10;
   std::string lr_policy = "constant";
   double lr_step = 10;  // epochs

@@ -13,7 +13,7 @@ StrategyInfo diloco() {
       .option_space = local_sgd_rounds,
       .properties = [](const core::Config& config, const RunShape&) { return local_sgd_properties(config.get(table)); },
       .rate_share = [](const core::Config& config, const RunShape&) { return local_sgd_share(config.get(table)); },
-      .numbers = local_sgd_numbers()};
+      .replayable_options = local_sgd_replayable_options()};
 }
 
 }  // namespace troupe::strategies

@@ -207,7 +207,7 @@ StrategyInfo downpour() {
           .option_space = downpour_space,
           .properties = downpour_properties,
           .rate_share = downpour_share,
-          .numbers = {"server_optimizer", "staleness_aware"}};
+          .replayable_options = {"server_optimizer", "staleness_aware"}};
 }
 
 }  // namespace troupe::strategies

@@ -23,7 +23,7 @@ StrategyInfo eamsgd() {
           .properties = [](const core::Config& config,
                            const RunShape& shape) { return easgd_properties(config.get(table), shape); },
           .local_optimizer = kOptimizer,
-          .numbers = easgd_numbers()};
+          .replayable_options = easgd_replayable_options()};
 }
 
 }  // namespace troupe::strategies

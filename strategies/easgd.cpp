@@ -164,7 +164,9 @@ Properties easgd_properties(const EasgdConfig& options, const RunShape& shape) {
                            .schedule = options.alpha_schedule}};
 }
 
-std::vector<std::string> easgd_numbers() { return {"alpha", "alpha_worker", "alpha_server", "beta", "alpha_schedule"}; }
+std::vector<std::string> easgd_replayable_options() {
+  return {"alpha", "alpha_worker", "alpha_server", "beta", "alpha_schedule"};
+}
 
 StrategyInfo easgd() {
   static const auto table = easgd_table({});
@@ -176,7 +178,7 @@ StrategyInfo easgd() {
           .option_space = easgd_space,
           .properties = [](const core::Config& config,
                            const RunShape& shape) { return easgd_properties(config.get(table), shape); },
-          .numbers = easgd_numbers()};
+          .replayable_options = easgd_replayable_options()};
 }
 
 }  // namespace troupe::strategies

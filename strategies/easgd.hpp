@@ -81,7 +81,7 @@ class EasgdServer final : public ServerRule {
 [[nodiscard]] OptionSpace easgd_timing();
 [[nodiscard]] OptionSpace easgd_space(const RunShape& shape);
 [[nodiscard]] Properties easgd_properties(const EasgdConfig& options, const RunShape& shape);
-[[nodiscard]] std::vector<std::string> easgd_numbers();  // StrategyInfo::numbers
+[[nodiscard]] std::vector<std::string> easgd_replayable_options();  // StrategyInfo::replayable_options
 
 [[nodiscard]] StrategyInfo easgd();
 

@@ -274,7 +274,7 @@ RateShare local_sgd_share(const LocalSgdConfig& options) {
           fmt::format("the outer step multiplies the change of {} local steps by {:.3g}", options.tau, gain)};
 }
 
-std::vector<std::string> local_sgd_numbers() { return {"outer", "outer_lr", "outer_momentum"}; }
+std::vector<std::string> local_sgd_replayable_options() { return {"outer", "outer_lr", "outer_momentum"}; }
 
 StrategyInfo local_sgd() {
   static const auto table = local_sgd_table({});
@@ -292,7 +292,7 @@ StrategyInfo local_sgd() {
           },
       .properties = [](const core::Config& config, const RunShape&) { return local_sgd_properties(config.get(table)); },
       .rate_share = [](const core::Config& config, const RunShape&) { return local_sgd_share(config.get(table)); },
-      .numbers = local_sgd_numbers()};
+      .replayable_options = local_sgd_replayable_options()};
 }
 
 }  // namespace troupe::strategies

@@ -99,7 +99,7 @@ class LocalSgdServer final : public ServerRule {
 [[nodiscard]] OptionSpace local_sgd_rounds(const RunShape& shape);
 [[nodiscard]] Properties local_sgd_properties(const LocalSgdConfig& options);
 [[nodiscard]] RateShare local_sgd_share(const LocalSgdConfig& options);
-[[nodiscard]] std::vector<std::string> local_sgd_numbers();  // StrategyInfo::numbers
+[[nodiscard]] std::vector<std::string> local_sgd_replayable_options();  // StrategyInfo::replayable_options
 
 [[nodiscard]] StrategyInfo local_sgd();
 

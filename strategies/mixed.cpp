@@ -321,10 +321,10 @@ RateShare mixed_share(const core::Config& config, const RunShape& shape) {
   return inner.rate_share ? inner.rate_share(config, groups_of(group_size(options, shape), shape)) : RateShare{};
 }
 
-std::vector<std::string> mixed_numbers() {
+std::vector<std::string> mixed_replayable_options() {
   std::vector<std::string> names{"ema", "placement"};
   for (const auto& inner : inner_strategies())
-    names.insert(names.end(), inner.info.numbers.begin(), inner.info.numbers.end());
+    names.insert(names.end(), inner.info.replayable_options.begin(), inner.info.replayable_options.end());
   return names;
 }
 
@@ -338,7 +338,7 @@ StrategyInfo mixed() {
           .option_space = mixed_space,
           .properties = mixed_properties,
           .rate_share = mixed_share,
-          .numbers = mixed_numbers()};
+          .replayable_options = mixed_replayable_options()};
 }
 
 }  // namespace troupe::strategies

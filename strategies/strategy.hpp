@@ -120,7 +120,7 @@ struct StrategyInfo {
   /// What `train.lr = "auto"` takes of the usual rate, for a run of this shape. None: all of it.
   std::function<RateShare(const core::Config&, const RunShape&)> rate_share{};
   /// Names of the options that change numbers only, never which exchange comes when: those that a replay may change.
-  std::vector<std::string> numbers{};
+  std::vector<std::string> replayable_options{};
 };
 
 /// The share where workers add full steps to one centre: all of them move it, and each from a point that the others have left meanwhile.

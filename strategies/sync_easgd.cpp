@@ -117,7 +117,7 @@ StrategyInfo sync_easgd() {
           .make = make_sync_easgd,
           .option_space = sync_easgd_space,
           .properties = sync_easgd_properties,
-          .numbers = {"alpha", "beta"}};
+          .replayable_options = {"alpha", "beta"}};
 }
 
 }  // namespace troupe::strategies

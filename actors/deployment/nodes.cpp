@@ -66,7 +66,7 @@ core::Result<std::vector<std::string>> parse_nodes(const std::string& list, cons
     if (auto address = parse_host_port(name); !address)
       return core::fail(core::Errc::config, fmt::format("{}: {}", argument, address.error().message));
     if (std::ranges::find(names, name) != names.end())
-      return core::fail(core::Errc::config, fmt::format("{}: {} stands there twice", argument, name));
+      return core::fail(core::Errc::config, fmt::format("{}: {} is listed twice", argument, name));
     names.push_back(name);
   }
   return names;

@@ -165,7 +165,7 @@ class SiteBody {
     site.options.tcp.tls = setup_->tls;
     site.options.tcp.on_refused = [log = setup_->log,
                                    who = describe(order_)](const transport::RefusedConnection& refusal) {
-      log(fmt::format("{}: turned {} away: {}", who, refusal.from, refusal.why));
+      log(fmt::format("{}: rejected {}: {}", who, refusal.from, refusal.why));
     };
     if (!order_.plan.empty()) site.plan = nn::Plan{order_.plan};
     site_ = std::make_unique<Site>(context_->of(self_->system()), std::move(site));

@@ -189,8 +189,8 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
     return core::fail(
         core::Errc::config,
-        fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; leave nodes "
-                    "away, or use cluster.workers = {}",
+        fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; name fewer "
+                    "nodes, or use cluster.workers = {}",
                     settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));
   const bool one_place = in_one_place(nodes, version);
   choose_endpoint(settings, one_place, /*in_job=*/false);

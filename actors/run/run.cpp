@@ -129,7 +129,7 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
   if (const auto where = spec.settings->config.where("run.init"); where == "--set")
     return core::fail(core::Errc::config,
                       fmt::format("{}: run.init is the beginning of a new run, and {} goes on from its own checkpoint: "
-                                  "leave it away, or train without --resume",
+                                  "leave it out, or train without --resume",
                                   where, request.resume));
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
     return tl::unexpected(opened.error());
@@ -177,14 +177,14 @@ core::Result<void> check_least(std::size_t least, std::size_t nodes, const RunSp
     return core::fail(
         core::Errc::config,
         fmt::format(
-            "{}: strategy.name = \"{}\" does not accept workers during a run: leave --min-nodes away, or use one "
+            "{}: strategy.name = \"{}\" does not accept workers during a run: leave --min-nodes out, or use one "
             "that does, like \"easgd\"",
             settings.config.where("strategy.name"), settings.strategy));
   if (least < nodes && settings.cluster.server_placement == "colocated")
     return core::fail(
         core::Errc::config,
         fmt::format("{}: cluster.server_placement = \"colocated\" needs all nodes: each has a part of the "
-                    "centre; leave --min-nodes away, or use \"dedicated\"",
+                    "centre; leave --min-nodes out, or use \"dedicated\"",
                     settings.config.where("cluster.server_placement")));
   return {};
 }

@@ -12,15 +12,15 @@
 namespace troupe::apps {
 namespace {
 
-struct Place {
+struct FileSources {
   const char* flag;
   const char* variable;
   const char* file;  // in the user's folder
   std::string security::TlsFiles::*path;
 };
-constexpr std::array kPlaces{Place{"--ca", "TROUPE_CA", "ca.pem", &security::TlsFiles::ca},
-                             Place{"--cert", "TROUPE_CERT", "node.pem", &security::TlsFiles::certificate},
-                             Place{"--key", "TROUPE_KEY", "node.key", &security::TlsFiles::key}};
+constexpr std::array kFiles{FileSources{"--ca", "TROUPE_CA", "ca.pem", &security::TlsFiles::ca},
+                            FileSources{"--cert", "TROUPE_CERT", "node.pem", &security::TlsFiles::certificate},
+                            FileSources{"--key", "TROUPE_KEY", "node.key", &security::TlsFiles::key}};
 
 std::string text_of(const char* value) { return value == nullptr ? "" : value; }
 
@@ -45,18 +45,25 @@ void add_tls(CLI::App& app, security::TlsFiles& files) {
   app.add_option("--key", files.key, "its key; or TROUPE_KEY, or ~/.config/troupe/node.key")->type_name("FILE");
 }
 
+std::string tls_flags(const security::TlsFiles& flags) {
+  std::string text;
+  for (const auto& file : kFiles)
+    if (const auto& path = flags.*file.path; !path.empty()) text += fmt::format(" {} {}", file.flag, path);
+  return text;
+}
+
 core::Result<security::TlsFiles> find_tls(const security::TlsFiles& flags, const Variable& variable) {
   const auto folder = user_folder(variable);
   auto files = flags;
   std::vector<std::string> found, missing;
-  for (const auto& place : kPlaces) {
-    auto& path = files.*place.path;
-    if (path.empty()) path = text_of(variable(place.variable));
-    const auto own = folder.empty() ? "" : fmt::format("{}/{}", folder, place.file);
+  for (const auto& file : kFiles) {
+    auto& path = files.*file.path;
+    if (path.empty()) path = text_of(variable(file.variable));
+    const auto own = folder.empty() ? "" : fmt::format("{}/{}", folder, file.file);
     std::error_code ignored;
     if (path.empty() && !own.empty() && std::filesystem::exists(own, ignored)) path = own;
     if (path.empty())
-      missing.push_back(fmt::format("{} ({}{}{})", place.flag, place.variable, own.empty() ? "" : ", ", own));
+      missing.push_back(fmt::format("{} ({}{}{})", file.flag, file.variable, own.empty() ? "" : ", ", own));
     else
       found.push_back(path);
   }

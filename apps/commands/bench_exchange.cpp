@@ -49,7 +49,9 @@ core::Result<void> run(const BenchExchangeArguments& arguments) {
 Action declare_bench_exchange(CLI::App& app) {
   const auto a = std::make_shared<BenchExchangeArguments>();
   app.add_option("--algorithm", a->algorithm, "how the sum is formed")->check(word_of({"shm"}))->capture_default_str();
-  app.add_option("--ranks", a->ranks, "who take part")->check(whole_between(1, 1024))->capture_default_str();
+  app.add_option("--ranks", a->ranks, "threads or processes that take part")
+      ->check(whole_between(1, 1024))
+      ->capture_default_str();
   app.add_option("--parameters", a->parameters, "floats of each rank")
       ->check(whole_between(1, 0x1p36))
       ->capture_default_str();

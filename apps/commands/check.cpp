@@ -24,10 +24,6 @@ struct CheckArguments {
   bool open_data = false;
 };
 
-void say(const experiment::Note& note) {
-  fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
-}
-
 /// Prints the command for a run that one process cannot execute.
 void say_launch(const CheckArguments& arguments, const experiment::Settings& settings) {
   const auto& cluster = settings.cluster;
@@ -39,17 +35,18 @@ void say_launch(const CheckArguments& arguments, const experiment::Settings& set
                                    ? ""
                                    : fmt::format(" makes {} workers of it", ranks * cluster.workers_per_rank));
   if (in_job)
-    say({experiment::Note::Level::info,
-         fmt::format("exchange.endpoint = \"{}\": the ranks are the workers: {}", endpoint->name, job)});
+    print_note({experiment::Note::Level::info,
+                fmt::format("exchange.endpoint = \"{}\": the ranks are the workers: {}", endpoint->name, job)});
   else
-    say({experiment::Note::Level::info,
+    print_note(
+        {experiment::Note::Level::info,
          fmt::format("exchange.algorithm and exchange.wire are those of several processes: `troupe train {} --nodes "
                      "HOST:PORT,…` or {}",
                      arguments.config, job)});
   if (in_job && !transport::built_in_endpoints().absence(endpoint->name).empty())
-    say({experiment::Note::Level::warning,
-         fmt::format("this build, or this host, has no {} (`troupe doctor`): the run needs one that has",
-                     endpoint->library.title)});
+    print_note({experiment::Note::Level::warning,
+                fmt::format("this build, or this host, has no {} (`troupe doctor`): the run needs one that has",
+                            endpoint->library.title)});
 }
 
 core::Result<void> run_check(const CheckArguments& arguments) {
@@ -65,8 +62,9 @@ core::Result<void> run_check(const CheckArguments& arguments) {
   progress.clear();
   if (!checked) return tl::unexpected(checked.error());
   if (use == experiment::Use::processes) say_launch(arguments, *settings);
-  for (const auto& note : checked->notes) say(note);
-  if (const auto crowded = experiment::crowding_here(*settings); crowded && use == experiment::Use::run) say(*crowded);
+  for (const auto& note : checked->notes) print_note(note);
+  if (const auto crowded = experiment::crowding_here(*settings); crowded && use == experiment::Use::run)
+    print_note(*crowded);
   return print(fmt::format("{}{}: good{}\n", checked->text, arguments.config,
                            checked->data_opened ? "" : "; the data set was not opened: --data does that"));
 }

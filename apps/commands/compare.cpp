@@ -1,12 +1,10 @@
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/arguments/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/comparison.hpp"
 #include "apps/output.hpp"
@@ -25,12 +23,6 @@ struct CompareArguments {
   bool no_picture = false;
   bool json = false;
 };
-
-/// Columns of the terminal; 0: standard output is none, so lines may have any length.
-std::size_t terminal_columns() {
-  winsize window{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
-}
 
 /// Directories of runs; a grid's directory stands for its runs that are done.
 core::Result<std::vector<std::string>> directories_of_runs(const std::vector<std::string>& given) {
@@ -57,9 +49,7 @@ core::Result<std::vector<std::string>> draw(const CompareArguments& arguments, c
   std::vector<plot::RunRecord> records;
   for (const auto& run : runs) records.push_back(run.record);
   plot::InstalledFonts fonts;
-  for (const auto& name : plot::replace_labels(records, fonts))
-    fmt::print(stderr, "troupe: no installed font has all characters of {}: the picture calls it \"{}\"\n", name.name,
-               name.shown);
+  for (const auto& name : plot::replace_labels(records, fonts)) tell(fmt::format("troupe: {}\n", explanation(name)));
   const auto figures = plot::curves_together(records, "compare", "");
   if (figures.empty()) return {};
   return plot::render(figures, {arguments.output, arguments.formats, false}).map_error([](core::Error error) {
@@ -76,7 +66,7 @@ core::Result<void> run_compare(const CompareArguments& arguments) {
   const auto pictures = draw(arguments, *runs);
   if (!pictures) return tl::unexpected(pictures.error());
   if (arguments.json) return print(comparison_json(*runs, *pictures).dump() + "\n");
-  auto text = comparison_text(*runs, terminal_columns());
+  auto text = comparison_text(*runs, terminal_columns().value_or(0));
   if (!pictures->empty()) text += fmt::format("\n{}\n", fmt::join(*pictures, "\n"));
   return print(text);
 }
@@ -88,7 +78,7 @@ Action declare_compare(CLI::App& app) {
   app.add_option("--output", arguments->output, "directory of the picture")->type_name("DIR")->capture_default_str();
   app.add_option("--format", arguments->formats, "png, svg or png,svg")
       ->delimiter(',')
-      ->check(CLI::IsMember(plot::formats()))
+      ->check(word_of(plot::formats()))
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_flag("--no-picture", arguments->no_picture, "draw no curves: gnuplot is not needed, no file is written");

@@ -13,6 +13,7 @@
 #include "core/optimizers/optimizers.hpp"
 #include "experiment/report/console_text.hpp"
 #include "experiment/run_spec.hpp"
+#include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "nn/layers_config.hpp"
 #include "nn/optimizer.hpp"
@@ -79,7 +80,8 @@ core::Result<std::vector<WorkerKind>> kinds_of(const experiment::RunSpec& spec, 
       known->workers.push_back(worker);
       continue;
     }
-    const auto replica = backend.compile(*spec.graph, {.batch = batch, .threads = threads, .arenas = &memory});
+    const auto replica = experiment::compile_worker(
+        backend, *spec.graph, {.batch = batch, .threads = threads, .arenas = &memory}, settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
     const auto arena = bytes((*replica)->parameters());
     kinds.push_back({.workers = {worker},
@@ -111,7 +113,7 @@ double mean(const std::vector<double>& values) {
 }
 
 /// How many times as long a step takes because the workers share the cores, of which `at_once` workers have all they need.
-double crowding(const experiment::Settings& settings, std::size_t at_once) {
+double shared_cores_factor(const experiment::Settings& settings, std::size_t at_once) {
   std::size_t threads = 0, most = 1;
   for (std::size_t worker = 0; worker < static_cast<std::size_t>(settings.cluster.workers); ++worker) {
     const auto own = static_cast<std::size_t>(settings.threads(worker));
@@ -130,8 +132,8 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
   if (options.profile.empty()) {
     const auto measured = measure_steps(settings, *spec.graph, kWindow, true);
     if (!measured) return tl::unexpected(measured.error());
-    const double crowded = crowding(settings, measured->at_once);
-    for (const auto& bench : measured->workers) times.push_back(parts * crowded * mean(bench.steps_ms));
+    const double shared = shared_cores_factor(settings, measured->at_once);
+    for (const auto& bench : measured->workers) times.push_back(parts * shared * mean(bench.steps_ms));
     source = fmt::format("measured now on this machine, {} at once",
                          measured->at_once == 1 ? "one replica" : fmt::format("{} replicas", measured->at_once));
     return times;
@@ -144,7 +146,7 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
     if (auto fits = sim::check_profile(*profile, run, batch / settings.train.accumulate, options.profile); !fits)
       return tl::unexpected(fits.error());
   source = "of the profile " + options.profile;
-  return std::vector{parts * crowding(settings, 1) * mean(profile->steps_ms)};
+  return std::vector{parts * shared_cores_factor(settings, 1) * mean(profile->steps_ms)};
 }
 
 /// Computing alone: in step all wait for the slowest worker, else each takes as many batches as it can.
@@ -188,7 +190,7 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
   return Report{std::move(*spec), std::move(*kinds), vectors * arena, *steps, std::move(*time)};
 }
 
-/// One layer of the table. `activations`: of worker 0's batch, forward, as the model defines them.
+/// One layer of the table. `activations`: of worker 0's micro-batch, forward, as the model defines them.
 struct LayerRow {
   std::string name{}, type{}, output{};
   std::int64_t parameters = 0;
@@ -248,10 +250,6 @@ std::string table(const std::vector<LayerRow>& rows) {
   return text;
 }
 
-std::string plural(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", report::grouped(count), noun, count == 1 ? "" : "s");
-}
-
 std::string workers_of(const WorkerKind& kind, const experiment::RunSpec& spec) {
   if (kind.workers.size() == spec.workers) return "a worker";
   if (kind.workers.size() == 1) return fmt::format("worker {}", kind.workers.front());
@@ -261,10 +259,11 @@ std::string workers_of(const WorkerKind& kind, const experiment::RunSpec& spec) 
 std::string to_text(const Report& r) {
   const auto& settings = *r.spec.settings;
   auto text = fmt::format("{} on {}, {}: {}, {}\n\n", r.spec.graph->name(), settings.data.name, settings.strategy,
-                          plural(r.spec.workers, "worker"), plural(r.spec.servers, "server"));
-  text += table(rows_of(*r.spec.graph, r.kinds.front().batch));
-  text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a batch of {}\n",
-                      r.kinds.front().batch);
+                          report::counted(r.spec.workers, "worker"), report::counted(r.spec.servers, "server"));
+  const auto parts = settings.train.accumulate;
+  text += table(rows_of(*r.spec.graph, r.kinds.front().batch / parts));
+  text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a {} of {}\n",
+                      parts > 1 ? "micro-batch" : "batch", r.kinds.front().batch / parts);
   for (const auto& kind : r.kinds) {
     const auto& m = kind.memory;
     text += fmt::format("\nmemory of {}, with batch {}:\n", workers_of(kind, r.spec), kind.batch);
@@ -281,9 +280,9 @@ std::string to_text(const Report& r) {
     text +=
         fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
   text += fmt::format("\n{} of {}\n{} an epoch over all workers, {} in all\n",
-                      plural(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
-                      plural(static_cast<std::uint64_t>(r.steps.samples), "sample"), plural(r.steps.per_epoch, "step"),
-                      report::grouped(r.steps.total));
+                      report::counted(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
+                      report::counted(static_cast<std::uint64_t>(r.steps.samples), "sample"),
+                      report::counted(r.steps.per_epoch, "step"), report::grouped(r.steps.total));
   text += fmt::format("forecast: {} of computing{}\n", report::clock_time(r.time.seconds),
                       r.time.limited ? ", the limit that run.max_seconds sets" : "");
   for (const auto& kind : r.kinds)
@@ -311,7 +310,7 @@ Json to_json(const Report& r) {
             {"steps", r.steps.total},
             {"forecast_s", r.time.seconds},
             {"step_times", r.time.source}};
-  for (const auto& row : rows_of(graph, r.kinds.front().batch))
+  for (const auto& row : rows_of(graph, r.kinds.front().batch / settings.train.accumulate))
     json["layers"].push_back({{"name", row.name},
                               {"type", row.type},
                               {"output", row.output},
@@ -338,8 +337,7 @@ Json to_json(const Report& r) {
 core::Result<void> dry_run(const experiment::Settings& settings, nn::Backend& backend, const DryRun& options) {
   const auto report = report_on(settings, backend, options);
   if (!report) return tl::unexpected(report.error());
-  for (const auto& note : experiment::notes_on(report->spec))
-    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  for (const auto& note : experiment::notes_on(report->spec)) print_note(note);
   return print(options.json ? to_json(*report).dump() + "\n" : to_text(*report));
 }
 

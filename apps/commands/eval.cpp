@@ -37,15 +37,15 @@ std::string sentence(const actors::Evaluation& e) {
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
 }
 
-/// A checkpoint that lies in no run directory has the configuration of its run with it.
+/// A checkpoint outside a run directory contains the configuration of its run.
 core::Result<experiment::Settings> own_settings(const EvalArguments& arguments) {
   const auto loaded = nn::load_checkpoint(arguments.path);
   if (!loaded) return tl::unexpected(loaded.error());
   const auto text = loaded->file.metadata().find("config");
   if (text == loaded->file.metadata().end())
     return core::fail(core::Errc::config,
-                      fmt::format("{} lies in no run directory and, written by an older version, has no configuration "
-                                  "with it: name its run's with --config FILE",
+                      fmt::format("{} is in no run directory, and contains no configuration, as an older version wrote "
+                                  "it: name its run's with --config FILE",
                                   arguments.path));
   return core::Config::parse(experiment::schema(), text->second, arguments.path, arguments.overrides)
       .and_then([](core::Config config) { return experiment::resolve(std::move(config), experiment::Use::remains); });

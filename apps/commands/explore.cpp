@@ -59,7 +59,7 @@ core::Result<void> run_explore(const ExploreArguments& arguments) {
                                      }});
   progress.clear();
   if (!all) return tl::unexpected(all.error());
-  for (const auto& found : all->violations) fmt::print(stderr, "{}", explore::to_text(found));
+  for (const auto& found : all->violations) tell(explore::to_text(found));
   if (auto printed = print(arguments.json ? to_json(*all) + "\n" : to_text(*all)); !printed) return printed;
   if (all->violations.empty()) return {};
   const auto& found = all->violations.front();

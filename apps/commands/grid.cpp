@@ -131,11 +131,20 @@ std::optional<std::string> crowding(const grid::ResolvedGrid& grid, std::size_t 
       core::counted(cores, "core"), core::counted(most, "thread"));
 }
 
+bool has_result(const grid::RunStatus& run) {
+  return run.status == grid::Status::done || run.status == grid::Status::diverged;
+}
+
 /// The number of runs that have a result.
 std::size_t ended(const std::vector<grid::RunStatus>& statuses) {
-  return static_cast<std::size_t>(std::ranges::count_if(statuses, [](const grid::RunStatus& run_status) {
-    return run_status.status == grid::Status::done || run_status.status == grid::Status::diverged;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(statuses, has_result));
+}
+
+std::vector<std::size_t> runs_to_do(const std::vector<grid::RunStatus>& statuses) {
+  std::vector<std::size_t> to_do;
+  for (std::size_t i = 0; i < statuses.size(); ++i)
+    if (!has_result(statuses[i])) to_do.push_back(i);
+  return to_do;
 }
 
 std::string announcement(const grid::ResolvedGrid& grid, const grid::StatusIndex& status_index,
@@ -202,6 +211,15 @@ core::Result<void> verdict(const grid::ResolvedGrid& grid, const grid::GridEnd& 
                                 grid.runs.size(), run.name, failed->error));
 }
 
+core::Result<void> print_results(const GridArguments& arguments, const grid::ResolvedGrid& grid,
+                                 const grid::GridEnd& end) {
+  if (!arguments.json) return print(grid::table(grid, end.statuses, arguments.sort));
+  auto json = head(grid, end.statuses);
+  json["interrupted"] = end.interrupted;
+  json["results"] = runs_json(grid, end.statuses);
+  return print(json.dump() + "\n");
+}
+
 core::Result<void> run_grid_command(const GridArguments& arguments) {
   const auto metrics = grid::metric_names();
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
@@ -225,12 +243,8 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
   checking->begin("measuring for the forecast");
   for (const auto& run : grid->runs) options.estimates_s.push_back(probe.seconds(run.settings));
   checking.reset();
-  std::vector<std::size_t> to_do;
-  for (std::size_t i = 0; i < grid->runs.size(); ++i)
-    if (const auto status = status_index->statuses[i].status;
-        status != grid::Status::done && status != grid::Status::diverged)
-      to_do.push_back(i);
-  const auto forecast_s = grid::Forecast(options.estimates_s, options.jobs).left({}, to_do);
+  const auto forecast_s =
+      grid::Forecast(options.estimates_s, options.jobs).left({}, runs_to_do(status_index->statuses));
   if (arguments.dry_run) return print_dry_run(arguments, *grid, *status_index, forecast_s);
 
   grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
@@ -246,23 +260,15 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
   options.clock = &clock;
   std::atomic<int> save_requests = 0;
   options.save_requests = &save_requests;
-  interrupt.last_words(
-      "interrupted again: left at once, and so do the runs under way; the same command goes on from their checkpoints");
+  interrupt.second_signal_message(
+      "interrupted again: exits at once with its runs; the same command goes on from their checkpoints");
   interrupt.on_save_request([&] { ++save_requests; });
   interrupt.nothing_to_save(false);
   const auto end = grid::run_grid(*grid, options, progress, interrupt.token());
   interrupt.on_save_request(nullptr);
   if (!end) return tl::unexpected(end.error());
 
-  core::Result<void> printed;
-  if (arguments.json) {
-    auto json = head(*grid, end->statuses);
-    json["interrupted"] = end->interrupted;
-    json["results"] = runs_json(*grid, end->statuses);
-    printed = print(json.dump() + "\n");
-  } else {
-    printed = print(grid::table(*grid, end->statuses, arguments.sort));
-  }
+  const auto printed = print_results(arguments, *grid, *end);
   if (auto judged = verdict(*grid, *end); !judged) return judged;
   return printed;
 }

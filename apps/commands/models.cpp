@@ -43,7 +43,7 @@ Action declare_models(CLI::App& app) {
 
 Command models() {
   return {.name = "models",
-          .summary = "list the models that come with Troupe, and the layers of which you can make your own",
+          .summary = "list the models that come with Troupe, and the types of layers for your own",
           .examples =
               "  troupe models\n"
               "  troupe models --json\n",

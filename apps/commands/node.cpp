@@ -51,7 +51,7 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   actors::NetworkOptions options;
   options.tls = *tls;
   options.on_refused = [](const transport::RefusedConnection& refusal) {
-    log(fmt::format("turned {} away: {}", refusal.from, refusal.why));
+    log(fmt::format("rejected {}: {}", refusal.from, refusal.why));
   };
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
@@ -99,7 +99,7 @@ Action declare_node(CLI::App& app) {
 Command node() {
   return {
       .name = "node",
-      .summary = "wait for runs of other hosts, and be a part of them",
+      .summary = "wait for runs that other hosts start, and take part in them",
       .examples =
           "  troupe node --listen 127.0.0.1:4242\n"
           "  troupe node --listen 10.0.0.11:4242 --ca certs/ca.pem --cert certs/node1.pem --key certs/node1.key\n"

@@ -44,11 +44,8 @@ bool differs(const plot::GridRecord& grid, const std::string& metric) {
   });
 }
 
-/// Names that the pictures replace: one line each, because the pictures cannot say what their numbers stand for.
-void tell(const std::vector<plot::ReplacedName>& replaced) {
-  for (const auto& name : replaced)
-    fmt::print(stderr, "troupe: no installed font has all characters of {}: the pictures call it \"{}\"\n", name.name,
-               name.shown);
+void explain(const std::vector<plot::ReplacedName>& replaced) {
+  for (const auto& name : replaced) tell(fmt::format("troupe: {}\n", explanation(name)));
 }
 
 /// The results of a grid outlive the directories of its runs: without one of these there are no curves.
@@ -57,7 +54,7 @@ std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
   for (const auto& run : grid.runs) {
     auto record = plot::read_run(run.directory);
     if (!record) {
-      fmt::print(stderr, "troupe: no curves: {}\n", record.error().message);
+      tell(fmt::format("troupe: no curves: {}\n", record.error().message));
       return {};
     }
     runs.push_back(std::move(*record));
@@ -69,7 +66,7 @@ core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& argume
   auto grid = plot::read_grid(directory);
   if (!grid) return tl::unexpected(grid.error());
   plot::InstalledFonts fonts;
-  tell(plot::replace_labels(*grid, fonts));
+  explain(plot::replace_labels(*grid, fonts));
   std::vector<plot::Figure> figures;
   for (const auto& metric : arguments.metrics.empty() ? usual_metrics() : arguments.metrics) {
     if (arguments.metrics.empty() && metric != usual_metrics().front() && !differs(*grid, metric)) continue;
@@ -89,7 +86,7 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
   std::vector<std::string> names;  // of files: they need no font
   for (const auto& run : *runs) names.push_back(run.label);
   plot::InstalledFonts fonts;
-  tell(plot::replace_labels(*runs, fonts));
+  explain(plot::replace_labels(*runs, fonts));
   auto figures = plot::curves(*runs, runs->size() == 1 ? runs->front().label : "");
   for (std::size_t i = 0; i < runs->size(); ++i)
     append(figures, plot::cluster_figures((*runs)[i], runs->size() == 1 ? "" : "-" + names[i]));
@@ -97,7 +94,7 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
     return core::fail(core::Errc::config, "these runs have nothing to draw: no worker has reported a step yet");
   for (std::size_t i = 0; i < runs->size(); ++i)
     if (!plot::has_curves((*runs)[i]))
-      fmt::print(stderr, "troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]);
+      tell(fmt::format("troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]));
   return figures;
 }
 

@@ -26,13 +26,9 @@ struct ReplayArguments {
   bool json = false;
 };
 
-std::string line(const experiment::Note& note) {
-  return fmt::format("{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
-}
-
 std::string sentences(const replay::ReplayReport& report) {
   std::string text;
-  for (const auto& note : report.notes) text += line(note);
+  for (const auto& note : report.notes) text += note_text(note);
   for (const auto& segment : report.segments) {
     if (segment.complete) {
       text += fmt::format("{}: {}, {}\n", segment.path, core::counted(segment.events, "event"),
@@ -82,7 +78,7 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
   progress.clear();
   if (!report) return tl::unexpected(report.error());
   for (const auto& note : report->notes)
-    if (arguments.json) fmt::print(stderr, "{}", line(note));
+    if (arguments.json) print_note(note);
   const auto printed = print(arguments.json ? to_json(*report) + "\n" : sentences(*report));
   return printed ? report->check() : printed;
 }
@@ -106,8 +102,9 @@ core::Result<std::string> replay_appendix(std::string_view topic, std::size_t co
                   columns, 0, 0) +
               "\n\n";
   for (const auto& row : strategies::registry())
-    text += core::list_row(row.name, row.numbers.empty() ? "none" : fmt::format("{}", fmt::join(row.numbers, ", ")), 14,
-                           columns);
+    text += core::list_row(
+        row.name, row.replayable_options.empty() ? "none" : fmt::format("{}", fmt::join(row.replayable_options, ", ")),
+        14, columns);
   return text;
 }
 

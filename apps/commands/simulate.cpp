@@ -93,8 +93,7 @@ core::Result<void> run_simulate(const SimulateArguments& arguments) {
                                        .gradients = backend.get()});
   progress.clear();
   if (!forecast) return tl::unexpected(forecast.error());
-  for (const auto& note : forecast->notes)
-    fmt::print(stderr, "{}{}\n", note.level == experiment::Note::Level::warning ? "warning: " : "", note.text);
+  for (const auto& note : forecast->notes) print_note(note);
   return print(arguments.json ? to_json(*forecast) + "\n" : to_text(*forecast));
 }
 

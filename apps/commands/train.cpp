@@ -81,9 +81,7 @@ std::string resume_options(const TrainArguments& arguments) {
   std::string text;
   if (arguments.nodes) text += " --nodes " + *arguments.nodes;
   if (arguments.min_nodes > 0) text += fmt::format(" --min-nodes {}", arguments.min_nodes);
-  const auto& tls = arguments.tls;
-  if (!tls.empty()) text += fmt::format(" --ca {} --cert {} --key {}", tls.ca, tls.certificate, tls.key);
-  return text;
+  return text + tls_flags(arguments.tls);
 }
 
 /// `request`: the settings and the members.
@@ -98,8 +96,8 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   request.resume_options = resume_options(arguments);
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
   request.on_directory = [&interrupt](const std::string& directory) {
-    interrupt.last_words(fmt::format(
-        "interrupted again: left at once, without another checkpoint; {} still has the one before", directory));
+    interrupt.second_signal_message(fmt::format(
+        "interrupted again: exits at once, without another checkpoint; {} still has the one before", directory));
   };
   request.on_save_action = [&interrupt](auto action) { interrupt.on_save_request(std::move(action)); };
   // Only where it vanishes again: in a file the run's first line is to be about the run, or its error.
@@ -122,7 +120,7 @@ core::Result<void> lead(TrainArguments arguments, Job& job, Interrupt& interrupt
       config_file(arguments).and_then([&](const auto& file) { return job_request(file, arguments.overrides, job); });
   if (!request) return tl::unexpected(std::move(request.error()));
   if (arguments.quiet)  // without progress, too: the run is another one than the file says
-    for (const auto& note : request->notes) fmt::print(stderr, "warning: {}\n", note.text);
+    for (const auto& note : request->notes) tell(fmt::format("warning: {}\n", note.text));
   return train(arguments, std::move(*request), interrupt);
 }
 
@@ -156,19 +154,15 @@ core::Result<void> run_dry(TrainArguments arguments) {
 
 core::Result<void> run_train(TrainArguments arguments) {
   if (arguments.dry_run) return run_dry(arguments);
-  if (const auto environment = job_environment()) {
-    Interrupt interrupt;  // before MPI starts threads
-    return train_in_job(arguments, *environment, interrupt);
-  }
+  Interrupt interrupt;  // before MPI or the backend starts threads, and before SIGUSR1 can end the process
+  if (const auto environment = job_environment()) return train_in_job(arguments, *environment, interrupt);
+  interrupt.nothing_to_save(true);
   if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
     return core::fail(core::Errc::usage,
-                      "--min-nodes, --ca, --cert and --key are about --nodes: name them, or leave "
-                      "these away");
+                      "--min-nodes, --ca, --cert and --key need --nodes: give it, or leave these out");
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  Interrupt interrupt;  // before the backend starts threads
-  interrupt.nothing_to_save(true);
   actors::RunRequest request;
   request.settings = std::move(*settings);
   if (arguments.nodes) {

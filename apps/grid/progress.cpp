@@ -55,7 +55,9 @@ void Progress::put(const StyledLine& line) {
     for (const auto& part : line.wrapped(region_->size().columns - 1)) region_->print(part);
     return;
   }
-  fmt::print(stream_, "{}\n", line.render(std::size_t{1} << 20, false));
+  // Not fmt::print, which throws where nothing can be written: a closed terminal must not end the grid, and its runs with it.
+  const auto text = line.render(std::size_t{1} << 20, false) + '\n';
+  std::fwrite(text.data(), 1, text.size(), stream_);
   std::fflush(stream_);
 }
 

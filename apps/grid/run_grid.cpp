@@ -63,7 +63,7 @@ class Scratch {
 };
 
 /// The error of a failed child: its last line, without the program's name. A child that was killed has none, but lines of progress.
-std::string last_words(const std::string& err, int exit_code) {
+std::string error_of(const std::string& err, int exit_code) {
   const auto end = err.find_last_not_of('\n');
   if (end == std::string::npos) return {};
   const auto begin = err.rfind('\n', end);
@@ -121,8 +121,8 @@ class Session {
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
       } else if (!std::exchange(told, true)) {
         told_at = options_.clock->now();
-        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         children_.signal(SIGINT);
+        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         std::uint64_t count = 0;
         [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
       } else if (core::seconds(options_.clock->now() - told_at) > kSavingDeadline_s) {
@@ -223,7 +223,7 @@ class Session {
     run_status.exit_code = end.exit_code;
     run_status.status = status_of(end.exit_code);
     run_status.summary = first_line(end.out);
-    if (run_status.status != Status::done) run_status.error = last_words(end.err, end.exit_code);
+    if (run_status.status != Status::done) run_status.error = error_of(end.err, end.exit_code);
     if (const auto json = nlohmann::json::parse(run_status.summary, nullptr, false); json.is_object())
       run_status.directory = json.value("run", "");
     else if (resumed)

@@ -22,7 +22,7 @@ core::Error wrong_number(const std::string& where, std::int64_t asked, std::int6
                                       : std::string("start another number of ranks");
   if (asked % ranks == 0) remedy += fmt::format(", or set cluster.workers_per_rank = {}", asked / ranks);
   return {core::Errc::config,
-          fmt::format("{}: cluster.workers = {}, but {} has started {} of {} each: {}, or leave cluster.workers away",
+          fmt::format("{}: cluster.workers = {}, but {} has started {} of {} each: {}, or leave cluster.workers out",
                       where, asked, job.launcher(), core::counted(job.size(), "rank"),
                       core::counted(static_cast<std::uint64_t>(per_rank), "worker"), remedy)};
 }
@@ -47,7 +47,7 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
   request.workers_per_rank = static_cast<std::uint32_t>(per_rank);
   if (differs)
     request.notes.push_back(
-        {experiment::Note::Level::warning, fmt::format("{}: cluster.workers = {} gives way to the job: {}, {} each",
+        {experiment::Note::Level::warning, fmt::format("{}: cluster.workers = {} is replaced by the job's: {}, {} each",
                                                        where, cluster.workers, core::counted(job.size(), "rank"),
                                                        core::counted(static_cast<std::uint64_t>(per_rank), "worker"))});
   // Where the launcher binds ranks to cores, this process sees only its own, and the launcher has counted them.

@@ -16,8 +16,8 @@ namespace troupe::core {
 /// The nearest of `known`; empty when none is near.
 [[nodiscard]] std::string nearest_word(std::string_view wrong, const std::vector<std::string>& known);
 
-/// For messages: " (nearest: step)", with quotes where `quoted`; empty when no word is near.
 enum class Quotes : bool { no, yes };
+/// For messages: " (nearest: step)", or " (nearest: "step")" with `quotes`; empty when no word is near.
 [[nodiscard]] std::string nearest_hint(std::string_view wrong, const std::vector<std::string>& known, Quotes quotes);
 
 /// The words of a name: "learning_rate" has two. Dashes, dots and blanks divide, too.

@@ -7,7 +7,7 @@
 
 namespace troupe::core {
 
-/// The noun for so many: "worker" for 1, else "workers", or `plural` where it is given ("hashes").
+/// "worker" for 1; else "workers", or `plural` where it is given ("hashes").
 [[nodiscard]] std::string noun(std::uint64_t number, std::string_view singular, std::string_view plural = {});
 /// The number and its noun.
 [[nodiscard]] std::string counted(std::uint64_t number, std::string_view singular, std::string_view plural = {});

@@ -6,7 +6,7 @@
 
 namespace troupe::data {
 
-/// " (there is no such directory)", " (it is empty)", or " (it has 12 entries: a.tar, b.tar, …; unpack the archives first)".
+/// " (there is no such directory)", " (it is empty)", or " (it has 12 entries: a.tar, b.tar, …; archives are not read: unpack them)".
 [[nodiscard]] std::string found_in(const std::filesystem::path& directory);
 
 }  // namespace troupe::data

@@ -155,7 +155,7 @@ core::Result<RunDirectory> RunDirectory::containing(const std::string& path) {
   }
   return core::fail(
       core::Errc::config,
-      fmt::format("{} lies in no run directory: there is no config.toml in its folder or the one above", path));
+      fmt::format("{} is in no run directory: there is no config.toml in its folder or the one above", path));
 }
 
 core::Result<void> RunDirectory::remove_temporaries() const {

@@ -52,6 +52,11 @@ bool can_draw(Fonts& fonts, std::string_view text) {
   return std::ranges::all_of(code_points(text), [&](char32_t c) { return is_invisible(c) || fonts.have(c); });
 }
 
+std::string explanation(const ReplacedName& replaced) {
+  return fmt::format("no installed font has all characters of {}: pictures call it \"{}\"", replaced.name,
+                     replaced.shown);
+}
+
 std::vector<ReplacedName> replace_labels(std::vector<RunRecord>& runs, Fonts& fonts) {
   std::vector<ReplacedName> replaced;
   for (std::size_t i = 0; i < runs.size(); ++i) {

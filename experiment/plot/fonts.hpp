@@ -36,6 +36,8 @@ class InstalledFonts final : public Fonts {
 struct ReplacedName {
   std::string name, shown;
 };
+/// One line for the user, because a picture cannot say which name its number stands for.
+[[nodiscard]] std::string explanation(const ReplacedName& replaced);
 
 /// Gives runs whose labels cannot be drawn their number: "run 2" is the second.
 [[nodiscard]] std::vector<ReplacedName> replace_labels(std::vector<RunRecord>& runs, Fonts& fonts);

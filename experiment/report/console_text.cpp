@@ -16,11 +16,6 @@ namespace {
 constexpr std::size_t kWideColumns = 110;    // below, a worker's line is shortened to 80 columns
 constexpr std::size_t kClosingColumns = 79;  // below, the closing table has no seconds
 
-/// "1,234 workers", "1 worker".
-std::string counted(std::uint64_t number, const char* noun) {
-  return fmt::format("{} {}", grouped(number), core::noun(number, noun));
-}
-
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
 double busy_s(const experiment::WorkerProgress& w) { return w.compute_s + w.exchange_s + w.wait_s + w.load_s; }
@@ -103,6 +98,10 @@ std::string grouped(std::uint64_t number) {
     text += digits[i];
   }
   return text;
+}
+
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}", grouped(number), core::noun(number, noun));
 }
 
 std::string clock_time(double seconds) {

@@ -14,6 +14,8 @@ namespace troupe::report {
 
 /// "1,234,567".
 [[nodiscard]] std::string grouped(std::uint64_t number);
+/// "1,234 workers", "1 worker".
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
 /// "0:07", "12:34", "3:05:09"; "-:--" when unknown (negative or not finite).
 [[nodiscard]] std::string clock_time(double seconds);
 /// 0.0431, 12.3, 1.2e+07: four significant digits.

@@ -180,7 +180,8 @@ std::string LiveRegion::redraw(const StyledLine* above) {
 
 void LiveRegion::draw(const std::vector<StyledLine>& lines) {
   lines_ = lines;
-  std::string text = std::exchange(cursor_hidden_, true) ? "" : std::string(kHideCursor);
+  const bool hide = cursor_ == Cursor::hidden && !std::exchange(cursor_hidden_, true);
+  std::string text(hide ? kHideCursor : "");
   write(text += redraw(nullptr));
 }
 

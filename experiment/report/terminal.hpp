@@ -56,11 +56,15 @@ struct TerminalSize {
   std::size_t rows = 24;
 };
 
+/// The cursor while a LiveRegion is drawn. Hidden it does not flicker; a program that a signal may end without close() leaves it shown.
+enum class Cursor : bool { hidden, shown };
+
 /// Lines that are redrawn in place. Each call writes all output at once, to avoid flicker. Hides the cursor while the region is drawn;
 /// close() and the destructor show it again. Only permanent lines reach the terminal's history.
 class LiveRegion {
  public:
-  LiveRegion(std::FILE* stream, bool color) : stream_(stream), color_(color) {}
+  LiveRegion(std::FILE* stream, bool color, Cursor cursor = Cursor::hidden)
+      : stream_(stream), color_(color), cursor_(cursor) {}
   ~LiveRegion() { close(); }
   LiveRegion(const LiveRegion&) = delete;
   LiveRegion& operator=(const LiveRegion&) = delete;
@@ -83,6 +87,7 @@ class LiveRegion {
 
   std::FILE* stream_;
   bool color_;
+  Cursor cursor_;  // while lines are drawn
   bool cursor_hidden_ = false;
   std::vector<StyledLine> lines_;
   std::vector<std::size_t> drawn_;  // columns of each line on the screen

@@ -37,8 +37,12 @@ std::string left_over(const nn::SafetensorsFile& file, const nn::Graph& graph) {
 }  // namespace
 
 core::Result<std::string> checkpoint_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return path;
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (!exists && !error)
+    return core::fail(core::Errc::config,
+                      fmt::format("{} does not exist: give a checkpoint's file, or a run's directory", path));
+  if (!std::filesystem::is_directory(path, error)) return path;
   const auto run = RunDirectory::open(path);
   if (!run) return tl::unexpected(run.error());
   return nn::load_newest(run->checkpoints()).map([](const nn::NewestCheckpoint& newest) { return newest.path; });
@@ -68,8 +72,7 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   });
   if (!read) return refuse({read.error().code, fmt::format("{} ({})", read.error().message, models)});
   if (const auto other = left_over(file, graph); !other.empty())
-    return refuse(
-        {core::Errc::config, fmt::format("{}: tensor \"{}\" is none of the model's ({})", *path, other, models)});
+    return refuse({core::Errc::config, fmt::format("{}: the model has no tensor \"{}\" ({})", *path, other, models)});
 
   auto note = fmt::format("begins with the weights of {} (step {} of a run with {}), {}", *path, loaded->step,
                           text_or(file, "strategy", "an unknown strategy"), nn::center_hash(parameters));

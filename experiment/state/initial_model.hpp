@@ -10,7 +10,8 @@
 
 namespace troupe::experiment {
 
-/// `path`, or the newest whole checkpoint of the run directory `path`. Errc::config: a directory of no run. Errc::io: there is none.
+/// `path`, or the newest whole checkpoint of the run directory `path`. Errc::config: nothing is there, or a directory of
+/// no run. Errc::io: the run has no checkpoint.
 [[nodiscard]] core::Result<std::string> checkpoint_file(const std::string& path);
 
 /// The first checkpoint of the run: step 0, with the model and the running statistics of the file that run.init names, and no other state.

@@ -5,10 +5,23 @@
 #include <fmt/format.h>
 
 #include "data/fingerprint.hpp"
+#include "experiment/automatic.hpp"
 #include "nn/optimizer.hpp"
 
 namespace troupe::experiment {
 namespace {
+
+/// A run directory holds the rate that "auto" became: for other workers, or another strategy, it is another one. Empty: nothing to say.
+std::string unfitting_rate(const core::Config& now, const core::Config& recorded) {
+  const auto rate = std::get<double>(now.value("train.lr"));
+  if (rate != automatic_rate(recorded) || rate != std::get<double>(recorded.value("train.lr"))) return {};
+  const auto fitting = automatic_rate(now);
+  if (fitting == rate || now.where("train.lr") == "--set") return {};
+  return fmt::format(
+      "train.lr = {} is what \"auto\" means for the workers, strategy and batch before, and is kept; for those now it "
+      "means {}: --set train.lr=auto takes it",
+      rate, fitting);
+}
 
 /// "data.name = "fashion-mnist", before "mnist""; empty: the settings name the same data.
 std::string changed_data(const core::Config& now, const core::Config& recorded) {
@@ -42,6 +55,8 @@ std::vector<Note> notes_on_resume(const RunSpec& spec, const Checkpoint& checkpo
   if (checkpoint.optimizer != settings.train.optimizer)
     warn(fmt::format("train.optimizer = \"{}\": the run was trained with \"{}\" so far, and lr = {} was for that",
                      settings.train.optimizer, checkpoint.optimizer, core::to_toml(recorded.value("train.lr"))));
+  else if (auto text = unfitting_rate(settings.config, recorded); !text.empty())
+    warn(std::move(text));
   const auto before = recorded.get(nn::train_table());
   const auto epochs = recorded.get(run_table()).epochs;
   if (epochs == settings.run.epochs || !nn::depends_on_length(settings.train)) return notes;

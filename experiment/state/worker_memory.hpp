@@ -54,7 +54,6 @@ class WorkerMemory {
   /// Makes a peer's vector readable as `slot` until dismount(): no other vector has this slot.
   void mount(strategies::Slot slot, BorrowedView vector);
   void dismount(strategies::Slot slot);
-  [[nodiscard]] const BorrowedView& mounted(strategies::Slot slot) const { return mounted_.at(slot); }
 
  private:
   WorkerMemory() = default;

@@ -72,7 +72,7 @@ core::Result<void> check_hosts(const ClusterFile& file, const std::string& name,
                                         "and profile",
                                         given[0]));
   if (!config.model.empty() && !config.profile.empty())
-    return refuse("model", "a profile says itself of which model it is: leave model away");
+    return refuse("model", "a profile names its model itself: leave model out");
   if (config.step_sigma > 0 && config.step_ms == 0 && config.image_ms == 0)
     return refuse("step_sigma", "needs step_ms or image_ms, the mean that steps vary around");
   return {};

@@ -10,6 +10,7 @@
 #include "experiment/state/initial_model.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/hash.hpp"
+#include "nn/layout.hpp"
 
 namespace troupe::sim {
 
@@ -91,6 +92,7 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
   g.memory_.emplace(options, std::move(*shards));
   const auto& train = *spec.source.train;
   const auto statistics = g.replicas_.begin()->second->statistics();
+  if (g.start_.statistics) nn::statistics_layout(*spec.graph).from_canonical(*g.start_.statistics, statistics);
   g.first_statistics_.assign(statistics.begin(), statistics.end());
   g.images_.resize(static_cast<std::size_t>(largest * train.image_shape().size()));
   g.labels_.resize(static_cast<std::size_t>(largest));

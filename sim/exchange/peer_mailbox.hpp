@@ -36,9 +36,6 @@ class PeerMailbox {
   /// The slot that holds the message until release().
   [[nodiscard]] strategies::Slot receive(const PeerMessage& peer_message);
   [[nodiscard]] PeerMessage release(strategies::Slot slot);
-  [[nodiscard]] static bool is_inbox(strategies::Slot slot) noexcept {
-    return slot.kind == strategies::SlotKind::staged && slot.index >= strategies::kFirstPeerSlot;
-  }
   [[nodiscard]] const PeerMessage& at(strategies::Slot slot) const {
     return inbox_.at(slot.index - strategies::kFirstPeerSlot).value();
   }

@@ -118,7 +118,7 @@ core::Result<GivenTimes> times_of_run(const ForecastRequest& request, const Size
     return core::fail(
         core::Errc::config,
         fmt::format("{}: this run was {} ({} parameters) with data.batch = {}, and the forecast is of {} ({}) with {}: "
-                    "step times are those of a model and a batch",
+                    "step times hold for one model and one batch only",
                     request.from, recorded->model, recorded->parameters, fmt::join(recorded->batches, ", "), size.name,
                     size.parameters, fmt::join(request.settings.data.batch, ", ")));
   GivenTimes times{.steps = {}, .source = "recorded in " + request.from};

@@ -47,7 +47,8 @@ std::string misfit(const RunSpec& recorded, const RunSpec& spec, bool goes_on) {
 bool may_change(const std::string& strategy, const std::string& key) {
   const auto* const row = strategies::find(strategy);
   return key.starts_with("train.") ||
-         (row && std::ranges::any_of(row->numbers, [&](const std::string& name) { return key == "strategy." + name; }));
+         (row && std::ranges::any_of(row->replayable_options,
+                                     [&](const std::string& name) { return key == "strategy." + name; }));
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ bool may_change(const std::string& strategy, const std::string& key) {
 std::string changeable(const std::string& strategy) {
   std::string list;
   const auto* const row = strategies::find(strategy);
-  for (std::size_t k = 0; row && k < row->numbers.size(); ++k)
-    list += fmt::format("{}strategy.{}", k == 0 ? "" : ", ", row->numbers[k]);
+  for (std::size_t k = 0; row && k < row->replayable_options.size(); ++k)
+    list += fmt::format("{}strategy.{}", k == 0 ? "" : ", ", row->replayable_options[k]);
   return list + (list.empty() ? "train.* only" : " and train.*");
 }
 
@@ -67,7 +68,8 @@ core::Result<void> check_overrides(const std::string& file, const std::vector<st
   for (const auto& text : overrides) {
     const auto changed = core::Config::load(experiment::schema(), file, {text});
     if (!changed) return tl::unexpected(changed.error());
-    const auto key = text.substr(0, text.find_first_of(" =\t"));
+    const auto begin = text.find_first_not_of(" \t");
+    const auto key = text.substr(begin, text.find_first_of(" =\t", begin) - begin);
     if (may_change(strategy, key) || (changed->unused() == recorded->unused() && *changed == *recorded)) continue;
     return core::fail(core::Errc::config,
                       fmt::format("--set {}: a replay keeps the recorded schedule, and {} may change it; with {} a "

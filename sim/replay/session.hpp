@@ -16,8 +16,8 @@ struct Session {
   experiment::RunSpec spec;            // with the changes
 };
 
-/// Which options a replay may change: all of train.*, and those of the strategy that change numbers only (StrategyInfo::numbers).
-/// "strategy.alpha, strategy.beta and train.*".
+/// Which options a replay may change: all of train.*, and those of the strategy that keep the schedule
+/// (StrategyInfo::replayable_options): "strategy.alpha, strategy.beta and train.*".
 [[nodiscard]] std::string changeable(const std::string& strategy);
 
 /// Checks that `overrides` change nothing else in the configuration `file`, without opening the data. Errc::config names the first key that

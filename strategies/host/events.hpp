@@ -50,7 +50,7 @@ struct Replied {
   Step min_clock = 0;
   bool operator==(const Replied&) const = default;
 };
-/// Every part of a Push, Pull, PushPull, Reduce or Broadcast is done, and its slot belongs to the worker again. `dropped`: at least
+/// Every part of an Exchange, Reduce or Broadcast (actions.hpp) is done, and its slot belongs to the worker again. `dropped`: at least
 /// one shard dropped its part.
 struct ExchangeDone {
   ExchangeId exchange = 0;

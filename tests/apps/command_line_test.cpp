@@ -24,7 +24,7 @@ TEST(CommandLineTest, HelpHasExamplesFirstEverywhere) {
   }
 }
 
-TEST(CommandLineTest, HelpIsACommandToo) {
+TEST(CommandLineTest, HelpCommandEqualsHelpFlag) {
   for (const auto& [asked, same] : std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>{
            {{"help"}, {"--help"}},
            {{"help", "train"}, {"train", "--help"}},
@@ -39,7 +39,7 @@ TEST(CommandLineTest, HelpIsACommandToo) {
   }
 }
 
-TEST(CommandLineTest, HelpOfASectionIsAboutItsKeys) {
+TEST(CommandLineTest, HelpOfASectionListsItsKeysOnly) {
   const auto overview = troupe({"train", "--help"}).out;
   EXPECT_NE(overview.find("\n  [data]      name, path, classes"), std::string::npos) << overview;
   EXPECT_EQ(overview.find("samples per worker and step"), std::string::npos);
@@ -185,6 +185,14 @@ TEST(CommandLineTest, AFullStandardOutputIsAnIoError) {
   const auto outcome = troupe({"models"}, "/dev/full");
   EXPECT_EQ(outcome.code, 74);
   EXPECT_NE(outcome.err.find("standard output"), std::string::npos) << outcome.err;
+}
+
+/// As after a closed terminal, or where `| tee` has ended with it.
+TEST(CommandLineTest, TheExitCodeHoldsWhereTheErrorCannotBeWritten) {
+  const std::string program = TROUPE_BINARY;
+  EXPECT_EQ(run_program({"bash", "-c", program + " nosuch 2> /dev/full"}).code, 2);
+  const auto piped = "exec 3> >(exit); wait $!; " + program + " nosuch 2>&3";  // nobody reads
+  EXPECT_EQ(run_program({"bash", "-c", piped}).code, 2);
 }
 
 }  // namespace

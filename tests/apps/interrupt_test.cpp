@@ -65,7 +65,7 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
   EXPECT_EXIT(
       {
         Interrupt interrupt;
-        interrupt.last_words("left at once");
+        interrupt.second_signal_message("exits at once");
         std::binary_semaphore told(0);
         const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
         ::kill(::getpid(), SIGINT);
@@ -73,7 +73,7 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
         ::kill(::getpid(), SIGINT);
         for (;;) ::pause();
       },
-      testing::ExitedWithCode(130), "troupe: left at once");
+      testing::ExitedWithCode(130), "troupe: exits at once");
 }
 
 /// When a parent with several threads is killed, Linux sends its children a SIGTERM (PR_SET_PDEATHSIG) for every thread.
@@ -111,6 +111,19 @@ TEST(InterruptDeathTest, SighupIsNeverASecondSignal) {
           ::kill(::getpid(), SIGHUP);
           ::poll(nullptr, 0, 300);  // together longer than kWindDown
         }
+        ::_exit(kStillThere);
+      },
+      testing::ExitedWithCode(kStillThere), "");
+}
+
+/// A scheduler may ask for a checkpoint when the run has just ended.
+TEST(InterruptDeathTest, Sigusr1AfterTheEndIsIgnored) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kStillThere = 7;
+  EXPECT_EXIT(
+      {
+        { const Interrupt interrupt; }
+        ::kill(::getpid(), SIGUSR1);
         ::_exit(kStillThere);
       },
       testing::ExitedWithCode(kStillThere), "");

@@ -40,6 +40,28 @@ TEST(ProgressLineTest, ATerminalHasOneLineThatVanishes) {
   EXPECT_TRUE(screen.cursor_visible);
 }
 
+/// Ctrl-C ends most commands where they are: nobody would show the cursor again.
+TEST(ProgressLineTest, TheCursorStaysVisible) {
+  Capture out;
+  {
+    ProgressLine line("replay", Mode::live, kSoon, out.stream());
+    EXPECT_TRUE(tests::eventually([&] { return line.drawn() > 1; }));
+  }
+  EXPECT_EQ(out.text().find("\x1b[?25l"), std::string::npos) << out.text();
+}
+
+/// As a closed terminal: the thread that draws must not end the process.
+TEST(ProgressLineTest, LinesThatCannotBeWrittenAreDropped) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  std::setvbuf(full, nullptr, _IONBF, 0);  // as standard error
+  for (const auto mode : {Mode::live, Mode::plain}) {
+    ProgressLine line("replay", mode, kSoon, full);
+    EXPECT_TRUE(tests::eventually([&] { return line.drawn() > 1; }));
+  }
+  std::fclose(full);
+}
+
 TEST(ProgressLineTest, ShortWorkPrintsNothing) {
   for (const auto mode : {Mode::live, Mode::plain, Mode::quiet}) {
     Capture out;

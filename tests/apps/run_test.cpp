@@ -176,6 +176,14 @@ TEST_F(RunTest, Sigusr1SavesACheckpointAndTheRunGoesOn) {
   EXPECT_NE(outcome.err.find("is saved, as requested\n"), std::string::npos) << outcome.err;
 }
 
+/// A grid passes the signal on, also to a run that reads its configuration. A pipe in place of the file makes the run wait there.
+TEST_F(RunTest, Sigusr1BeforeTrainingDoesNotEndTheProcess) {
+  const auto script = std::string("mkfifo pipe && { ") + TROUPE_BINARY +
+                      " train pipe & } && exec 3> pipe && kill -USR1 $! && echo '[nosuch]' >&3 && exec 3>&- && wait $!";
+  const auto outcome = run_program({"bash", "-c", "cd " + folder_.path() + " && " + script});
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+}
+
 TEST_F(RunTest, ATimeLimitIsNamedAndItsModelEvaluated) {
   const auto outcome = troupe(train({"--plain", "--set", "run.epochs=100000", "--set", "run.max_seconds=0.4"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -183,7 +183,7 @@ Wire some_wire(Dice& dice, Lend lend) {
   if (dice.one_in(2)) return {};
   const auto half = dice.one_in(2) ? core::HalfKind::fp16 : core::HalfKind::bf16;
   const auto rounding = static_cast<Rounding>(dice.below(4));
-  // In other calls it would be an invalid envelope (EnvelopesThatMakeNoSense…).
+  // In other calls it would be an invalid envelope (InvalidEnvelopesEndTheConnectionOnly).
   if (rounding == Rounding::change && lend != Lend::both) return {half, Rounding::none};
   return {half, rounding};
 }

@@ -127,7 +127,7 @@ TEST_F(Interrupts, InterruptWhileOpeningItsOwnDataEndsAtOnce) {
     if (times == 2) run.signal(SIGTERM);  // of another kind: a second SIGINT would merge with a pending first one
     EXPECT_EQ(run.wait(), 130) << run.err();
     EXPECT_EQ(run.err(), times == 1 ? "troupe: interrupted before it began\n"
-                                    : "troupe: interrupted again: left at once, nothing more was saved\n");
+                                    : "troupe: interrupted again: exits at once, nothing more was saved\n");
     EXPECT_TRUE(no_run());
   }
   expect_free();

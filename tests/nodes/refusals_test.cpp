@@ -247,15 +247,15 @@ TEST_F(Refusals, UnknownPeersAreRefusedDuringTraining) {
   for (std::size_t k = 0; k < 2; ++k) {
     const Visitor silent(node(k).port(), "");
     const Visitor talker(node(k).port(), garbage);
-    EXPECT_TRUE(node(k).process().says("turned ", 1)) << node(k).log();
+    EXPECT_TRUE(node(k).process().says("rejected ", 1)) << node(k).log();
     Visitor(node(k).port(), "").shake_hands(expired_certificate());
     EXPECT_TRUE(node(k).process().says("expired")) << node(k).log();
     Visitor(node(k).port(), "").shake_hands(foreign_certificate());
-    EXPECT_TRUE(node(k).process().says("turned ", 3)) << node(k).log();
+    EXPECT_TRUE(node(k).process().says("rejected ", 3)) << node(k).log();
     Process plain(program({"nodes", node(k).name()}));
     EXPECT_NE(plain.wait(), 0) << plain.out();
     // The silent connection was refused after five seconds.
-    EXPECT_TRUE(node(k).process().says("turned ", 5)) << node(k).log();
+    EXPECT_TRUE(node(k).process().says("rejected ", 5)) << node(k).log();
   }
   const auto epochs = count(run.err(), "epoch ");
   EXPECT_TRUE(run.says("epoch ", epochs + 2)) << run.err();
@@ -271,7 +271,7 @@ TEST_F(Refusals, GarbageAtAPlainPortDisturbsNoRun) {
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   for (std::size_t k = 0; k < 2; ++k) {
     const Visitor talker(node(k).port(), std::string(100'000, '\xff'));
-    EXPECT_TRUE(node(k).process().says("turned ")) << node(k).log();
+    EXPECT_TRUE(node(k).process().says("rejected ")) << node(k).log();
   }
   const auto epochs = count(run.err(), "epoch ");
   EXPECT_TRUE(run.says("epoch ", epochs + 2)) << run.err();

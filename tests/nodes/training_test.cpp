@@ -198,7 +198,7 @@ TEST_F(Training, NodesTrainWithCertificatesOnLoopback) {
     ASSERT_EQ(run.wait(), 0) << endpoint << ": " << run.err();
     EXPECT_EQ(summary(run)["samples"], 2400);
   }
-  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(count(node(k).log(), "turned"), 0) << node(k).log();
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(count(node(k).log(), "rejected"), 0) << node(k).log();
 }
 
 TEST_F(Training, ResumedRunHasTheBitsOfTheUninterruptedOne) {

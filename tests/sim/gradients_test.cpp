@@ -1,14 +1,20 @@
 // Phantom workers that compute real gradients of a small model.
 #include "sim/exchange/gradients.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "core/kernels.hpp"
 #include "cpu/backend.hpp"
+#include "experiment/state/checkpoint.hpp"
+#include "experiment/state/start_state.hpp"
 #include "nn/hash.hpp"
+#include "nn/layout.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/forecast/forecast.hpp"
 #include "strategies/registry/registry.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -187,6 +193,49 @@ TEST(GradientsInVirtualTime, MicroBatchesTrainAsTheWholeBatchUnderEveryStrategy)
     EXPECT_NEAR(end->summary.test_loss, expected->summary.test_loss, 1e-3 * expected->summary.test_loss);
     EXPECT_NEAR(end->summary.train_loss, expected->summary.train_loss, 1e-3 * expected->summary.train_loss);
   }
+}
+
+// With rate 0 only the running statistics move, from those of the checkpoint on: two steps by one worker.
+TEST(GradientsInVirtualTime, InitialModelHasItsRunningStatistics) {
+  const tests::Folder folder;
+  const auto file = folder.file("first.safetensors");
+  const std::vector<std::string> overrides{"cluster.workers=1",
+                                           "data.train_samples=20",
+                                           "run.epochs=1",
+                                           "train.lr=0",
+                                           "model.name=",
+                                           "model.layers=[{type=\"flatten\"}, {type=\"linear\", outputs=8}, "
+                                           "{type=\"batch_norm\"}, {type=\"linear\", outputs=10}]"};
+  const auto spec = experiment::build_run_spec(settings_with(overrides), true).value();
+  const auto statistics = nn::statistics_layout(*spec.graph);
+  experiment::Checkpoint checkpoint;
+  checkpoint.graph = spec.graph;
+  checkpoint.vectors[""] = *experiment::start_state(spec, nullptr).parameters;
+  checkpoint.statistics.assign(statistics.canonical_floats(), 7);
+  checkpoint.strategy = "bsp";
+  checkpoint.optimizer = "momentum";
+  ASSERT_TRUE(experiment::save_start(file, checkpoint));
+
+  core::HostAllocator allocator;
+  const auto replica = backend().compile(*spec.graph, {.batch = 10, .seed = 1, .arenas = &allocator}).value();
+  replica->import_canonical(checkpoint.vectors[""]);
+  statistics.from_canonical(checkpoint.statistics, replica->statistics());
+  std::vector<float> images(10 * 784);
+  std::vector<std::int32_t> labels(10);
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    const data::Lease lease{step, 0, static_cast<std::int64_t>(10 * step), 10, 0.5 * static_cast<double>(step)};
+    ASSERT_TRUE(spec.source.train->build(lease, images, labels));
+    ASSERT_TRUE(replica->step({images, labels, step, 10}, {}));
+  }
+  statistics.to_canonical(replica->statistics(), checkpoint.statistics);
+  const auto score = experiment::evaluate(spec, backend(), checkpoint.vectors[""], checkpoint.statistics).value();
+
+  auto from_file = overrides;
+  from_file.push_back("run.init=" + file);
+  const auto end = simulated(from_file);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_NEAR(end->summary.test_loss, score.loss, 1e-5);
+  EXPECT_GT(std::abs(simulated(overrides).value().summary.test_loss - score.loss), 1e-3) << "they matter";
 }
 
 TEST(GradientsInVirtualTime, ALossThatIsNotFiniteEndsTheRun) {

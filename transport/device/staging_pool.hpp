@@ -30,7 +30,6 @@ class StagingPool {
   /// A block of at least `bytes` > 0, aligned to core::kAlignment, contents undefined. Errc::out_of_memory beyond the limit; otherwise the
   /// allocator's errors.
   [[nodiscard]] core::Result<Block> take(std::size_t bytes);
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return held_; }  // in use and idle
 
  private:
   void give_back(std::byte* memory, std::size_t bytes) noexcept { idle_[bytes].push_back(memory); }
@@ -38,7 +37,7 @@ class StagingPool {
 
   core::Allocator& allocator_;
   const std::size_t limit_;
-  std::size_t held_ = 0;
+  std::size_t held_ = 0;                                 // bytes in use and idle
   std::map<std::size_t, std::vector<std::byte*>> idle_;  // by size [bytes]
 };
 

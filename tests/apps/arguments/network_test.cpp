@@ -37,12 +37,19 @@ TEST(FindTls, FlagsComeBeforeVariablesAndThoseBeforeTheFolder) {
             own + "ca.pem " + own + "node.pem " + own + "node.key");
 }
 
-TEST(FindTls, NothingIsNoTls) {
+/// The others may come from variables: an empty flag in the command that resumes a run would take the next flag for its file.
+TEST(TlsFlags, AreThoseThatWereGiven) {
+  EXPECT_EQ(tls_flags({}), "");
+  EXPECT_EQ(tls_flags({.ca = "a", .certificate = "c", .key = "k"}), " --ca a --cert c --key k");
+  EXPECT_EQ(tls_flags({.ca = "a", .certificate = "", .key = "k"}), " --ca a --key k");
+}
+
+TEST(FindTls, WithoutFilesThereIsNoTls) {
   EXPECT_TRUE(found({}, {}).value().empty());
   EXPECT_TRUE(found({}, {{"HOME", "/none"}, {"TROUPE_CA", ""}}).value().empty());
 }
 
-TEST(FindTls, HalfASetIsAnErrorThatSaysWhereTheRestBelongs) {
+TEST(FindTls, IncompleteSetIsAnErrorThatSaysWhereTheRestBelongs) {
   const auto half = found({"a.pem", "", ""}, {{"HOME", "/none"}, {"TROUPE_CERT", "n.pem"}});
   ASSERT_FALSE(half);
   EXPECT_EQ(half.error().code, core::Errc::config);

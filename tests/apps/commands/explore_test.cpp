@@ -24,7 +24,7 @@ TEST(ExploreTest, OneStrategyAlone) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["strategies"]["gossip"], 5);
 }
 
-TEST(ExploreTest, OneIsSingular) {
+TEST(ExploreTest, CountOfOneIsSingular) {
   const auto outcome = troupe({"simulate", "--explore", "1", "--strategy", "gossip"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(outcome.out.starts_with("1 schedule of 1 strategy: ")) << outcome.out;

@@ -46,13 +46,12 @@ TEST(ModelsTest, LayersAreListedWithTheirDefaults) {
   EXPECT_NE(troupe({"train", "--help", "model"}).out.find("  dropout                rate = 0.5\n"), std::string::npos);
 }
 
-/// README's table of layers has every type and key.
-TEST(ModelsTest, ReadmeListsTheSameLayers) {
-  const auto readme = contents(TROUPE_SOURCE_DIR "/README.md");
+TEST(ModelsTest, DocumentationListsEveryLayerAndKey) {
+  const auto page = contents(TROUPE_SOURCE_DIR "/docs/formats/configuration.md");
   for (const auto& type : nn::layer_types()) {
-    const auto name = readme.find("`" + type.name + "`");
+    const auto name = page.find("`" + type.name + "`");
     ASSERT_NE(name, std::string::npos) << type.name;
-    const auto row = readme.substr(name, readme.find('\n', name) - name);
+    const auto row = page.substr(name, page.find('\n', name) - name);
     for (const auto& key : type.keys) EXPECT_NE(row.find(key.name), std::string::npos) << type.name << " " << key.name;
   }
 }

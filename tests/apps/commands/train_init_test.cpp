@@ -148,7 +148,8 @@ TEST_F(InitTest, AnotherModelIsRefusedBeforeTheRunBegins) {
   const auto deep = train("deep", {"--set", "model.widths=[24, 10]"});
   std::filesystem::remove_all(first["run"].get<std::string>());
   expect({"--init", deep["run"]}, 78, "tensor \"fc3.");
-  expect({"--init", folder_.file("none")}, 74, "none");
+  expect({"--init", folder_.file("none")}, 78, "none does not exist");
+  expect({"--set", "run.init=" + folder_.file("none")}, 78, "none does not exist");
   expect({"--init", folder_.write("empty.safetensors", "")}, 65, "empty.safetensors");
   expect({"--init", runs()}, 78, "not a run directory");
   const auto resumed = troupe({"train", "--resume", deep["run"], "--set", "run.init=x", "--set", "run.epochs=2"});
@@ -215,6 +216,22 @@ TEST_F(InitTest, DryRunSaysWhatARunWouldBeAndWritesNothing) {
   EXPECT_EQ(memory["total"], sum);
   EXPECT_GT(j["forecast_s"].get<double>(), 0);
   EXPECT_TRUE(j["step_times"].get<std::string>().starts_with("measured now on this machine")) << j["step_times"];
+}
+
+// Activations are of a part of the batch; the sum of gradients is one vector more.
+TEST_F(InitTest, DryRunCountsTheMemoryOfMicroBatches) {
+  const auto memory = [&](int parts) {
+    const auto outcome = troupe({"train", config_, "--dry-run", "--json", "--set", "data.batch=600", "--set",
+                                 "train.accumulate=" + std::to_string(parts)});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  };
+  const auto whole = memory(1), parts = memory(20);
+  EXPECT_EQ(parts["layers"][0]["activation_bytes"], 30 * 24 * 4);
+  const auto workspace = [](const json& j) { return j["memory"][0]["workspace"].get<int>(); };
+  const int gradients = parts["memory"][0]["gradients"];
+  EXPECT_GT(workspace(parts), gradients);
+  EXPECT_LT(workspace(parts) - gradients, workspace(whole));
 }
 
 TEST_F(InitTest, DryRunNeedsNoDataOfAPublishedForm) {

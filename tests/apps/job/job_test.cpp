@@ -159,7 +159,7 @@ TEST_F(JobTest, OnlyRankZeroPrints) {
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.out, "");
   EXPECT_EQ(count(plain.err, "epoch 2/2"), 1U) << plain.err;
-  EXPECT_EQ(count(plain.err, "gives way to the job: 3 ranks"), 1U) << plain.err;
+  EXPECT_EQ(count(plain.err, "is replaced by the job's: 3 ranks"), 1U) << plain.err;
   std::filesystem::remove_all(folder_.file("runs"));
 
   for (const char* wrong : {"strategy.tao=4", "cluster.workers_per_rank=0", "exchange.endpoint=inproc"}) {
@@ -183,7 +183,7 @@ TEST_F(JobTest, EvalAndCheckAnswerOnce) {
   }
 }
 
-TEST_F(JobTest, AnotherNumberOfWorkersThanRanksIsSaid) {
+TEST_F(JobTest, WorkersThatDoNotFitTheRanksAreReported) {
   const auto asked = run_program(mpirun(3, train({"--quiet", "--set", "cluster.workers=8"})));
   EXPECT_EQ(asked.code, 78) << asked.err;
   EXPECT_EQ(
@@ -194,7 +194,8 @@ TEST_F(JobTest, AnotherNumberOfWorkersThanRanksIsSaid) {
   const auto written = run_program(mpirun(3, train({"--quiet", "--json"})));
   EXPECT_EQ(written.code, 0) << written.err;
   EXPECT_EQ(count(written.err, "warning: " + config_ + ":"), 1U) << written.err;
-  EXPECT_EQ(count(written.err, "cluster.workers = 2 gives way to the job: 3 ranks, 1 worker each"), 1U) << written.err;
+  EXPECT_EQ(count(written.err, "cluster.workers = 2 is replaced by the job's: 3 ranks, 1 worker each"), 1U)
+      << written.err;
   EXPECT_EQ(parsed(written)["workers"], 3);
 }
 

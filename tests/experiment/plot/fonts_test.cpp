@@ -18,7 +18,7 @@ TEST(FontsTest, JoinersAndSelectorsNeedNoFont) {
   EXPECT_FALSE(can_draw(fonts, "実験"));
 }
 
-TEST(FontsTest, LatinIsAlwaysThere) {
+TEST(FontsTest, LatinNeedsNoLookup) {
   InstalledFonts fonts;
   EXPECT_TRUE(fonts.have(U'a'));
   EXPECT_TRUE(fonts.have(U'é'));
@@ -39,7 +39,7 @@ TEST(ReplaceLabelsTest, RunsThatCannotBeNamedHaveTheirNumber) {
   EXPECT_EQ(replaced[0].name, "実験");
 }
 
-TEST(ReplaceLabelsTest, NamesOfAGridToo) {
+TEST(ReplaceLabelsTest, NamesOfAGridThatCannotBeDrawnAreReplaced) {
   SmallFonts fonts;
   GridRecord grid;
   grid.name = "格子";

@@ -167,7 +167,7 @@ TEST_F(GridFiguresTest, WhereOnlyTheStrategyVariesItsCurvesAreMeansOverSeeds) {
   EXPECT_THAT(figures[1].script, HasSubstr("mean over 2 seeds ± standard deviation"));
 }
 
-TEST_F(GridFiguresTest, OfOneSeedNoTitleSpeaksOfAMean) {
+TEST_F(GridFiguresTest, TitleOfOneSeedNamesNoMean) {
   const auto grid = read(row("a", "easgd", R"({"s.alpha": 0.1, "s.tau": 1})", 0.5) +
                          row("a", "easgd", R"({"s.alpha": 0.5, "s.tau": 4})", 0.9));
   for (const auto& figures : {heat_maps(*grid, "test.accuracy"), lines(*grid, "test.accuracy")})

@@ -55,7 +55,7 @@ TEST(CurvesTest, LossesWithinTheFirstEpochAreDrawnBeforeAnyEvaluation) {
   EXPECT_EQ(figures[1].data.at("accuracy.dat"), "0.25 1 20 0\n0.5 2 60 0\n\n\n");
 }
 
-TEST(CurvesTest, OfOneEpochTheEvaluationIsAPoint) {
+TEST(CurvesTest, OneEpochIsDrawnAsAPoint) {
   RunRecord run;
   run.label = "one";
   run.epochs = {{1, 4, 1.5, 0.5, 0.5, 0.9}};
@@ -83,7 +83,7 @@ TEST(CurvesTest, DeviationsOverSeedsAreErrorBars) {
   EXPECT_THAT(loss.script, HasSubstr("with yerrorbars"));
 }
 
-TEST(CurvesTest, TogetherTheyAreOneFigure) {
+TEST(CurvesTest, CurvesTogetherAreOneFigure) {
   const auto figures = curves_together({run_of("one"), run_of("two")}, "compare", "");
   ASSERT_EQ(figures.size(), 1u);
   EXPECT_EQ(figures[0].name, "compare");

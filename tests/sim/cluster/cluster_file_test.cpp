@@ -262,7 +262,7 @@ TEST(ClusterFile, StepTimesOfOneModelAreNotThoseOfAnother) {
   EXPECT_TRUE(place(any, {.workers = 1, .model = "cifar"}));
   EXPECT_EQ(source_of_times(any, 0), "hosts.a.step_ms of c.toml, for any model");
   EXPECT_EQ(error_of("[hosts.a]\nprofile = \"p.json\"\nmodel = \"lenet\"\n"),
-            "c.toml:3: hosts.a.model: a profile says itself of which model it is: leave model away");
+            "c.toml:3: hosts.a.model: a profile names its model itself: leave model out");
 }
 
 }  // namespace

@@ -116,17 +116,18 @@ TEST(OtherNumbers, OptionsOfTheScheduleAreRefusedByName) {
       EXPECT_NE(message.find(may), std::string::npos) << message;
     }
     EXPECT_TRUE(replayed(run, {"cluster.workers=3", "train.lr=0.001"})) << "the recorded value changes nothing";
+    EXPECT_TRUE(replayed(run, {" train.lr = 0.001"})) << "spaces around a key are no part of it";
   }
 }
 
 /// What the help offers can be changed, with every strategy.
 TEST(OtherNumbers, EveryOptionThatAStrategyOffersKeepsTheSchedule) {
   for (const auto& row : strategies::registry()) {
-    if (row.numbers.empty()) continue;
+    if (row.replayable_options.empty()) continue;
     SmallRun run(options_of(row.name, {"data.train_samples=300"}));
     const auto end = run.train();
     ASSERT_FALSE(end.failed) << end.error.message;
-    for (const auto& name : row.numbers) {
+    for (const auto& name : row.replayable_options) {
       // A value other than the default, by the option's kind.
       const auto* const option = experiment::schema().find("strategy." + name, row.name);
       ASSERT_TRUE(option) << row.name << " has no option " << name;

@@ -1,0 +1,49 @@
+// Warnings of a resumed run whose settings differ from those before. Other data, optimizers and lengths: tests/actors.
+#include "experiment/state/resume_notes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "experiment/settings.hpp"
+
+namespace troupe::experiment {
+namespace {
+
+using Options = std::vector<std::string>;
+
+core::Config config_of(const std::string& text, const Options& options) {
+  auto config = core::Config::parse(schema(), text, "a.toml", options);
+  if (!config) throw std::logic_error(config.error().message);
+  return *std::move(config);
+}
+
+/// What a run that began with the options `before` is told when it goes on with `--set more`.
+Options warnings(const Options& before, const Options& more) {
+  const auto recorded =
+      config_of("[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n[cluster]\nworkers = 2\n", before);
+  const auto spec = build_run_spec(resolve(config_of(recorded.to_toml(), more)).value(), false).value();
+  Checkpoint checkpoint;
+  checkpoint.optimizer = spec.settings->train.optimizer;
+  Options texts;
+  for (const auto& note : notes_on_resume(spec, checkpoint, recorded)) texts.push_back(note.text);
+  return texts;
+}
+
+// 0.6 / workers of 0.05 where all workers push full steps: 0.015 for two of them, 0.0075 for four.
+TEST(ResumeNotes, RateThatAutoChoseForOtherWorkersIsNamed) {
+  const auto of_workers = warnings({"strategy.name=ssp"}, {"cluster.workers=4"});
+  ASSERT_EQ(of_workers.size(), 1U);
+  EXPECT_NE(of_workers[0].find("train.lr = 0.015"), std::string::npos) << of_workers[0];
+  EXPECT_NE(of_workers[0].find("it means 0.0075: --set train.lr=auto"), std::string::npos) << of_workers[0];
+  EXPECT_EQ(warnings({"strategy.name=bsp"}, {"strategy.name=ssp"}).size(), 1U);
+}
+
+TEST(ResumeNotes, RateThatFitsOrIsTheUsersIsNotNamed) {
+  EXPECT_EQ(warnings({"strategy.name=ssp"}, {}), Options{});
+  EXPECT_EQ(warnings({"strategy.name=bsp"}, {"cluster.workers=4"}), Options{});
+  EXPECT_EQ(warnings({"strategy.name=ssp"}, {"cluster.workers=4", "train.lr=auto"}), Options{});
+  EXPECT_EQ(warnings({"strategy.name=ssp"}, {"cluster.workers=4", "train.lr=0.015"}), Options{});
+  EXPECT_EQ(warnings({"strategy.name=ssp", "train.lr=0.02"}, {"cluster.workers=4"}), Options{});
+}
+
+}  // namespace
+}  // namespace troupe::experiment
