@@ -65,12 +65,13 @@ LoweredJoin lower_add(Lowering& lowering, const LayerContext& context, const std
 
 LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const std::vector<Operand>& inputs) {
   ProgramBuilder& program = lowering.program;
-  std::vector<Operand> sources;
+  const auto shapes = lowering.graph.inputs_of(lowering.graph.nodes()[static_cast<std::size_t>(context.node)]);
+  std::vector<Operand> sources;  // all with height and width: a vector is one pixel
   std::vector<memory::desc> descs;
-  for (const Operand& input : inputs) {
-    sources.push_back(input);
-    if (!(input.desc.data.ndims == inputs.front().desc.data.ndims))
-      sources.back() = program.convert(Phase::forward, input, plain_desc(inputs.front().desc.dims()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto dims = spatial_dims(lowering, shapes[i]);
+    const bool spatial = inputs[i].desc.dims() == dims;
+    sources.push_back(spatial ? inputs[i] : program.convert(Phase::forward, inputs[i], plain_desc(dims)));
     descs.push_back(sources.back().desc);
   }
   const dnnl::concat::primitive_desc concat(/*concat_dimension=*/1, descs, lowering.engine, attributes());
@@ -81,12 +82,12 @@ LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const 
   program.add(Phase::forward, dnnl::concat(concat), std::move(arguments), concat.scratchpad_desc());
   if (!lowering.options.training) return {output, {}};
 
-  const auto shapes = lowering.graph.inputs_of(lowering.graph.nodes()[static_cast<std::size_t>(context.node)]);
-  return {output, [=, &lowering, &program](const Operand& output_gradient) {
+  return {output, [=, &program](const Operand& output_gradient) {
             std::vector<Operand> gradients;
             std::int64_t first = 0;
             for (std::size_t i = 0; i < sources.size(); ++i) {
               Operand whole = output_gradient;
+              if (whole.desc.dims() != output.desc.dims()) whole = program.convert(Phase::backward, whole, output.desc);
               auto part = channels_of(whole.desc, first, shapes[i].channels);
               if (part.is_zero()) {
                 whole = program.convert(Phase::backward, whole, plain_desc(whole.desc.dims()));

@@ -76,6 +76,17 @@ TEST_P(Branches, InputsMayBeJoinedAsTheyCome) {
   expect_like_reference(backend(), graph, 3);
 }
 
+TEST_P(Branches, VectorsAreJoinedWithPixelsAndWithEachOther) {
+  const auto graph = graph_of_nodes({2, 6, 6}, {{conv(param()), "x"},
+                                                {AdaptiveAveragePoolLayer{1}, "pixel"},
+                                                {LinearLayer{7, {}}, "vector", {"x"}},
+                                                {ConcatLayer{}, "both", {"vector", "pixel"}},
+                                                {LinearLayer{5, {}}, "l"},
+                                                {ConcatLayer{}, "all", {"l", "vector"}},
+                                                {LinearLayer{6, {}}}});
+  expect_like_reference(backend(), graph, 3);
+}
+
 TEST_P(Branches, AuxiliaryLossesTrainAndAreLeftOutOfEvaluation) {
   const std::int64_t c = param();
   const std::vector<NodeSpec> main{
