@@ -23,6 +23,16 @@ memory::desc channels_of(const memory::desc& desc, std::int64_t first, std::int6
   return desc.submemory_desc(extents, offsets, /*allow_empty=*/true);
 }
 
+/// Whether the layout has a part for the channels of each of `shapes`.
+bool cuts_well(const memory::desc& desc, const std::vector<nn::Shape>& shapes) {
+  std::int64_t first = 0;
+  for (const nn::Shape& shape : shapes) {
+    if (channels_of(desc, first, shape.channels).is_zero()) return false;
+    first += shape.channels;
+  }
+  return true;
+}
+
 Operand add_sum(Lowering& lowering, const std::vector<Operand>& operands, std::optional<nn::Activation> activation) {
   ProgramBuilder& program = lowering.program;
   const auto& desc = operands.front().desc;
@@ -83,19 +93,16 @@ LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const 
   if (!lowering.options.training) return {output, {}};
 
   return {output, [=, &program](const Operand& output_gradient) {
+            Operand whole = output_gradient;
+            if (whole.desc.dims() != output.desc.dims()) whole = program.convert(Phase::backward, whole, output.desc);
+            if (!cuts_well(whole.desc, shapes))
+              whole = program.convert(Phase::backward, whole, plain_desc(whole.desc.dims()));
             std::vector<Operand> gradients;
             std::int64_t first = 0;
             for (std::size_t i = 0; i < sources.size(); ++i) {
-              Operand whole = output_gradient;
-              if (whole.desc.dims() != output.desc.dims()) whole = program.convert(Phase::backward, whole, output.desc);
-              auto part = channels_of(whole.desc, first, shapes[i].channels);
-              if (part.is_zero()) {
-                whole = program.convert(Phase::backward, whole, plain_desc(whole.desc.dims()));
-                part = channels_of(whole.desc, first, shapes[i].channels);
-              }
-              const Operand gradient = program.make(sources[i].desc);
-              program.copy(Phase::backward, whole.viewed_as(part), gradient);
-              gradients.push_back(gradient);
+              gradients.push_back(program.make(sources[i].desc));
+              program.copy(Phase::backward, whole.viewed_as(channels_of(whole.desc, first, shapes[i].channels)),
+                           gradients.back());
               first += shapes[i].channels;
             }
             return gradients;
