@@ -103,7 +103,7 @@ TEST(LayersConfig, ErrorsNameThePlaceAndTheLayer) {
             "a.toml:2: model.layers[1] (linear): auxiliary_loss = -1: must be a number ≥ 0");
   EXPECT_EQ(
       refusal_of(R"({repeat = 1000, layers = [{repeat = 1000, layers = [{type = "relu"}]}]}, )" + std::string(kEnd)),
-      "a.toml:2: model.layers[0].layers[0]: there are more than 10000 layers by here");
+      "a.toml:2: model.layers[0].layers[0].layers[0]: there are more than 10000 layers by here");
 }
 
 }  // namespace
