@@ -123,9 +123,10 @@ class ZooModel : public BackendTestOver<std::string> {};
 TEST_P(ZooModel, OneStepMatchesTheReference) {
   ModelConfig config;
   config.name = param();
-  const auto graph = build_model(config, {3, 32, 32}, 4);
+  config.activation = "tanh";  // with relu, one value that rounding moves across 0 changes the gradients of a whole channel
+  const auto graph = build_model(config, {3, 64, 64}, 4);
   ASSERT_TRUE(graph) << graph.error().message;
-  expect_like_reference(backend(), *graph, 2, nullptr, 1, 2e-3);  // rounding grows through dozens of normalised layers
+  expect_like_reference(backend(), *graph, 4, nullptr, 1, 2e-3);  // rounding grows through dozens of normalised layers
 }
 
 TROUPE_OVER_BACKENDS_AND(ZooModel, ::testing::Values("resnet18", "googlenet_torch"));
