@@ -1,6 +1,8 @@
 #include "cpu/compile.hpp"
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -16,23 +18,35 @@ constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
 /// Limit of a layer's values for a whole batch: products of sizes stay far below the overflow of int64.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 45;
 
-/// The activation directly after node `i`, if that node can be fused with it: matrix products with any, batch normalisation with
-/// relu.
-std::optional<nn::Activation> activation_behind(const std::vector<nn::Node>& nodes, std::size_t i) {
-  if (i + 1 == nodes.size()) return std::nullopt;
-  const auto* next = std::get_if<nn::ActivationLayer>(&nodes[i + 1].layer);
-  if (next == nullptr) return std::nullopt;
-  const nn::Layer& layer = nodes[i].layer;
-  const bool product = std::holds_alternative<nn::LinearLayer>(layer) || std::holds_alternative<nn::Conv2dLayer>(layer);
-  const bool normalised_relu = std::holds_alternative<nn::BatchNormLayer>(layer) && next->kind == nn::Activation::relu;
-  return product || normalised_relu ? std::optional(next->kind) : std::nullopt;
+/// The only reader of node `i`, if nothing else sees its value; -1 if there is none.
+int only_reader(const nn::Graph& graph, int i) {
+  const auto& readers = graph.readers(i);
+  const bool head = std::ranges::find(graph.heads(), i, &nn::Head::node) != graph.heads().end();
+  return readers.size() == 1 && !head ? readers.front() : -1;
 }
 
-/// The index of a pooling after convolution `i` and its fused activation; 0 if there is none.
-std::size_t pooling_behind(const std::vector<nn::Node>& nodes, std::size_t i, bool activation) {
-  const std::size_t next = i + (activation ? 2 : 1);
-  if (!std::holds_alternative<nn::Conv2dLayer>(nodes[i].layer) || next >= nodes.size()) return 0;
-  return std::holds_alternative<nn::PoolLayer>(nodes[next].layer) ? next : 0;
+const nn::Node& node_at(const nn::Graph& graph, int i) { return graph.nodes()[static_cast<std::size_t>(i)]; }
+
+/// The node of an activation that can be fused with node `i`: matrix products with any, batch normalisation and sums of two with
+/// relu. -1: none.
+int activation_behind(const nn::Graph& graph, int i) {
+  const int next = only_reader(graph, i);
+  if (next < 0) return -1;
+  const auto* activation = std::get_if<nn::ActivationLayer>(&node_at(graph, next).layer);
+  if (activation == nullptr) return -1;
+  const nn::Node& node = node_at(graph, i);
+  const bool product =
+      std::holds_alternative<nn::LinearLayer>(node.layer) || std::holds_alternative<nn::Conv2dLayer>(node.layer);
+  const bool sum = std::holds_alternative<nn::AddLayer>(node.layer) && node.inputs.size() == 2;
+  const bool with_relu = std::holds_alternative<nn::BatchNormLayer>(node.layer) || sum;
+  return product || (with_relu && activation->kind == nn::Activation::relu) ? next : -1;
+}
+
+/// The node of a pooling that alone reads convolution `i`, or the activation `fused` with it; -1: none.
+int pooling_behind(const nn::Graph& graph, int i, int fused) {
+  if (!std::holds_alternative<nn::Conv2dLayer>(node_at(graph, i).layer)) return -1;
+  const int next = only_reader(graph, fused < 0 ? i : fused);
+  return next >= 0 && std::holds_alternative<nn::PoolLayer>(node_at(graph, next).layer) ? next : -1;
 }
 
 /// The number of these that belong to node `i`.
@@ -56,50 +70,146 @@ Lowered lower(Lowering& lowering, const LayerContext& context, const nn::Layer& 
     }
     Lowered operator()(const nn::LrnLayer& l) const { return lower_lrn(lowering, context, l); }
     Lowered operator()(const nn::BatchNormLayer& l) const { return lower_batch_norm(lowering, context, l); }
+    Lowered operator()(const nn::AdaptiveAveragePoolLayer& l) const {
+      return lower_adaptive_pooling(lowering, context, l);
+    }
+    Lowered operator()(const nn::AddLayer&) const { throw std::logic_error("add has several inputs"); }
+    Lowered operator()(const nn::ConcatLayer&) const { throw std::logic_error("concat has several inputs"); }
   };
   return std::visit(Visitor{lowering, context}, layer);
 }
 
-/// Lowers all nodes of the chain and the loss. `node` is the present node, for messages.
-void lower_all(Lowering& lowering, std::size_t& node) {
-  const auto& nodes = lowering.graph.nodes();
-  nn::Shape shape = lowering.graph.input();
-  Operand value{Place::input, 0, plain_desc(spatial_dims(lowering, shape))};
-  std::vector<Backward> backwards;
-  std::vector<std::size_t> backward_nodes;
-  int parameter = 0;
-  int statistic = 0;
-  for (node = 0; node < nodes.size(); ++node) {
-    LayerContext context{static_cast<int>(node),        value, shape, parameter, statistic, parameter > 0,
-                         activation_behind(nodes, node)};
-    const std::size_t pool = pooling_behind(nodes, node, context.activation.has_value());
-    std::optional<Lowered> pooled;
-    if (pool > 0)
-      pooled = lower_pooled_convolution(lowering, context, std::get<nn::Conv2dLayer>(nodes[node].layer),
-                                        static_cast<int>(pool));
-    Lowered lowered = pooled ? std::move(*pooled) : lower(lowering, context, nodes[node].layer);
-    value = lowered.output;
-    backwards.push_back(std::move(lowered.backward));
-    backward_nodes.push_back(node);
-    parameter += count_of(lowering.graph.parameters(), node);
-    statistic += count_of(lowering.graph.statistics(), node);
-    if (pooled)
-      node = pool;
-    else if (context.activation)
-      ++node;  // it is fused with the node before
-    shape = nodes[node].output;
+/// Lowers a graph: forward in its order, the losses, then backward in the reverse order.
+class GraphLowering {
+ public:
+  /// `node`: the one that is lowered at present, for messages.
+  GraphLowering(Lowering& lowering, std::size_t& node)
+      : lowering_(lowering), graph_(lowering.graph), node_(node), values_(graph_.nodes().size()) {}
+
+  void run() {
+    for (node_ = 0; node_ < values_.size(); ++node_)
+      if (!values_[node_].output) lower_node(static_cast<int>(node_));
+    lowering_.program.add_forward_for(When::always);
+    for (const nn::Head& head : graph_.heads()) add_head(head);
+    if (!lowering_.options.training) return;
+    for (std::size_t i = parts_.size(); i-- > 0;) {
+      node_ = static_cast<std::size_t>(parts_[i].node);
+      add_backward(parts_[i]);
+    }
   }
-  --node;
-  const auto plain = plain_desc({lowering.options.batch, shape.size()});
-  const Operand outputs = owned(lowering, lowering.program.convert(Phase::forward, value, plain));
-  Operand gradient = lowering.program.make(plain);
-  lowering.program.set_loss(outputs, gradient);
-  if (!lowering.options.training) return;
-  for (std::size_t i = backwards.size(); i-- > 0 && gradient;) {
-    node = backward_nodes[i];
-    gradient = backwards[i](gradient);
+
+ private:
+  struct Value {
+    Operand output;
+    std::vector<Operand> gradients;  // one from each reader and loss
+  };
+  /// Nodes that are lowered together.
+  struct Part {
+    int node = 0;             // the first, which has the inputs
+    std::vector<int> inputs;  // of `node`
+    int last = 0;             // the node whose value leaves the part
+    JoinBackward backward;
+  };
+
+  [[nodiscard]] Operand value_of(int node) {
+    if (node >= 0) return values_[static_cast<std::size_t>(node)].output;
+    return {Place::input, 0, plain_desc(spatial_dims(lowering_, graph_.input()))};
   }
-}
+
+  void lower_node(int index) {
+    const nn::Node& node = node_at(graph_, index);
+    lowering_.program.add_forward_for(graph_.is_evaluated(index) ? When::always : When::training);
+    const int fused = activation_behind(graph_, index);
+    LayerContext context{.node = index,
+                         .input = value_of(node.inputs.front()),
+                         .input_shape = graph_.inputs_of(node).front(),
+                         .first_parameter = parameter_,
+                         .first_statistic = statistic_,
+                         .input_gradient = graph_.needs_gradient(node.inputs.front()),
+                         .activation = {}};
+    if (fused >= 0) context.activation = std::get<nn::ActivationLayer>(node_at(graph_, fused).layer).kind;
+    Part part{index, node.inputs, fused < 0 ? index : fused, {}};
+    if (node.inputs.size() > 1) {
+      std::vector<Operand> inputs;
+      for (const int from : node.inputs) inputs.push_back(owned(lowering_, value_of(from)));
+      auto joined = std::holds_alternative<nn::AddLayer>(node.layer) ? lower_add(lowering_, context, inputs)
+                                                                     : lower_concat(lowering_, context, inputs);
+      set_value(part, joined.output);
+      part.backward = std::move(joined.backward);
+    } else {
+      std::optional<Lowered> lowered;
+      if (const int pool = pooling_behind(graph_, index, fused); pool >= 0) {
+        lowered = lower_pooled_convolution(lowering_, context, std::get<nn::Conv2dLayer>(node.layer), pool);
+        if (lowered) part.last = pool;
+      }
+      if (!lowered) lowered = lower(lowering_, context, node.layer);
+      set_value(part, lowered->output);
+      if (lowered->backward)
+        part.backward = [backward = std::move(lowered->backward)](const Operand& gradient) {
+          return std::vector{backward(gradient)};
+        };
+    }
+    parameter_ += count_of(graph_.parameters(), node_);
+    statistic_ += count_of(graph_.statistics(), node_);
+    parts_.push_back(std::move(part));
+  }
+
+  /// The value of all nodes from the first to the last of the part: only the last one's is read from outside.
+  void set_value(const Part& part, const Operand& output) {
+    for (int at = part.node;; at = graph_.readers(at).front()) {
+      values_[static_cast<std::size_t>(at)].output = output;
+      if (at == part.last) return;
+    }
+  }
+
+  void add_head(const nn::Head& head) {
+    const auto plain = plain_desc({lowering_.options.batch, node_at(graph_, head.node).output.size()});
+    lowering_.program.add_forward_for(graph_.is_evaluated(head.node) ? When::always : When::training);
+    const Operand outputs = owned(lowering_, lowering_.program.convert(Phase::forward, value_of(head.node), plain));
+    const Operand gradient = lowering_.program.make(plain);
+    lowering_.program.add_head(outputs, gradient, head.weight);
+    give(head.node, gradient);
+  }
+
+  void give(int node, const Operand& gradient) {
+    if (!gradient || !graph_.needs_gradient(node)) return;
+    values_[static_cast<std::size_t>(node)].gradients.push_back(gradient);
+    ++pending_[gradient.index];
+  }
+
+  /// The sum of the gradients that the readers of a value gave.
+  [[nodiscard]] Operand take_gradient(Value& value) {
+    for (const Operand& gradient : value.gradients) --pending_[gradient.index];
+    Operand first = value.gradients.front();
+    lowering_.gradient_is_shared = pending_[first.index] > 0;
+    if (value.gradients.size() == 1) return first;
+    std::vector<Operand> all;
+    for (const Operand& gradient : value.gradients)
+      all.push_back(lowering_.program.convert(Phase::backward, gradient, first.desc));
+    const bool free = !lowering_.gradient_is_shared && std::ranges::count(all, first.index, &Operand::index) == 1;
+    const Operand sum = free ? first : lowering_.program.make(first.desc);
+    add_up(lowering_, Phase::backward, all, sum);
+    lowering_.gradient_is_shared = false;
+    return sum;
+  }
+
+  void add_backward(const Part& part) {
+    Value& value = values_[static_cast<std::size_t>(part.last)];
+    if (value.gradients.empty()) return;
+    const Operand gradient = take_gradient(value);
+    const auto gradients = part.backward(gradient);
+    for (std::size_t i = 0; i < gradients.size(); ++i) give(part.inputs[i], gradients[i]);
+  }
+
+  Lowering& lowering_;
+  const nn::Graph& graph_;
+  std::size_t& node_;
+  std::vector<Value> values_;
+  std::vector<Part> parts_;
+  std::map<int, int> pending_;  // by slot: the gradients that no backward has taken yet
+  int parameter_ = 0;
+  int statistic_ = 0;
+};
 
 core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& options) {
   const auto refuse = [&](const std::string& why) {
@@ -114,8 +224,6 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   if (options.arenas->space() == core::MemorySpace::device) return refuse("its arenas cannot live in device memory");
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const nn::Node& node = graph.nodes()[i];
-    if (node.inputs != std::vector<int>{static_cast<int>(i) - 1})
-      return refuse(fmt::format("layer {} does not take just the output of the layer before it", node.name));
     if (options.batch > kMostValues / std::max<std::int64_t>(node.output.size(), graph.input().size()))
       return core::fail(core::Errc::out_of_memory,
                         fmt::format("layer {} of {} with batch {} has more values than there are addresses: use a "
@@ -160,7 +268,7 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     result.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
     ProgramBuilder builder(result.engine, graph.parameters().size());
     Lowering lowering{graph, options, result.engine, builder, *choices};
-    lower_all(lowering, node);
+    GraphLowering(lowering, node).run();
 
     result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
     const nn::Layout statistics = nn::statistics_layout(graph);

@@ -57,7 +57,27 @@ core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std
   }
   for (const Operation& operation : program.forward)
     if (operation.belongs_to(context)) operation.run(stream_, context);
-  return compute_loss(graph_.loss(), program.outputs, batch.labels, samples, classes(), program.output_gradients);
+  return lose(batch, samples, context);
+}
+
+core::Result<nn::StepResult> CpuReplica::lose(const nn::Batch& batch, std::int64_t samples,
+                                              const StepContext& context) {
+  const auto& heads = compiled_.program.heads;
+  double auxiliary = 0;
+  for (const ProgramHead& head : heads) {
+    const bool main = &head == &heads.back();
+    if (!main && !context.training) continue;
+    auto result = compute_loss(graph_.loss(), head.outputs, batch.labels, samples, classes(), head.gradients);
+    if (!result) return result;
+    if (main) {
+      result->loss += auxiliary;
+      return result;
+    }
+    auxiliary += head.weight * result->loss;
+    const auto weight = static_cast<float>(head.weight);
+    for (float& gradient : core::Span(head.gradients, static_cast<std::size_t>(batch_ * classes()))) gradient *= weight;
+  }
+  return nn::StepResult{};
 }
 
 core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
@@ -101,7 +121,7 @@ void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState sta
 }
 
 std::span<const float> CpuReplica::outputs() const noexcept {
-  return {compiled_.program.outputs, static_cast<std::size_t>(batch_ * classes())};
+  return {compiled_.program.heads.back().outputs, static_cast<std::size_t>(batch_ * classes())};
 }
 
 std::size_t CpuReplica::workspace_bytes() const noexcept { return compiled_.program.workspace.size() * sizeof(float); }

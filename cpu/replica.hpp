@@ -32,6 +32,9 @@ class CpuReplica final : public nn::Replica {
  private:
   [[nodiscard]] core::Result<nn::StepResult> run_forward(const nn::Batch& batch, std::int64_t samples,
                                                          const StepContext& context);
+  /// The losses of the outputs, and their gradients.
+  [[nodiscard]] core::Result<nn::StepResult> lose(const nn::Batch& batch, std::int64_t samples,
+                                                  const StepContext& context);
   [[nodiscard]] std::int64_t classes() const noexcept { return graph_.output().size(); }
 
   nn::Graph graph_;

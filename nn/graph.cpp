@@ -1,165 +1,18 @@
 #include "nn/graph.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "core/text/layout.hpp"
+#include "core/text/nearest.hpp"
+#include "nn/graph/node_names.hpp"
+#include "nn/graph/shape_inference.hpp"
 
 namespace troupe::nn {
-namespace {
-
-/// Above the memory of any machine, below the overflow of int64 products.
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
-
-/// Bounds of numbers in layer arithmetic: float32 leaves room for a few products.
-constexpr double kSmallest = 1e-12;
-constexpr double kLargest = 1e12;
-
-/// Π factors; none if it exceeds kMaxSize. Factors are in [0, kMaxSize].
-std::optional<std::int64_t> bounded_product(std::initializer_list<std::int64_t> factors) {
-  std::int64_t product = 1;
-  for (const auto factor : factors) {
-    if (__builtin_mul_overflow(product, factor, &product) || product > kMaxSize) return std::nullopt;
-  }
-  return product;
-}
-
-std::string kind_of(const Layer& layer) {
-  struct Names {
-    std::string operator()(const LinearLayer&) const { return "fc"; }
-    std::string operator()(const Conv2dLayer&) const { return "conv"; }
-    std::string operator()(const PoolLayer&) const { return "pool"; }
-    std::string operator()(const ActivationLayer& l) const { return std::string(to_string(l.kind)); }
-    std::string operator()(const DropoutLayer&) const { return "dropout"; }
-    std::string operator()(const FlattenLayer&) const { return "flatten"; }
-    std::string operator()(const LrnLayer&) const { return "lrn"; }
-    std::string operator()(const BatchNormLayer&) const { return "bn"; }
-  };
-  return std::visit(Names{}, layer);
-}
-
-using Problem = std::optional<std::string>;  // the text of the mismatch; none: all fits
-
-Problem check_extent(std::string_view what, std::int64_t value, std::int64_t low) {
-  if (value >= low && value <= kMaxExtent) return std::nullopt;
-  return fmt::format("{} = {} is not between {} and {}", what, value, low, core::readable(kMaxExtent));
-}
-
-Problem check_number(std::string_view what, double value, double low, double high) {
-  if (value >= low && value <= high) return std::nullopt;  // NaN is in no range
-  return fmt::format("{} = {:g} is not between {} and {}", what, value, core::readable(low), core::readable(high));
-}
-
-Problem check_initialiser(const Initialiser& initialiser) {
-  if (std::isfinite(initialiser.scale) && initialiser.scale >= 0) return std::nullopt;
-  return fmt::format("initialiser scale {} is not a number ≥ 0", initialiser.scale);
-}
-
-/// Number of windows of `kernel` along `size` with `padding` on both sides.
-std::int64_t windows(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-  return (size + 2 * padding - kernel) / stride + 1;
-}
-
-Problem check_window(const Shape& input, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-  if (auto p = check_extent("kernel", kernel, 1)) return p;
-  if (auto p = check_extent("stride", stride, 1)) return p;
-  if (auto p = check_extent("padding", padding, 0)) return p;
-  if (padding >= kernel) return fmt::format("padding {} is not smaller than kernel {}", padding, kernel);
-  if (input.height + 2 * padding < kernel || input.width + 2 * padding < kernel)
-    return fmt::format("kernel {} is larger than the input with padding {}", kernel, padding);
-  return std::nullopt;
-}
-
-/// Shape inference: the layer's output and its parameters for one input, or the mismatch.
-struct Inference {
-  Shape input;
-  Shape output;
-  std::vector<std::int64_t> weight;  // canonical shape; empty: the layer has no parameters
-  Initialiser weight_initialiser;
-  bool bias = true;  // of layers with a weight: as long as its first extent
-  std::int64_t fan_in = 0;
-  std::int64_t fan_out = 0;
-  bool statistics = false;  // a running mean and variance per channel
-
-  Problem operator()(const LinearLayer& layer) {
-    if (auto p = check_extent("outputs", layer.outputs, 1)) return p;
-    if (auto p = check_initialiser(layer.weight)) return p;
-    if (!bounded_product({layer.outputs, input.size()}))
-      return fmt::format("a weight of {} x {} is too large", layer.outputs, input.size());
-    output = {layer.outputs, 1, 1};
-    weight = {layer.outputs, input.size()};
-    weight_initialiser = layer.weight;
-    fan_in = input.size();
-    fan_out = layer.outputs;
-    return std::nullopt;
-  }
-  Problem operator()(const Conv2dLayer& layer) {
-    if (auto p = check_extent("outputs", layer.outputs, 1)) return p;
-    if (auto p = check_initialiser(layer.weight)) return p;
-    if (auto p = check_window(input, layer.kernel, layer.stride, layer.padding)) return p;
-    if (auto p = check_extent("groups", layer.groups, 1)) return p;
-    if (input.channels % layer.groups != 0 || layer.outputs % layer.groups != 0)
-      return fmt::format("groups = {} does not divide {} input channels and {} outputs", layer.groups, input.channels,
-                         layer.outputs);
-    const std::int64_t inputs = input.channels / layer.groups;  // that one output uses
-    if (!bounded_product({layer.outputs, inputs, layer.kernel, layer.kernel}))
-      return fmt::format("a weight of {} x {} x {} x {} is too large", layer.outputs, inputs, layer.kernel,
-                         layer.kernel);
-    output = {layer.outputs, windows(input.height, layer.kernel, layer.stride, layer.padding),
-              windows(input.width, layer.kernel, layer.stride, layer.padding)};
-    weight = {layer.outputs, inputs, layer.kernel, layer.kernel};
-    weight_initialiser = layer.weight;
-    bias = layer.bias;
-    fan_in = inputs * layer.kernel * layer.kernel;
-    fan_out = layer.outputs / layer.groups * layer.kernel * layer.kernel;
-    return std::nullopt;
-  }
-  Problem operator()(const PoolLayer& layer) {
-    if (auto p = check_window(input, layer.kernel, layer.stride, layer.padding)) return p;
-    output = {input.channels, windows(input.height, layer.kernel, layer.stride, layer.padding),
-              windows(input.width, layer.kernel, layer.stride, layer.padding)};
-    return std::nullopt;
-  }
-  Problem operator()(const ActivationLayer&) {
-    output = input;
-    return std::nullopt;
-  }
-  Problem operator()(const DropoutLayer& layer) {
-    if (!(layer.rate >= 0 && layer.rate < 1))
-      return fmt::format("rate = {} is not between 0 and 1, without 1", layer.rate);
-    output = input;
-    return std::nullopt;
-  }
-  Problem operator()(const FlattenLayer&) {
-    output = {input.size(), 1, 1};
-    return std::nullopt;
-  }
-  Problem operator()(const LrnLayer& layer) {
-    if (auto p = check_extent("size", layer.size, 1)) return p;
-    if (layer.size % 2 == 0) return fmt::format("size = {} is even: a window has a channel in its middle", layer.size);
-    if (auto p = check_number("alpha", layer.alpha, 0, kLargest)) return p;
-    if (auto p = check_number("beta", layer.beta, 0, kLargest)) return p;
-    if (auto p = check_number("k", layer.k, kSmallest, kLargest)) return p;  // the divisor of a pixel of zeros
-    output = input;
-    return std::nullopt;
-  }
-  Problem operator()(const BatchNormLayer& layer) {
-    if (auto p = check_number("epsilon", layer.epsilon, kSmallest, kLargest)) return p;
-    if (auto p = check_number("momentum", layer.momentum, 0, 1)) return p;
-    output = input;
-    weight = {input.channels};
-    weight_initialiser = {InitialiserKind::constant, 1};
-    fan_in = fan_out = 1;
-    statistics = true;
-    return std::nullopt;
-  }
-};
-
-}  // namespace
 
 std::string to_string(const Shape& shape) {
   if (shape.height == 1 && shape.width == 1) return fmt::format("{}", shape.channels);
@@ -181,65 +34,164 @@ std::int64_t Parameter::size() const noexcept {
   return size;
 }
 
-core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::vector<Layer>& layers, Loss loss,
-                                      const GraphPlaces& places) {
+namespace {
+
+/// "with input 1x28x28", "with inputs b1 16x8x8, pool1 32x8x8".
+std::string describe_inputs(const Graph& graph, const std::vector<int>& inputs, std::span<const Shape> shapes) {
+  if (inputs.size() == 1) return fmt::format("with input {}", to_string(shapes.front()));
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    texts.push_back(fmt::format("{} {}",
+                                inputs[i] < 0 ? "input" : graph.nodes()[static_cast<std::size_t>(inputs[i])].name,
+                                to_string(shapes[i])));
+  return fmt::format("with inputs {}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+core::Result<Graph> Graph::build(std::string name, Shape input, const std::vector<NodeSpec>& nodes, Loss loss,
+                                 const std::vector<AuxiliaryLoss>& auxiliary, const GraphPlaces& places) {
   const auto model = places.model.empty() ? fmt::format("model \"{}\"", name) : places.model;
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("{}: {}", model, why));
   };
-  const auto place_of = [&](std::size_t layer, const std::string& node_name) {
-    return places.layers.empty() ? fmt::format("{}: layer \"{}\"", model, node_name) : places.layers.at(layer);
+  const auto place_of = [&](std::size_t node, const std::string& node_name) {
+    return places.layers.empty() ? fmt::format("{}: layer \"{}\"", model, node_name) : places.layers.at(node);
   };
-  if (input.channels < 1 || input.height < 1 || input.width < 1 ||
-      !bounded_product({input.channels, input.height, input.width}))
+  if (!is_bounded(input))
     return refuse(fmt::format("its input {}x{}x{} is not a shape of positive, bounded extents", input.channels,
                               input.height, input.width));
-  if (layers.empty()) return refuse("it has no layers");
+  if (nodes.empty()) return refuse("it has no layers");
 
   Graph graph;
-  graph.name_ = name;
+  graph.name_ = std::move(name);
   graph.input_ = input;
   graph.loss_ = loss;
-  std::map<std::string, int> numbered;
-  Shape shape = input;
-  for (const auto& layer : layers) {
+  NodeNames names;
+  std::map<std::string, int> indices{{std::string(kInputName), -1}};
+  for (const NodeSpec& spec : nodes) {
     const int index = static_cast<int>(graph.nodes_.size());
-    const std::string kind = kind_of(layer);
-    const std::string node_name = fmt::format("{}{}", kind, ++numbered[kind]);
-    Inference inference;
-    inference.input = shape;
-    Problem problem = std::visit(inference, layer);
-    if (!problem && !bounded_product({inference.output.channels, inference.output.height, inference.output.width}))
-      problem = fmt::format("its output {} is too large", to_string(inference.output));
-    if (problem)
+    const auto place = place_of(static_cast<std::size_t>(index), spec.name);
+    const auto node_name = names.take(spec.layer, spec.name);
+    if (node_name.empty())
       return core::fail(core::Errc::config,
-                        fmt::format("{} with input {}: {}", place_of(static_cast<std::size_t>(index), node_name),
-                                    to_string(shape), *problem));
-    if (!inference.weight.empty()) {
-      graph.parameters_.push_back({node_name + ".weight", inference.weight, inference.weight_initialiser,
-                                   inference.fan_in, inference.fan_out, index});
-      if (inference.bias)
-        graph.parameters_.push_back({node_name + ".bias",
-                                     {inference.weight.front()},
-                                     {InitialiserKind::constant, 0},
-                                     inference.fan_in,
-                                     inference.fan_out,
-                                     index});
+                        fmt::format("{}: the name \"{}\" is that of another layer", place, spec.name));
+    Node node{node_name, spec.layer, {}, {}};
+    for (const auto& wanted : spec.inputs) {
+      const auto found = indices.find(wanted);
+      if (found == indices.end())
+        return core::fail(core::Errc::config, fmt::format("{}: no earlier layer is called \"{}\"{}",
+                                                          place_of(static_cast<std::size_t>(index), node_name), wanted,
+                                                          core::nearest_hint(wanted, names.all(), core::Quotes::yes)));
+      node.inputs.push_back(found->second);
     }
-    if (inference.statistics) {
-      graph.statistics_.push_back({node_name + ".running_mean", shape.channels, 0, index});
-      graph.statistics_.push_back({node_name + ".running_var", shape.channels, 1, index});
-    }
-    graph.nodes_.push_back({node_name, layer, {index - 1}, inference.output});
-    shape = inference.output;
+    if (node.inputs.empty()) node.inputs = {index - 1};
+    indices.emplace(node_name, index);
+    const auto shapes = graph.inputs_of(node);
+    InferredLayer inferred;
+    if (const Problem problem = infer(spec.layer, shapes, inferred))
+      return core::fail(core::Errc::config,
+                        fmt::format("{} {}: {}", place_of(static_cast<std::size_t>(index), node_name),
+                                    describe_inputs(graph, node.inputs, shapes), *problem));
+    node.output = inferred.output;
+    graph.add(std::move(node), inferred);
   }
   if (graph.parameters_.empty()) return refuse("no layer has parameters: there is nothing to train");
-  if (shape.height != 1 || shape.width != 1)
+  if (auto headed = graph.set_heads(auxiliary, names.all()); !headed) return refuse(headed.error().message);
+  if (const int unused = graph.first_unused(); unused >= 0) {
+    const auto at = static_cast<std::size_t>(unused);
     return core::fail(core::Errc::config,
-                      fmt::format("{}, the last one, gives {}, and the loss needs a vector: end with a linear or "
-                                  "flatten layer",
-                                  place_of(layers.size() - 1, graph.nodes_.back().name), to_string(shape)));
+                      fmt::format("{}: no layer and no loss reads it", place_of(at, graph.nodes_[at].name)));
+  }
+  for (const Head& head : graph.heads_) {
+    const auto at = static_cast<std::size_t>(head.node);
+    const Node& node = graph.nodes_[at];
+    const auto what = at + 1 == graph.nodes_.size() ? ", the last one," : ", which has a loss,";
+    if (node.output.height != 1 || node.output.width != 1)
+      return core::fail(core::Errc::config,
+                        fmt::format("{}{} gives {}, and the loss needs a vector: end with a linear or flatten layer",
+                                    place_of(at, node.name), what, to_string(node.output)));
+    if (node.output != graph.output())
+      return core::fail(core::Errc::config,
+                        fmt::format("{}{} has {} outputs, and the last layer {}", place_of(at, node.name), what,
+                                    node.output.channels, graph.output().channels));
+  }
   return graph;
+}
+
+core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::vector<Layer>& layers, Loss loss,
+                                      const GraphPlaces& places) {
+  std::vector<NodeSpec> nodes;
+  for (const Layer& layer : layers) nodes.push_back({.layer = layer});
+  return build(std::move(name), input, nodes, loss, {}, places);
+}
+
+void Graph::add(Node node, const InferredLayer& inferred) {
+  const int index = static_cast<int>(nodes_.size());
+  if (!inferred.weight.empty()) {
+    parameters_.push_back({node.name + ".weight", inferred.weight, inferred.weight_initialiser, inferred.fan_in,
+                           inferred.fan_out, index});
+    if (inferred.bias)
+      parameters_.push_back({node.name + ".bias",
+                             {inferred.weight.front()},
+                             {InitialiserKind::constant, 0},
+                             inferred.fan_in,
+                             inferred.fan_out,
+                             index});
+  }
+  if (inferred.statistics) {
+    statistics_.push_back({node.name + ".running_mean", node.output.channels, 0, index});
+    statistics_.push_back({node.name + ".running_var", node.output.channels, 1, index});
+  }
+  const bool behind_parameters = std::ranges::any_of(node.inputs, [this](int from) { return needs_gradient(from); });
+  needs_gradient_.push_back(!inferred.weight.empty() || behind_parameters);
+  readers_.emplace_back();
+  for (const int from : node.inputs)
+    if (from >= 0) readers_[static_cast<std::size_t>(from)].push_back(index);
+  nodes_.push_back(std::move(node));
+}
+
+core::Result<void> Graph::set_heads(const std::vector<AuxiliaryLoss>& auxiliary,
+                                    const std::vector<std::string>& names) {
+  for (const auto& extra : auxiliary) {
+    const auto node = std::ranges::find(nodes_, extra.node, &Node::name);
+    if (node == nodes_.end())
+      return core::fail(core::Errc::config,
+                        fmt::format("an auxiliary loss is on layer \"{}\", which it does not have{}", extra.node,
+                                    core::nearest_hint(extra.node, names, core::Quotes::yes)));
+    if (!(std::isfinite(extra.weight) && extra.weight >= 0))
+      return core::fail(
+          core::Errc::config,
+          fmt::format("the weight {} of the auxiliary loss on \"{}\" is not a number ≥ 0", extra.weight, extra.node));
+    heads_.push_back({static_cast<int>(node - nodes_.begin()), extra.weight});
+  }
+  heads_.push_back({static_cast<int>(nodes_.size()) - 1, 1});
+  std::ranges::stable_sort(heads_, {}, &Head::node);
+  const auto twice = std::ranges::adjacent_find(heads_, {}, &Head::node);
+  if (twice != heads_.end())
+    return core::fail(core::Errc::config,
+                      fmt::format("layer \"{}\" has two losses", nodes_[static_cast<std::size_t>(twice->node)].name));
+
+  evaluated_.assign(nodes_.size(), false);
+  evaluated_.back() = true;
+  for (std::size_t i = nodes_.size(); i-- > 0;)
+    if (evaluated_[i])
+      for (const int from : nodes_[i].inputs)
+        if (from >= 0) evaluated_[static_cast<std::size_t>(from)] = true;
+  return {};
+}
+
+int Graph::first_unused() const {
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+    if (readers(i).empty() && std::ranges::find(heads_, i, &Head::node) == heads_.end()) return i;
+  return -1;
+}
+
+std::vector<Shape> Graph::inputs_of(const Node& node) const {
+  std::vector<Shape> shapes;
+  for (const int from : node.inputs)
+    shapes.push_back(from < 0 ? input_ : nodes_[static_cast<std::size_t>(from)].output);
+  return shapes;
 }
 
 std::int64_t Graph::parameter_count() const noexcept {
@@ -258,8 +210,9 @@ double Graph::training_flops(int node) const noexcept {
   double flops = 0;
   for (const auto& parameter : parameters_) {
     if (parameter.node != node || parameter.shape.size() < 2) continue;  // biases and normalisation
-    const bool first = parameter.node == parameters_.front().node;       // no gradient of its input is needed
-    const Shape& output = nodes_[static_cast<std::size_t>(parameter.node)].output;
+    const Node& of = nodes_[static_cast<std::size_t>(parameter.node)];
+    const bool first = !needs_gradient(of.inputs.front());
+    const Shape& output = of.output;
     const double positions = static_cast<double>(output.height) * static_cast<double>(output.width);
     const double forward = 2.0 * static_cast<double>(parameter.size()) * positions;
     flops += forward * (first ? 2 : 3);

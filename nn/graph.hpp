@@ -50,12 +50,22 @@ struct Conv2dLayer {  // weight [outputs, in_channels / groups, kernel, kernel],
   std::int64_t groups = 1;
   bool bias = true;
 };
-struct PoolLayer {  // square window; the rest that fills no window is left out; average does not count padding
+/// Square windows; average does not count padding. The rest that fills no window is left out, or with `ceil` makes a window that
+/// hangs over the end (PyTorch's ceil_mode).
+struct PoolLayer {
   PoolKind kind = PoolKind::max;
   std::int64_t kernel = 2;
   std::int64_t stride = 2;
   std::int64_t padding = 0;
+  bool ceil = false;
 };
+/// Averages over size x size windows that cover the input: window i of n reads rows ⌊i · height / n⌋ to ⌈(i + 1) · height / n⌉ − 1, and
+/// columns alike (PyTorch's AdaptiveAvgPool2d). size = 1 is the mean over all pixels.
+struct AdaptiveAveragePoolLayer {
+  std::int64_t size = 1;
+};
+struct AddLayer {};     // the sum of inputs of one shape
+struct ConcatLayer {};  // the channels of the first input, then those of the second, …; height and width are the same
 struct ActivationLayer {
   Activation kind = Activation::relu;
 };
@@ -76,23 +86,44 @@ struct LrnLayer {
 };
 
 /// Batch normalisation (Ioffe & Szegedy 2015) of each channel over batch, height and width, m values:
-///   y = weight · (x − μ) / sqrt(σ² + epsilon) + bias      weight, bias [channels], starting at 1 and 0
+///   y = weight · (x − μ) / sqrt(σ² + epsilon) + bias      weight, bias [channels], bias starting at 0
 /// Training: μ, σ² = Σ (x − μ)² / m are the batch's, and the running ones move:
 ///   running_mean += momentum · (μ − running_mean)    running_var += momentum · (σ² · m / (m − 1) − running_var)
-/// (as in PyTorch). Evaluation: μ, σ² are the running ones. Training needs m ≥ 2.
+/// (as in PyTorch). Evaluation: μ, σ² are the running ones. Training needs m ≥ 2. weight starts at
+/// initial_weight.
 struct BatchNormLayer {
   double epsilon = 1e-5;
   double momentum = 0.1;
+  double initial_weight =
+      1;  // 0 in the last one of a residual block: the block starts as the identity (Goyal et al. 2017)
 };
 
 using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer, LrnLayer,
-                           BatchNormLayer>;
+                           BatchNormLayer, AdaptiveAveragePoolLayer, AddLayer, ConcatLayer>;
 
 /// Mean over the batch. softmax_cross_entropy: -log softmax(z)[label]. squared_error: ½ Σ_k (z_k − onehot_k)² on the last layer's
 /// outputs without further activation (sigmoid outputs in the Blue Gene model).
 enum class Loss : std::uint8_t { softmax_cross_entropy, squared_error };
 
-/// One node. `inputs` are indices of earlier nodes; -1 is the model's input. At present every layer has exactly one input.
+/// A layer of a model that is to be built.
+struct NodeSpec {
+  Layer layer;
+  std::string name{};  // canonical: parameters are NAME.weight, NAME.bias; empty: the kind with a number, "conv1"
+  std::vector<std::string> inputs{};  // names of earlier nodes, "input" is the model's; empty: the node before
+};
+
+/// A second loss, on the outputs of an earlier node: training minimises main loss + Σ weight · auxiliary loss (Szegedy et al. 2014).
+/// Evaluation does not compute it.
+struct AuxiliaryLoss {
+  std::string node;
+  double weight = 0.3;
+};
+struct Head {  // the same with the node's index
+  int node = 0;
+  double weight = 1;
+};
+
+/// One node. `inputs` are indices of earlier nodes; -1 is the model's input. add and concat have two or more, other layers one.
 struct Node {
   std::string name;  // canonical: "conv1", "fc2"; parameters are "conv1.weight", "conv1.bias"
   Layer layer;
@@ -125,10 +156,16 @@ struct GraphPlaces {
   std::vector<std::string> layers{};  // "a.toml:4: model.layers[0] (conv2d)"; none, or one for each layer
 };
 
+struct InferredLayer;  // nn/graph/shape_inference.hpp
+
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
 class Graph {
  public:
-  /// Infers shapes. Errc::config names the layer, its input shape and the mismatch.
+  /// Infers shapes. Errc::config names the layer, its inputs with their shapes, and the mismatch.
+  [[nodiscard]] static core::Result<Graph> build(std::string name, Shape input, const std::vector<NodeSpec>& nodes,
+                                                 Loss loss, const std::vector<AuxiliaryLoss>& auxiliary = {},
+                                                 const GraphPlaces& places = {});
+  /// A chain: each layer takes the output of the one before.
   [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, const std::vector<Layer>& layers,
                                                       Loss loss, const GraphPlaces& places = {});
 
@@ -136,21 +173,43 @@ class Graph {
   [[nodiscard]] const Shape& input() const noexcept { return input_; }
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }  // topological order
   [[nodiscard]] Loss loss() const noexcept { return loss_; }
+  /// What the loss is computed on: the last node with weight 1, after the auxiliary ones in the order of their nodes.
+  [[nodiscard]] const std::vector<Head>& heads() const noexcept { return heads_; }
+  /// The shapes of a node's inputs.
+  [[nodiscard]] std::vector<Shape> inputs_of(const Node& node) const;
+  /// The nodes that read node `index`, in order, once for each input.
+  [[nodiscard]] const std::vector<int>& readers(int index) const { return readers_[static_cast<std::size_t>(index)]; }
+  /// Whether a gradient flows back into node `index`: it or a node that it depends on has parameters. The model's input, -1: never.
+  [[nodiscard]] bool needs_gradient(int index) const {
+    return index >= 0 && needs_gradient_[static_cast<std::size_t>(index)];
+  }
+  /// Whether evaluation computes node `index`: the last node depends on it.
+  [[nodiscard]] bool is_evaluated(int index) const { return evaluated_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] const Shape& output() const noexcept { return nodes_.back().output; }
   [[nodiscard]] const std::vector<Parameter>& parameters() const noexcept { return parameters_; }  // canonical order
   [[nodiscard]] std::int64_t parameter_count() const noexcept;
   /// Canonical order: by node, means before variances. Their layout: nn::statistics_layout.
   [[nodiscard]] const std::vector<Statistic>& statistics() const noexcept { return statistics_; }
-  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient for the first layer), for GFLOP/s. Counts only
+  /// Multiply-adds × 2 of forward and backward for one sample (no data gradient where none is needed), for GFLOP/s. Counts only
   /// products of matrices, not operations that touch each value a few times (activations, pooling, normalisation).
   [[nodiscard]] double training_flops() const noexcept;
   /// The part of one node: 0 for layers without such a product. All nodes together make training_flops().
   [[nodiscard]] double training_flops(int node) const noexcept;
 
  private:
+  /// Adds a node whose inputs and output are known.
+  void add(Node node, const InferredLayer& inferred);
+  [[nodiscard]] core::Result<void> set_heads(const std::vector<AuxiliaryLoss>& auxiliary,
+                                             const std::vector<std::string>& names);
+  [[nodiscard]] int first_unused() const;  // by a layer or a loss; -1: none
+
   std::string name_;
   Shape input_;
   std::vector<Node> nodes_;
+  std::vector<Head> heads_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<bool> needs_gradient_;
+  std::vector<bool> evaluated_;
   Loss loss_ = Loss::softmax_cross_entropy;
   std::vector<Parameter> parameters_;
   std::vector<Statistic> statistics_;

@@ -1,191 +1,156 @@
 #include "nn/layers_config.hpp"
 
-#include <algorithm>
-#include <map>
-#include <optional>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/text/layout.hpp"
 #include "core/text/nearest.hpp"
+#include "nn/graph/node_names.hpp"
 
 namespace troupe::nn {
 namespace {
 
 using nlohmann::json;
 
-/// Reads one table. After the first error later reads return defaults, so that the code of a layer is a list of its keys, which
-/// layer_types() reads, too.
-class Reader {
- public:
-  Reader(const json& table, std::string where, Initialiser weight)
-      : table_(table), where_(std::move(where)), weight_(weight) {}
+constexpr std::int64_t kMostRepeats = 1000;
+constexpr std::size_t kMostLayers = 10'000;
+constexpr std::size_t kMostDepth = 8;
 
-  /// `said`: the default in words, where it is no constant.
-  std::int64_t integer(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt,
-                       const std::string& said = {}) {
-    const json* value = find(key, !said.empty() ? said : otherwise ? std::to_string(*otherwise) : "");
-    if (value == nullptr) {
-      if (!otherwise) fail_once(fmt::format("{} is missing", key));
-      return otherwise.value_or(1);
-    }
-    if (!value->is_number_integer())
-      return fail_once(fmt::format("{} = {}: must be an integer", key, value->dump())), 1;
-    return value->get<std::int64_t>();
-  }
-  double number(const std::string& key, double otherwise, const std::string& said = {}) {
-    const json* value = find(key, !said.empty() ? said : core::readable(otherwise));
-    if (value == nullptr) return otherwise;
-    if (!value->is_number()) return fail_once(fmt::format("{} = {}: must be a number", key, value->dump())), otherwise;
-    return value->get<double>();
-  }
-  bool flag(const std::string& key, bool otherwise) {
-    const json* value = find(key, otherwise ? "true" : "false");
-    if (value == nullptr) return otherwise;
-    if (!value->is_boolean())
-      return fail_once(fmt::format("{} = {}: must be true or false", key, value->dump())), otherwise;
-    return value->get<bool>();
-  }
-  std::string word(const std::string& key, const std::string& otherwise, const std::vector<std::string>& known,
-                   const std::string& said = {}) {
-    const json* value = find(key, !said.empty() ? said : fmt::format("\"{}\"", otherwise));
-    if (value == nullptr) return otherwise;
-    if (!value->is_string())
-      return fail_once(fmt::format("{} = {}: must be text in quotes", key, value->dump())), otherwise;
-    auto text = value->get<std::string>();
-    if (std::ranges::find(known, text) == known.end())
-      fail_once(fmt::format("{} = \"{}\": must be one of {}{}", key, text, fmt::join(known, " | "),
-                            core::nearest_hint(text, known, core::Quotes::yes)));
-    return text;
-  }
-  Initialiser initialiser() {
-    Initialiser result = weight_;
-    static const std::vector<std::string> known{"normal", "uniform", "xavier", "he"};
-    const auto name = word("initialiser", "", known, "model.initialiser");
-    if (!name.empty())
-      if (const auto kind = parse_initialiser(name, "initialiser")) result.kind = *kind;
-    result.scale = number("init_scale", result.scale, "model.init_scale");
-    return result;
-  }
-
-  /// Returns `layer`, or the error. An unknown key is reported first: it is often the reason why another key is missing.
-  core::Result<Layer> finish(Layer layer) {
-    for (const auto& [key, value] : table_.items()) {
-      if (key == "type" || std::ranges::find(keys_, key, &LayerKey::name) != keys_.end()) continue;
-      std::vector<std::string> names;
-      for (const auto& known : keys_) names.push_back(known.name);
-      auto hint = core::nearest_hint(key, names, core::Quotes::yes);
-      if (hint.empty()) hint = names.empty() ? ": it has none" : fmt::format(": it has {}", fmt::join(names, ", "));
-      problem_.reset();
-      fail_once(fmt::format("unknown key \"{}\"{}", key, hint));
-      break;
-    }
-    if (problem_) return core::fail(core::Errc::config, *problem_);
-    return layer;
-  }
-
-  [[nodiscard]] const std::vector<LayerKey>& keys() const noexcept { return keys_; }
-
- private:
-  const json* find(const std::string& key, const std::string& otherwise) {
-    keys_.push_back({key, otherwise});
-    const auto it = table_.find(key);
-    return it == table_.end() ? nullptr : &*it;
-  }
-  void fail_once(const std::string& why) {
-    if (!problem_) problem_ = fmt::format("{}: {}", where_, why);
-  }
-
-  const json& table_;
-  std::string where_;
-  Initialiser weight_;
-  std::vector<LayerKey> keys_;
-  std::optional<std::string> problem_;
+/// A list of tables: the whole model, or one repetition of a block.
+struct Scope {
+  std::string prefix;     // of names: "block.0."
+  std::string input;      // what "input" means here
+  const Scope* outer;     // null: the whole model
+  std::size_t depth = 1;  // lists around its tables
 };
 
-using Parse = core::Result<Layer> (*)(Reader&);
+class ListReader {
+ public:
+  ListReader(const Initialiser& weight, const Where& where) : weight_(weight), where_(where) {}
 
-core::Result<Layer> linear(Reader& r) {
-  LinearLayer layer{r.integer("outputs"), r.initialiser()};
-  return r.finish(layer);
-}
-core::Result<Layer> conv2d(Reader& r) {
-  Conv2dLayer layer;
-  layer.outputs = r.integer("outputs");
-  layer.kernel = r.integer("kernel");
-  layer.stride = r.integer("stride", 1);
-  layer.padding = r.integer("padding", 0);
-  layer.groups = r.integer("groups", 1);
-  layer.bias = r.flag("bias", true);
-  layer.weight = r.initialiser();
-  return r.finish(layer);
-}
-core::Result<Layer> pool(Reader& r) {
-  PoolLayer layer;
-  layer.kind = r.word("kind", "max", {"max", "average"}) == "average" ? PoolKind::average : PoolKind::max;
-  layer.kernel = r.integer("kernel", 2);
-  layer.stride = r.integer("stride", layer.kernel, "the kernel");
-  layer.padding = r.integer("padding", 0);
-  return r.finish(layer);
-}
-core::Result<Layer> dropout(Reader& r) {
-  DropoutLayer layer{r.number("rate", 0.5)};
-  return r.finish(layer);
-}
-template <Activation kKind>
-core::Result<Layer> activation(Reader& r) {
-  return r.finish(ActivationLayer{kKind});
-}
-core::Result<Layer> flatten(Reader& r) { return r.finish(FlattenLayer{}); }
-core::Result<Layer> lrn(Reader& r) {
-  LrnLayer layer;
-  layer.size = r.integer("size", layer.size);
-  layer.alpha = r.number("alpha", layer.alpha);
-  layer.beta = r.number("beta", layer.beta);
-  layer.k = r.number("k", layer.k);
-  return r.finish(layer);
-}
-core::Result<Layer> batch_norm(Reader& r) {
-  BatchNormLayer layer;
-  layer.epsilon = r.number("epsilon", layer.epsilon);
-  layer.momentum = r.number("momentum", layer.momentum);
-  return r.finish(layer);
-}
+  /// Adds the layers of `list`, which the text calls `name` ("model.layers").
+  core::Result<void> read(const json& list, const std::string& name, const Scope& scope) {
+    if (!list.is_array() || (list.empty() && scope.outer != nullptr))
+      return refuse(name, name + ": must be a list of tables like {type = \"relu\"}");
+    if (scope.depth > kMostDepth)
+      return refuse(name, fmt::format("{}: more than {} lists in each other", name, kMostDepth));
+    std::string previous = scope.input;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const auto entry = fmt::format("{}[{}]", name, i);
+      const bool block = list[i].is_object() && list[i].contains("layers");
+      auto read = block ? read_block(list[i], entry, scope, previous) : read_layer(list[i], entry, scope, previous);
+      if (!read) return read;
+      if (result_.nodes.size() > kMostLayers)
+        return refuse(entry, fmt::format("{}: there are more than {} layers by here", entry, kMostLayers));
+      previous = result_.nodes.back().name;
+    }
+    return {};
+  }
 
-const std::map<std::string, Parse>& parsers() {
-  static const std::map<std::string, Parse> table{{"batch_norm", batch_norm},
-                                                  {"conv2d", conv2d},
-                                                  {"dropout", dropout},
-                                                  {"flatten", flatten},
-                                                  {"linear", linear},
-                                                  {"lrn", lrn},
-                                                  {"pool", pool},
-                                                  {"relu", activation<Activation::relu>},
-                                                  {"tanh", activation<Activation::tanh>},
-                                                  {"sigmoid", activation<Activation::sigmoid>}};
-  return table;
-}
+  LayerList take() && { return std::move(result_); }
 
-core::Result<Layer> parse_layer(const json& table, const std::string& where, const Initialiser& weight) {
-  const auto refuse = [&](const std::string& why) {
-    return core::fail(core::Errc::config, fmt::format("{}: {}", where, why));
-  };
-  std::vector<std::string> types;
-  for (const auto& [type, parse] : parsers()) types.push_back(type);
-  if (!table.is_object()) return refuse(fmt::format("{} is not a table like {{type = \"relu\"}}", table.dump()));
-  const auto type = table.find("type");
-  if (type == table.end()) return refuse(fmt::format("type is missing: one of {}", fmt::join(types, " | ")));
-  if (!type->is_string()) return refuse(fmt::format("type = {}: must be text in quotes", type->dump()));
-  const auto name = type->get<std::string>();
-  const auto found = parsers().find(name);
-  if (found == parsers().end())
-    return refuse(fmt::format("unknown type \"{}\"{}: one of {}", name,
-                              core::nearest_hint(name, types, core::Quotes::yes), fmt::join(types, " | ")));
-  Reader reader(table, fmt::format("{} ({})", where, name), weight);
-  return found->second(reader);
-}
+ private:
+  [[nodiscard]] tl::unexpected<core::Error> refuse(const std::string& entry, const std::string& why) const {
+    return core::fail(core::Errc::config, placed(where_, entry.substr(0, entry.find(']') + 1), why));
+  }
+
+  /// The full name of what `wanted` means in `scope`; empty: nothing.
+  [[nodiscard]] std::string look_up(const std::string& wanted, const Scope& scope) const {
+    if (wanted == kInputName) return scope.input;
+    for (const Scope* at = &scope; at != nullptr; at = at->outer)
+      if (names_.contains(at->prefix + wanted)) return at->prefix + wanted;
+    return {};
+  }
+
+  /// The text of `table`'s key; empty where there is none.
+  core::Result<std::string> text_of(const json& table, const char* key, const std::string& entry) const {
+    const auto found = table.find(key);
+    if (found == table.end()) return std::string();
+    const bool good = found->is_string() && !found->get<std::string>().empty() && *found != json(kInputName) &&
+                      found->get<std::string>().find_first_of(" \t\n,\"") == std::string::npos;
+    if (!good)
+      return refuse(entry, fmt::format("{}: {} = {}: must be a word in quotes, and not \"{}\"", entry, key,
+                                       found->dump(), kInputName));
+    return found->get<std::string>();
+  }
+
+  /// The full names of `table`'s inputs; without them `otherwise`.
+  core::Result<std::vector<std::string>> inputs_of(const json& table, const std::string& entry, const Scope& scope,
+                                                   const std::string& otherwise) const {
+    const auto found = table.find("inputs");
+    if (found == table.end()) return std::vector{otherwise};
+    std::vector<std::string> inputs;
+    const json list = found->is_string() ? json::array({*found}) : *found;
+    for (const json& wanted : list) {
+      if (!list.is_array() || !wanted.is_string())
+        return refuse(entry, fmt::format("{}: inputs = {}: must be a list of names", entry, found->dump()));
+      inputs.push_back(look_up(wanted.get<std::string>(), scope));
+      if (inputs.back().empty())
+        return refuse(entry,
+                      fmt::format("{}: inputs: no earlier layer is called {}{}", entry, wanted.dump(),
+                                  core::nearest_hint(wanted.get<std::string>(), names_.all(), core::Quotes::yes)));
+    }
+    if (inputs.empty()) return refuse(entry, fmt::format("{}: inputs = []: must have a name", entry));
+    return inputs;
+  }
+
+  core::Result<void> read_layer(const json& table, const std::string& entry, const Scope& scope,
+                                const std::string& previous) {
+    auto layer = parse_layer(table, placed(where_, entry.substr(0, entry.find(']') + 1), entry), weight_);
+    if (!layer) return tl::unexpected(std::move(layer.error()));
+    const auto type = fmt::format("{} ({})", entry, table.at("type").get<std::string>());
+    const auto given = text_of(table, "name", type);
+    if (!given) return tl::unexpected(given.error());
+    auto inputs = inputs_of(table, type, scope, previous);
+    if (!inputs) return tl::unexpected(std::move(inputs.error()));
+    const auto name = names_.take(*layer, given->empty() ? "" : scope.prefix + *given, scope.prefix);
+    if (name.empty())
+      return refuse(entry, fmt::format("{}: the name \"{}\" is that of an earlier layer", type, scope.prefix + *given));
+    if (const auto weight = table.find("auxiliary_loss"); weight != table.end()) {
+      if (!weight->is_number() || !(weight->get<double>() >= 0))
+        return refuse(entry, fmt::format("{}: auxiliary_loss = {}: must be a number ≥ 0", type, weight->dump()));
+      result_.auxiliary.push_back({name, weight->get<double>()});
+    }
+    result_.nodes.push_back({*layer, name, std::move(*inputs)});
+    result_.places.layers.push_back(placed(where_, entry.substr(0, entry.find(']') + 1), type));
+    return {};
+  }
+
+  core::Result<void> read_block(const json& table, const std::string& entry, const Scope& scope,
+                                const std::string& previous) {
+    for (const auto& [key, value] : table.items())
+      if (key != "layers" && key != "name" && key != "repeat" && key != "inputs")
+        return refuse(entry,
+                      fmt::format("{}: unknown key \"{}\": a block has repeat, name, inputs, layers", entry, key));
+    const json repeat = table.value("repeat", json(1));
+    if (!repeat.is_number_integer() || repeat.get<std::int64_t>() < 1 || repeat.get<std::int64_t>() > kMostRepeats)
+      return refuse(
+          entry, fmt::format("{}: repeat = {}: must be an integer from 1 to {}", entry, repeat.dump(), kMostRepeats));
+    const auto given = text_of(table, "name", entry);
+    if (!given) return tl::unexpected(given.error());
+    const auto inputs = inputs_of(table, entry, scope, previous);
+    if (!inputs) return tl::unexpected(inputs.error());
+    if (inputs->size() != 1) return refuse(entry, fmt::format("{}: inputs: a block has one", entry));
+    const auto name = given->empty() ? fmt::format("block{}", ++blocks_[scope.prefix]) : *given;
+    std::string input = inputs->front();
+    for (std::int64_t i = 0; i < repeat.get<std::int64_t>(); ++i) {
+      const auto number = table.contains("repeat") ? fmt::format(".{}", i) : "";
+      const Scope inner{fmt::format("{}{}{}.", scope.prefix, name, number), input, &scope, scope.depth + 1};
+      if (auto read = this->read(table.at("layers"), entry + ".layers", inner); !read) return read;
+      if (result_.nodes.size() > kMostLayers) return {};  // read() says so
+      input = result_.nodes.back().name;
+    }
+    return {};
+  }
+
+  const Initialiser& weight_;
+  const Where& where_;
+  NodeNames names_;
+  std::map<std::string, int> blocks_;  // without a name, by the prefix around them
+  LayerList result_;
+};
 
 }  // namespace
 
@@ -194,66 +159,15 @@ std::string placed(const Where& where, const std::string& key, const std::string
   return at == "default" ? text : fmt::format("{}: {}", at, text);
 }
 
-core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight,
-                                              const Where& where) {
+core::Result<LayerList> parse_layers(const core::Structure& layers, const Initialiser& weight, const Where& where) {
+  ListReader reader(weight, where);
   const json list = json::parse(layers.json, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array())
-    return core::fail(core::Errc::config,
-                      placed(where, "model.layers", "model.layers: must be a list of tables like {type = \"relu\"}"));
-  std::vector<Layer> result;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const auto name = fmt::format("model.layers[{}]", i);
-    auto layer = parse_layer(list[i], placed(where, name, name), weight);
-    if (!layer) return tl::unexpected(std::move(layer.error()));
-    result.push_back(*layer);
-  }
+  if (auto read = reader.read(list, "model.layers", {.prefix = "", .input = std::string(kInputName), .outer = nullptr});
+      !read)
+    return tl::unexpected(std::move(read.error()));
+  auto result = std::move(reader).take();
+  result.places.model = placed(where, "model.layers", "model.layers");
   return result;
-}
-
-std::string_view layer_type(const Layer& layer) {
-  struct Types {
-    std::string_view operator()(const LinearLayer&) const { return "linear"; }
-    std::string_view operator()(const Conv2dLayer&) const { return "conv2d"; }
-    std::string_view operator()(const PoolLayer&) const { return "pool"; }
-    std::string_view operator()(const ActivationLayer& l) const { return to_string(l.kind); }
-    std::string_view operator()(const DropoutLayer&) const { return "dropout"; }
-    std::string_view operator()(const FlattenLayer&) const { return "flatten"; }
-    std::string_view operator()(const LrnLayer&) const { return "lrn"; }
-    std::string_view operator()(const BatchNormLayer&) const { return "batch_norm"; }
-  };
-  return std::visit(Types{}, layer);
-}
-
-GraphPlaces places_of(const core::Structure& layers, const Where& where) {
-  GraphPlaces places{.model = placed(where, "model.layers", "model.layers")};
-  for (const json& table : json::parse(layers.json)) {
-    const auto name = fmt::format("model.layers[{}]", places.layers.size());
-    places.layers.push_back(placed(where, name, fmt::format("{} ({})", name, table.at("type").get<std::string>())));
-  }
-  return places;
-}
-
-const std::vector<LayerType>& layer_types() {
-  static const std::vector<LayerType> types = [] {
-    std::vector<LayerType> all;
-    for (const auto& [name, parse] : parsers()) {
-      const json nothing = json::object();
-      Reader reader(nothing, name, {});
-      [[maybe_unused]] const auto layer = parse(reader);
-      all.push_back({name, reader.keys()});
-    }
-    return all;
-  }();
-  return types;
-}
-
-core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key) {
-  if (name == "normal") return InitialiserKind::normal;
-  if (name == "uniform") return InitialiserKind::uniform;
-  if (name == "xavier") return InitialiserKind::xavier;
-  if (name == "he") return InitialiserKind::he;
-  return core::fail(core::Errc::config,
-                    fmt::format("{} = \"{}\": must be one of normal | uniform | xavier | he", key, name));
 }
 
 }  // namespace troupe::nn

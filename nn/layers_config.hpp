@@ -9,6 +9,7 @@
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "nn/graph.hpp"
+#include "nn/layer_types.hpp"
 
 namespace troupe::nn {
 
@@ -18,30 +19,23 @@ using Where = std::function<std::string(const std::string& key)>;
 /// "a.toml:7: text", or the text alone where nothing set the key.
 [[nodiscard]] std::string placed(const Where& where, const std::string& key, const std::string& text);
 
-/// The layers of a list of tables; layer_types() says which there are. `weight` is the initialiser of layers without their own.
-/// Errc::config names place and layer ("a.toml:7: model.layers[2] (pool)", from 0), the value, and for an unknown word the nearest known
-/// one. Graph checks whether layers fit each other.
-[[nodiscard]] core::Result<std::vector<Layer>> parse_layers(const core::Structure& layers, const Initialiser& weight,
-                                                            const Where& where = nullptr);
-
-/// What errors call the layers of a list that parse_layers() has accepted.
-[[nodiscard]] GraphPlaces places_of(const core::Structure& layers, const Where& where);
-
-struct LayerKey {
-  std::string name;
-  std::string otherwise;  // the value of a layer that does not set it; empty: it must
+/// The layers of a list of tables.
+struct LayerList {
+  std::vector<NodeSpec> nodes;  // all have names
+  std::vector<AuxiliaryLoss> auxiliary;
+  GraphPlaces places;  // one for each node
 };
-struct LayerType {
-  std::string name;  // "conv2d"
-  std::vector<LayerKey> keys;
-};
-/// Every type of layer with its keys, by name.
-[[nodiscard]] const std::vector<LayerType>& layer_types();
 
-/// The `type` of a layer in `model.layers`: "conv2d", "relu".
-[[nodiscard]] std::string_view layer_type(const Layer& layer);
-
-/// "normal", "uniform", "xavier" or "he"; Errc::config for anything else, naming `key`.
-[[nodiscard]] core::Result<InitialiserKind> parse_initialiser(std::string_view name, std::string_view key);
+/// Reads a list of tables. layer_types() says which types there are. Every layer may also have
+///   name             how later layers, errors and checkpoints call it
+///   inputs           names of earlier layers, or "input", the model's input; without it a layer takes the output of the one before
+///   auxiliary_loss   a weight: its outputs get a loss of their own (AuxiliaryLoss)
+/// A table {repeat = 3, name = "block", layers = […]} is its layers three times, called "block.0.conv1", "block.1.conv1", … (without
+/// repeat once: "block.conv1"). In it "input" is what the block takes, names are looked up from the inside out, and the block's output
+/// is its last layer's. `weight` is the initialiser of layers without their own. Errc::config names place and layer
+/// ("a.toml:7: model.layers[2] (pool)", from 0), the value, and for an unknown word the nearest known one. Graph checks whether layers
+/// fit each other.
+[[nodiscard]] core::Result<LayerList> parse_layers(const core::Structure& layers, const Initialiser& weight,
+                                                   const Where& where = nullptr);
 
 }  // namespace troupe::nn

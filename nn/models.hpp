@@ -21,6 +21,7 @@ struct ModelConfig {
   std::int64_t classes = 0;  // outputs; 0: the number of classes of the data
   std::string initialiser = "auto";
   double init_scale = 0.01;
+  bool zero_init_residual = false;
   core::Structure layers;  // nn/layers_config.hpp
 };
 [[nodiscard]] const core::Table<ModelConfig>& model_table();

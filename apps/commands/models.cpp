@@ -14,7 +14,7 @@ namespace troupe::apps {
 namespace {
 
 core::Result<void> run_models(bool json) {
-  constexpr std::size_t kDescription = 10;  // its column
+  constexpr std::size_t kDescription = 18;  // its column
   const auto columns = output_columns();
   std::string text;
   for (const auto& model : nn::model_zoo()) {

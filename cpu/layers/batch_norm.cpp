@@ -9,7 +9,7 @@ namespace {
 using dnnl::normalization_flags;
 
 /// The tensors of one layer.
-struct Tensors {
+struct NormTensors {
   Operand source;
   Operand output;
   Operand mean;      // of the batch
@@ -22,7 +22,7 @@ Operand running(const Lowering& lowering, const LayerContext& context, int which
 }
 
 void add_evaluation(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
-                    normalization_flags flags, const Tensors& tensors) {
+                    normalization_flags flags, const NormTensors& tensors) {
   const auto descriptor = lowering.choices.choose<dnnl::batch_normalization_forward>(
       use_of(lowering, context.node, "evaluate"), "",
       {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
@@ -40,7 +40,7 @@ void add_evaluation(Lowering& lowering, const LayerContext& context, const nn::B
 
 /// Backward updates the running values, so that a step that fails on a label does not change them.
 void add_update(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
-                const Tensors& tensors) {
+                const NormTensors& tensors) {
   const nn::Shape& shape = context.input_shape;
   KernelCall call;
   call.run = update_running_statistics;
@@ -64,7 +64,7 @@ Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const 
   auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
   if (context.activation) flags |= normalization_flags::fuse_norm_relu;
 
-  Tensors tensors;
+  NormTensors tensors;
   tensors.source = spatial_input(lowering, context);
   tensors.output = program.make(tensors.source.desc);
   add_evaluation(lowering, context, layer, flags, tensors);

@@ -52,7 +52,8 @@ Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::
   return {
       y, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
         // dz = dy · f'(z), in place; db [outputs] = Σ over the batch
-        const Operand dz = program.convert(Phase::backward, output_gradient, y_desc);
+        const Operand dz = context.activation ? overwritable(lowering, output_gradient, y_desc)
+                                              : program.convert(Phase::backward, output_gradient, y_desc);
         KernelCall call{.rows = batch, .columns = outputs};
         if (context.activation) {
           call.run = activation_and_bias_backward;

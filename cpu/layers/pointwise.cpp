@@ -81,9 +81,9 @@ Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn:
                   .node = context.node};
   program.add(Phase::forward, call, {source, mask, output});
   call.run = dropout_backward;
-  return {output, [=, &program](const Operand& output_gradient) -> Operand {
+  return {output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             if (!context.input_gradient) return {};
-            const Operand gradient = program.convert(Phase::backward, output_gradient, plain);
+            const Operand gradient = overwritable(lowering, output_gradient, plain);
             program.add(Phase::backward, call, {mask, gradient});
             return gradient;
           }};

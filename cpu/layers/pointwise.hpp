@@ -14,6 +14,10 @@ void dropout_forward(const KernelCall& call, const StepContext& context);
 /// data: batch mean, batch variance, running mean, running variance, [columns] each. The running values move by `rate` towards the
 /// batch's, which are over `rows` values per channel (nn::BatchNormLayer).
 void update_running_statistics(const KernelCall& call, const StepContext& context);
+/// data: x [batch, channels, height, width], y [batch, channels, out_height, out_width] of `convolution`: averages of windows
+/// (nn::AdaptiveAveragePoolLayer); and backward: dy, dx.
+void adaptive_pool_forward(const KernelCall& call, const StepContext& context);
+void adaptive_pool_backward(const KernelCall& call, const StepContext& context);
 /// data: mask, dy → dx in place.
 void dropout_backward(const KernelCall& call, const StepContext& context);
 

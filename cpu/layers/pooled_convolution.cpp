@@ -9,7 +9,7 @@ namespace {
 using dnnl::memory;
 
 /// The tensors of one group of layers.
-struct Tensors {
+struct PooledTensors {
   Operand input;
   PooledOperands pooled;
   Operand gradient;  // of pooled.output, in its layout
@@ -34,7 +34,7 @@ bool lies_right(const Lowering& lowering, const ConvolutionShape& shape,
 }
 
 Operand add_gradients(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
-                      const Tensors& tensors) {
+                      const PooledTensors& tensors) {
   ProgramBuilder& program = lowering.program;
   const int weight = context.first_parameter;
   KernelCall call;
@@ -78,14 +78,19 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerC
   if (layer.bias) program.set_parameter_layout(context.first_parameter + 1, plain_desc({layer.outputs}));
   const Operand source = program.convert(Phase::forward, context.input, forward.src_desc());
   const Operand output = add_forward(lowering, context, layer, forward, source);
-  Tensors tensors{source, add_pooling(lowering, describe_pooling(lowering, pool_node, output.desc, pool), output), {}};
+  const nn::Shape& convolved = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
+  PooledTensors tensors{
+      source,
+      add_pooling(lowering,
+                  describe_pooling(lowering, pool_node, output.desc, windows_of(pool, convolved, node.output)), output),
+      {}};
   if (!lowering.options.training) return Lowered{tensors.pooled.output, {}};
   const auto dims = tensors.pooled.output.desc.dims();
   if (tensors.pooled.output.desc != pooled_gradient_blocked(dims, memory::data_type::f32) ||
       tensors.pooled.winners.desc != pooled_gradient_blocked(dims, memory::data_type::u8))
     throw NoSuchImplementation{kPooledGradient};  // impossible with the implementations that the plan names
   return Lowered{tensors.pooled.output, [=, &lowering](const Operand& output_gradient) {
-                   Tensors all = tensors;
+                   PooledTensors all = tensors;
                    all.gradient =
                        lowering.program.convert(Phase::backward, output_gradient, tensors.pooled.output.desc);
                    return add_gradients(lowering, context, layer, all);

@@ -58,7 +58,7 @@ std::string use_of(const Lowering& lowering, int node, const char* direction) {
 Operand add_activation_backward(Lowering& lowering, int node, nn::Activation activation, const Operand& output,
                                 const Operand& output_gradient) {
   const auto algorithm = backward_algorithm(activation);
-  const Operand gradient = lowering.program.convert(Phase::backward, output_gradient, output.desc);
+  const Operand gradient = overwritable(lowering, output_gradient, output.desc);
   const dnnl::eltwise_forward::primitive_desc forward(
       dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, output.desc, 0.0f, 0.0f),
       lowering.engine);
@@ -69,6 +69,14 @@ Operand add_activation_backward(Lowering& lowering, int node, nn::Activation act
                        {{DNNL_ARG_DST, output}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_SRC, gradient}},
                        backward.scratchpad_desc());
   return gradient;
+}
+
+Operand overwritable(Lowering& lowering, const Operand& gradient, const dnnl::memory::desc& wanted) {
+  const Operand converted = lowering.program.convert(Phase::backward, gradient, wanted);
+  if (!lowering.gradient_is_shared || converted.index != gradient.index) return converted;
+  const Operand copy = lowering.program.make(wanted);
+  lowering.program.copy(Phase::backward, converted, copy);
+  return copy;
 }
 
 Operand owned(Lowering& lowering, const Operand& operand) {

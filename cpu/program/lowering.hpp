@@ -21,15 +21,24 @@ struct Lowering {
   dnnl::engine engine;
   ProgramBuilder& program;
   Choices& choices;
+  bool gradient_is_shared = false;  // the output gradient that a Backward is given is another layer's, too
 };
 
-/// Adds the backward operations of a layer. Takes the gradient of its output (in any layout; it may be overwritten) and returns the
-/// gradient of its input, or none if it is not needed.
+/// Adds the backward operations of a layer. Takes the gradient of its output (in any layout; overwritable() makes memory of it that may
+/// be overwritten) and returns the gradient of its input, or none if it is not needed.
 using Backward = std::function<Operand(const Operand& output_gradient)>;
 
 struct Lowered {
   Operand output;
   Backward backward;  // empty if not training
+};
+
+/// The same for a layer with several inputs: returns the gradients of all, of which several may be one operand.
+using JoinBackward = std::function<std::vector<Operand>(const Operand& output_gradient)>;
+
+struct LoweredJoin {
+  Operand output;
+  JoinBackward backward;  // empty if not training
 };
 
 /// A node of the graph, and what its lowering needs of its neighbours.
@@ -55,14 +64,38 @@ struct LayerContext {
 /// Fused with site.activation (relu only).
 [[nodiscard]] Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context,
                                        const nn::BatchNormLayer& layer);
+[[nodiscard]] Lowered lower_adaptive_pooling(Lowering& lowering, const LayerContext& context,
+                                             const nn::AdaptiveAveragePoolLayer& layer);
 [[nodiscard]] Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn::DropoutLayer& layer);
+
+/// The sum of the inputs, fused with context.activation if they are two.
+[[nodiscard]] LoweredJoin lower_add(Lowering& lowering, const LayerContext& context,
+                                    const std::vector<Operand>& inputs);
+[[nodiscard]] LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context,
+                                       const std::vector<Operand>& inputs);
 
 // Shared functions of the lowerings.
 
+/// to ← Σ operands, all in one layout; `to` may be the first.
+void add_up(Lowering& lowering, Phase phase, const std::vector<Operand>& operands, const Operand& to);
+/// The gradient in the layout `wanted`, as memory that may be overwritten: itself, or a copy.
+[[nodiscard]] Operand overwritable(Lowering& lowering, const Operand& gradient, const dnnl::memory::desc& wanted);
+
+/// The windows of a pooling, for oneDNN: [height, width] each; padding before and behind the input.
+struct Windows {
+  dnnl::algorithm algorithm = dnnl::algorithm::undef;
+  dnnl::memory::dims kernel;
+  dnnl::memory::dims strides;
+  dnnl::memory::dims before;
+  dnnl::memory::dims behind;
+};
+[[nodiscard]] Windows windows_of(const nn::PoolLayer& layer, const nn::Shape& input, const nn::Shape& output);
+/// A layer that is just a pooling.
+[[nodiscard]] Lowered lower_windows(Lowering& lowering, const LayerContext& context, const Windows& windows);
 /// Pooling of a tensor with the layout `source`.
 [[nodiscard]] dnnl::pooling_forward::primitive_desc describe_pooling(Lowering& lowering, int node,
                                                                      const dnnl::memory::desc& source,
-                                                                     const nn::PoolLayer& layer);
+                                                                     const Windows& windows);
 struct PooledOperands {
   Operand output;
   Operand winners;  // the position of each maximum; none for average pooling and without training

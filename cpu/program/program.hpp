@@ -34,6 +34,13 @@ struct Operation {
   void run(const dnnl::stream& stream, const StepContext& context) const;
 };
 
+/// What one loss is computed on (nn::Head).
+struct ProgramHead {
+  float* outputs = nullptr;    // [batch, outputs]
+  float* gradients = nullptr;  // of the outputs; scratch if not training
+  double weight = 1;
+};
+
 struct Program {
   std::vector<Operation> refresh;  // working copies of parameters, after the arena changed
   std::vector<Operation> forward;
@@ -41,8 +48,7 @@ struct Program {
   std::vector<dnnl::memory> memories;  // all memories that the arguments refer to
   std::vector<dnnl::memory> inputs;    // the memories of the batch's images; rebound every step
   core::Buffer workspace;
-  float* outputs = nullptr;           // [batch, outputs] of the last layer
-  float* output_gradients = nullptr;  // their gradients; scratch if not training
+  std::vector<ProgramHead> heads;  // the losses; the main one last
 };
 
 }  // namespace troupe::cpu

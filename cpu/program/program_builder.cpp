@@ -94,11 +94,12 @@ Operand ProgramBuilder::statistic(int statistic, std::int64_t channels) const {
 
 void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad,
                          When when) {
+  if (phase == Phase::forward && when == When::evaluation && forward_for_ == When::training) return;
   if (scratchpad.get_size() > 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, make(scratchpad));
   Draft draft;
   draft.primitive = std::move(primitive);
   draft.arguments = std::move(arguments);
-  draft.when = when;
+  draft.when = phase == Phase::forward && when == When::always ? forward_for_ : when;
   drafts(phase).push_back(std::move(draft));
 }
 
@@ -106,6 +107,7 @@ void ProgramBuilder::add(Phase phase, KernelCall kernel, std::initializer_list<O
   Draft draft;
   draft.kernel = kernel;
   draft.data = data;
+  if (phase == Phase::forward) draft.when = forward_for_;
   drafts(phase).push_back(std::move(draft));
 }
 
@@ -128,9 +130,8 @@ void ProgramBuilder::copy(Phase phase, const Operand& from, const Operand& to) {
   add(phase, dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, reorder.scratchpad_desc());
 }
 
-void ProgramBuilder::set_loss(const Operand& outputs, const Operand& output_gradients) {
-  outputs_ = outputs;
-  output_gradients_ = output_gradients;
+void ProgramBuilder::add_head(const Operand& outputs, const Operand& output_gradients, double weight) {
+  heads_.push_back({outputs, output_gradients, weight});
 }
 
 nn::Layout ProgramBuilder::arena_layout(const std::vector<nn::Parameter>& parameters) const {
@@ -165,9 +166,11 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   };
   walk(drafts_[0], 0, 0);  // refresh ends before the first operation of a step
   walk(drafts_[1], 0, 1);
-  use(outputs_, loss_time);
-  use(outputs_, end);  // Replica::outputs() reads them after the step
-  use(output_gradients_, loss_time);
+  for (const HeadDraft& head : heads_) {
+    use(head.outputs, loss_time);
+    use(head.gradients, loss_time);
+  }
+  use(heads_.back().outputs, end);  // Replica::outputs() reads them after the step
   walk(drafts_[2], loss_time + 1, 1);
 
   for (Lifetime& life : lifetimes)
@@ -220,8 +223,8 @@ core::Result<Program> ProgramBuilder::build(const Arenas& arenas) && {
   program.refresh = bind(drafts_[0]);
   program.forward = bind(drafts_[1]);
   program.backward = bind(drafts_[2]);
-  program.outputs = address(outputs_);
-  program.output_gradients = address(output_gradients_);
+  for (const HeadDraft& head : heads_)
+    program.heads.push_back({address(head.outputs), address(head.gradients), head.weight});
   return program;
 }
 

@@ -70,8 +70,10 @@ class ProgramBuilder {
   /// Copies between tensors of the same dimensions, from one layout to the other.
   void copy(Phase phase, const Operand& from, const Operand& to);
 
-  /// Sets the tensors that the loss reads and writes between forward and backward.
-  void set_loss(const Operand& outputs, const Operand& output_gradients);
+  /// Adds a loss between forward and backward, with the tensors that it reads and writes. The last one added is the main one.
+  void add_head(const Operand& outputs, const Operand& output_gradients, double weight);
+  /// Forward operations added from now on run in these passes: training for nodes that evaluation leaves out.
+  void add_forward_for(When when) noexcept { forward_for_ = when; }
 
   /// The arena layout of all parameters, in canonical order.
   [[nodiscard]] nn::Layout arena_layout(const std::vector<nn::Parameter>& parameters) const;
@@ -100,8 +102,13 @@ class ProgramBuilder {
   std::array<std::vector<Draft>, 3> drafts_;
   std::vector<std::optional<dnnl::memory::desc>> parameter_descs_;
   std::vector<std::pair<int, Operand>> working_copies_;
-  Operand outputs_;
-  Operand output_gradients_;
+  struct HeadDraft {
+    Operand outputs;
+    Operand gradients;
+    double weight = 1;
+  };
+  std::vector<HeadDraft> heads_;
+  When forward_for_ = When::always;
 };
 
 /// Dense row-major memory of these dimensions.

@@ -6,6 +6,12 @@ namespace troupe::nn {
 namespace {
 
 constexpr Shape kMnistImage{1, 28, 28};
+const std::string kModels =
+    "alexnet | alexnet_torch | cifar | googlenet | googlenet_torch | lenet | mlp | resnet18 | resnet50 | vgg16 | vgg19 "
+    "| wrn_28_4";
+const std::string kTypes =
+    "adaptive_average_pool | add | batch_norm | concat | conv2d | dropout | flatten | global_average_pool | linear | "
+    "lrn | pool | relu | sigmoid | tanh";
 
 /// The [model] section of a configuration file.
 ModelConfig config_of(const std::string& toml) {
@@ -148,10 +154,9 @@ layers = [
 }
 
 TEST(Models, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(
-      error_of("name = \"lenett\""),
-      "model.name = \"lenett\" is unknown (nearest: \"lenet\"): one of cifar | lenet | mlp, or give model.layers");
-  EXPECT_EQ(error_of(""), "model.name is not set: one of cifar | lenet | mlp, or give model.layers");
+  EXPECT_EQ(error_of("name = \"lenett\""),
+            "model.name = \"lenett\" is unknown (nearest: \"lenet\"): one of " + kModels + ", or give model.layers");
+  EXPECT_EQ(error_of(""), "model.name is not set: one of " + kModels + ", or give model.layers");
   EXPECT_EQ(error_of("name = \"mlp\"\nlayers = [{type = \"linear\", outputs = 10}]"),
             "model.name = \"mlp\" is a model of its own: leave out model.layers or choose another name");
 }
@@ -159,11 +164,8 @@ TEST(Models, UnknownNamesAreErrorsWithTheNearest) {
 TEST(Models, LayerErrorsNameTheLayer) {
   const auto error = [](const std::string& layer) { return error_of("layers = [{type = \"relu\"}, " + layer + "]"); };
   EXPECT_EQ(error("{type = \"conv\", outputs = 3}"),
-            "model.layers[1]: unknown type \"conv\" (nearest: \"conv2d\"): one of batch_norm | conv2d | dropout | "
-            "flatten | linear | lrn | pool | relu | sigmoid | tanh");
-  EXPECT_EQ(error("{outputs = 3}"),
-            "model.layers[1]: type is missing: one of batch_norm | conv2d | dropout | flatten | linear | lrn | pool | "
-            "relu | sigmoid | tanh");
+            "model.layers[1]: unknown type \"conv\" (nearest: \"conv2d\"): one of " + kTypes);
+  EXPECT_EQ(error("{outputs = 3}"), "model.layers[1]: type is missing: one of " + kTypes);
   EXPECT_EQ(error("{type = 3}"), "model.layers[1]: type = 3: must be text in quotes");
   EXPECT_EQ(error("3"), "model.layers[1]: 3 is not a table like {type = \"relu\"}");
   EXPECT_EQ(error("{type = \"linear\", output = 3}"),
@@ -196,8 +198,9 @@ TEST(Models, ErrorsBeginWithThePlace) {
                                    [&](const std::string& key) { return config->where(key); });
     return graph ? "(accepted)" : graph.error().message;
   };
-  EXPECT_EQ(error("name = \"resnet18\""),
-            "a.toml:2: model.name = \"resnet18\" is unknown: one of cifar | lenet | mlp, or give model.layers");
+  EXPECT_EQ(error("name = \"resnet34\""),
+            "a.toml:2: model.name = \"resnet34\" is unknown (nearest: \"resnet18\"): one of " + kModels +
+                ", or give model.layers");
   EXPECT_EQ(error("layers = [\n  {type = \"relu\"},\n  {type = \"linear\"}]"),
             "a.toml:4: model.layers[1] (linear): outputs is missing");
   EXPECT_EQ(error("layers = [\n  {type = \"conv2d\", outputs = 2, kernel = 30},\n  {type = \"linear\", outputs = 10}]"),
@@ -221,14 +224,18 @@ TEST(Models, LayerTypesListEveryKeyWithItsDefault) {
     text += "\n";
   }
   EXPECT_EQ(text,
-            "batch_norm: epsilon=0.00001 momentum=0.1\n"
+            "adaptive_average_pool: size\n"
+            "add:\n"
+            "batch_norm: epsilon=0.00001 momentum=0.1 initial_weight=1\n"
+            "concat:\n"
             "conv2d: outputs kernel stride=1 padding=0 groups=1 bias=true initialiser=model.initialiser "
             "init_scale=model.init_scale\n"
             "dropout: rate=0.5\n"
             "flatten:\n"
+            "global_average_pool:\n"
             "linear: outputs initialiser=model.initialiser init_scale=model.init_scale\n"
             "lrn: size=5 alpha=0.0001 beta=0.75 k=1\n"
-            "pool: kind=\"max\" kernel=2 stride=the kernel padding=0\n"
+            "pool: kind=\"max\" kernel=2 stride=the kernel padding=0 ceil=false\n"
             "relu:\n"
             "sigmoid:\n"
             "tanh:\n");
@@ -241,7 +248,12 @@ TEST(Models, ZooListsEveryModelWithItsDefaults) {
     lines += entry.name + " " + to_string(entry.input) + " " + std::to_string(entry.parameters) + "; ";
     EXPECT_FALSE(entry.description.empty());
   }
-  EXPECT_EQ(lines, "cifar 3x28x28 351946; lenet 1x28x28 431080; mlp 1x28x28 89610; ");
+  EXPECT_EQ(
+      lines,
+      "alexnet 3x227x227 60965224; alexnet_torch 3x224x224 61100840; cifar 3x28x28 351946; googlenet 3x224x224 "
+      "13378280; "
+      "googlenet_torch 3x224x224 13004888; lenet 1x28x28 431080; mlp 1x28x28 89610; resnet18 3x224x224 11689512; "
+      "resnet50 3x224x224 25557032; vgg16 3x224x224 138357544; vgg19 3x224x224 143667240; wrn_28_4 3x32x32 5849050; ");
 }
 
 }  // namespace

@@ -42,6 +42,28 @@ void for_each_product(const Conv2dLayer& layer, const LayerContext& context, Vis
                    });
 }
 
+/// Calls visit(output position, input position, 1 / values) for every value of every window: row r belongs to window i of n if
+/// i / n < (r + 1) / height and r / height < (i + 1) / n, that is if they overlap.
+template <class Visit>
+void for_each_adaptive(const AdaptiveAveragePoolLayer& layer, const LayerContext& context, Visit visit) {
+  const auto rows_of = [&](std::int64_t i, std::int64_t extent) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t r = 0; r < extent; ++r)
+      if (i * extent < (r + 1) * layer.size && r * layer.size < (i + 1) * extent) rows.push_back(r);
+    return rows;
+  };
+  for (std::int64_t c = 0; c < context.output.channels; ++c)
+    for (std::int64_t oh = 0; oh < layer.size; ++oh)
+      for (std::int64_t ow = 0; ow < layer.size; ++ow) {
+        const auto rows = rows_of(oh, context.input.height);
+        const auto columns = rows_of(ow, context.input.width);
+        for (const auto h : rows)
+          for (const auto w : columns)
+            visit(at(context.output, c, oh, ow), at(context.input, c, h, w),
+                  1.0 / static_cast<double>(rows.size() * columns.size()));
+      }
+}
+
 /// k + alpha / size · Σ x_j² over the window around channel c at one pixel.
 double lrn_base(const LrnLayer& layer, const LayerContext& context, In x, std::int64_t c, std::int64_t h,
                 std::int64_t w) {
@@ -110,6 +132,13 @@ struct Forward {
     });
   }
   void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
+  void operator()(const AdaptiveAveragePoolLayer& layer) const {
+    std::ranges::fill(y, 0.0);
+    for_each_adaptive(layer, context,
+                      [&](std::size_t to, std::size_t from, double share) { y[to] += x[from] * share; });
+  }
+  void operator()(const AddLayer&) const { throw std::logic_error("a sum has several inputs"); }
+  void operator()(const ConcatLayer&) const { throw std::logic_error("a concatenation has several inputs"); }
 };
 
 struct Backward {
@@ -183,6 +212,13 @@ struct Backward {
     });
   }
   void operator()(const BatchNormLayer&) const { throw std::logic_error("a batch is not normalised sample by sample"); }
+  void operator()(const AdaptiveAveragePoolLayer& layer) const {
+    std::ranges::fill(dx, 0.0);
+    for_each_adaptive(layer, context,
+                      [&](std::size_t to, std::size_t from, double share) { dx[from] += dy[to] * share; });
+  }
+  void operator()(const AddLayer&) const { throw std::logic_error("a sum has several inputs"); }
+  void operator()(const ConcatLayer&) const { throw std::logic_error("a concatenation has several inputs"); }
 };
 
 }  // namespace

@@ -64,6 +64,36 @@ void forward(const Stage& stage, const reference::Moments& moments, std::span<co
     reference::forward(stage.node.layer, stage.context(s), x.subspan(s * in, in), y.subspan(s * out, out));
 }
 
+bool joins(const Layer& layer) {
+  return std::holds_alternative<AddLayer>(layer) || std::holds_alternative<ConcatLayer>(layer);
+}
+
+/// y of a node with several inputs: the sum, or the parts of each sample one after the other.
+void join_forward(const Node& node, const std::vector<std::span<const double>>& inputs, std::size_t batch,
+                  std::span<double> y) {
+  const bool sum = std::holds_alternative<AddLayer>(node.layer);
+  for (std::size_t s = 0; s < batch; ++s) {
+    std::size_t at = s * units(node.output);
+    for (const auto& x : inputs) {
+      if (sum) at = s * units(node.output);
+      for (const double value : x.subspan(s * (x.size() / batch), x.size() / batch)) y[at++] += value;
+    }
+  }
+}
+
+/// Adds to the gradients of all inputs.
+void join_backward(const Node& node, std::span<const double> dy, std::size_t batch,
+                   const std::vector<std::span<double>>& dxs) {
+  const bool sum = std::holds_alternative<AddLayer>(node.layer);
+  for (std::size_t s = 0; s < batch; ++s) {
+    std::size_t at = s * units(node.output);
+    for (const auto& dx : dxs) {
+      if (sum) at = s * units(node.output);
+      for (double& value : dx.subspan(s * (dx.size() / batch), dx.size() / batch)) value += dy[at++];
+    }
+  }
+}
+
 /// The vectors that a node's forward read and wrote, and the places of its gradients.
 struct BackwardSpans {
   std::span<const double> x;
@@ -85,15 +115,18 @@ void backward(const Stage& stage, const reference::Moments& moments, Normalise n
                         b.dy.subspan(s * out, out), b.dx.subspan(s * in, in), b.dweight, b.dbias);
 }
 
-/// The mean loss, the top-1 and top-5 hits of outputs z, and dz.
-void lose(const Graph& graph, std::span<const std::int32_t> labels, std::span<double> dz, ReferenceResult& result) {
+/// Adds the mean loss of one head with its weight, the top-1 and top-5 hits of the main one, and dz.
+void lose(const Graph& graph, const Head& head, std::span<const std::int32_t> labels, std::span<double> dz,
+          ReferenceResult& result) {
   const std::size_t classes = units(graph.output());
   const auto batch = static_cast<double>(labels.size());
+  const std::span<const double> outputs(result.activations[static_cast<std::size_t>(head.node)]);
+  std::vector<double> gradient(classes);
   for (std::size_t s = 0; s < labels.size(); ++s) {
-    const auto z = std::span<const double>(result.activations.back()).subspan(s * classes, classes);
-    const auto gradient = dz.subspan(s * classes, classes);
-    result.loss += reference::loss_and_gradient(graph.loss(), z, labels[s], gradient) / batch;
-    for (double& v : gradient) v /= batch;
+    const auto z = outputs.subspan(s * classes, classes);
+    result.loss += head.weight * reference::loss_and_gradient(graph.loss(), z, labels[s], gradient) / batch;
+    for (std::size_t c = 0; c < classes; ++c) dz[s * classes + c] += head.weight * gradient[c] / batch;
+    if (head.node != graph.heads().back().node) continue;
     const std::int64_t rank = reference_rank(z, labels[s]);
     result.top1 += rank == 0 ? 1 : 0;
     result.top5 += rank < 5 && classes >= 5 ? 1 : 0;
@@ -148,15 +181,16 @@ ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<co
     const std::span<const double> parameters(parameters_);
     const auto mask = masks.find(static_cast<int>(n));
     return Stage{nodes[n],
-                 n == 0 ? graph_.input() : nodes[n - 1].output,
+                 graph_.inputs_of(nodes[n]).front(),
                  batch,
                  parameters.subspan(slices[n].offset, slices[n].weight),
                  parameters.subspan(slices[n].offset + slices[n].weight, slices[n].bias),
                  mask == masks.end() ? std::span<const double>{} : std::span<const double>(mask->second)};
   };
-  const auto input_of = [&](std::size_t n) {
-    return n == 0 ? images : std::span<const double>(result.activations[n - 1]);
+  const auto value_of = [&](int n) {
+    return n < 0 ? images : std::span<const double>(result.activations[static_cast<std::size_t>(n)]);
   };
+  const auto input_of = [&](std::size_t n) { return value_of(nodes[n].inputs.front()); };
 
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const Stage stage = stage_of(n);
@@ -173,22 +207,39 @@ ReferenceResult ReferenceModel::run(std::span<const double> images, std::span<co
       }
     }
     std::vector<double> y(batch * units(nodes[n].output));
-    forward(stage, moments[n], input_of(n), y);
+    if (joins(nodes[n].layer)) {
+      std::vector<std::span<const double>> inputs;
+      for (const int from : nodes[n].inputs) inputs.push_back(value_of(from));
+      join_forward(nodes[n], inputs, batch, y);
+    } else {
+      forward(stage, moments[n], input_of(n), y);
+    }
     result.activations.push_back(std::move(y));
   }
 
-  std::vector<double> dy(result.activations.back().size());
-  lose(graph_, labels, dy, result);
+  std::vector<std::vector<double>> dys;
+  for (const auto& values : result.activations) dys.emplace_back(values.size());
+  result.input_gradient.assign(images.size(), 0.0);
+  const auto gradient_of = [&](int n) {
+    return n < 0 ? std::span(result.input_gradient) : std::span(dys[static_cast<std::size_t>(n)]);
+  };
+  for (const Head& head : graph_.heads()) lose(graph_, head, labels, gradient_of(head.node), result);
   for (std::size_t n = nodes.size(); n-- > 0;) {
+    if (joins(nodes[n].layer)) {
+      std::vector<std::span<double>> dxs;
+      for (const int from : nodes[n].inputs) dxs.push_back(gradient_of(from));
+      join_backward(nodes[n], dys[n], batch, dxs);
+      continue;
+    }
     const Stage stage = stage_of(n);
     std::vector<double> dx(input_of(n).size());
     const std::span<double> gradients(result.gradients);
     backward(stage, moments[n], normalise,
-             {input_of(n), result.activations[n], dy, dx, gradients.subspan(slices[n].offset, slices[n].weight),
+             {input_of(n), result.activations[n], dys[n], dx, gradients.subspan(slices[n].offset, slices[n].weight),
               gradients.subspan(slices[n].offset + slices[n].weight, slices[n].bias)});
-    dy = std::move(dx);
+    const auto sum = gradient_of(nodes[n].inputs.front());
+    for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += dx[i];
   }
-  result.input_gradient = std::move(dy);
   result.outputs = result.activations.back();
   return result;
 }

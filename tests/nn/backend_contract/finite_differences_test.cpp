@@ -29,7 +29,7 @@ Net image_net(const char* name, std::vector<Layer> layers, bool kinks = false) {
 }
 
 std::vector<Net> nets() {
-  static_assert(std::variant_size_v<Layer> == 8, "a new kind of layer needs its net here");
+  static_assert(std::variant_size_v<Layer> == 11, "a new kind of layer needs its net here");
   return {
       {"linear_and_flatten", graph_of({3, 2, 2}, {FlattenLayer{}, LinearLayer{6, {}}, kTanh, LinearLayer{5, {}}})},
       image_net("convolution_stride_padding", {Conv2dLayer{5, 3, 2, 1, {}}, kTanh}),
@@ -41,6 +41,23 @@ std::vector<Net> nets() {
       image_net("dropout", {kTanh, DropoutLayer{0.4}}),
       image_net("lrn", {LrnLayer{3, 1.0, 0.75, 1}}),
       image_net("batch_norm", {BatchNormLayer{}, kTanh}),
+      image_net("adaptive_average_pool", {AdaptiveAveragePoolLayer{4}, kTanh}),
+      {"residual_block_and_joined_branches", graph_of_nodes({3, 6, 6}, {{Conv2dLayer{4, 3, 1, 1, {}}, "stem"},
+                                                                        {Conv2dLayer{4, 3, 1, 1, {}}, "a"},
+                                                                        {kTanh},
+                                                                        {Conv2dLayer{4, 1, 1, 0, {}}, "b"},
+                                                                        {AddLayer{}, "sum", {"b", "stem"}},
+                                                                        {kTanh, "tanh"},
+                                                                        {Conv2dLayer{3, 3, 1, 1, {}}, "c", {"tanh"}},
+                                                                        {ConcatLayer{}, "both", {"tanh", "c"}},
+                                                                        {AdaptiveAveragePoolLayer{1}},
+                                                                        {LinearLayer{5, {}}}})},
+      {"auxiliary_loss", graph_of_nodes({3, 6, 6},
+                                        {{Conv2dLayer{4, 3, 1, 1, {}}, "stem"},
+                                         {LinearLayer{5, {}}, "extra"},
+                                         {kTanh, "tanh", {"stem"}},
+                                         {LinearLayer{5, {}}}},
+                                        {{"extra", 0.3}})},
       {"squared_error", graph_of({12, 1, 1}, {LinearLayer{6, {}}, kTanh, LinearLayer{4, {}}}, Loss::squared_error)},
   };
 }

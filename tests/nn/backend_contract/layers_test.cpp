@@ -100,8 +100,22 @@ TEST_P(Pooling, MatchesReferenceAsFirstLayer) {
 TROUPE_OVER_BACKENDS_AND(Pooling,
                          ::testing::Values(PoolLayer{PoolKind::max, 2, 2, 0}, PoolLayer{PoolKind::max, 3, 2, 1},
                                            PoolLayer{PoolKind::max, 3, 1, 0}, PoolLayer{PoolKind::average, 2, 2, 0},
-                                           PoolLayer{PoolKind::average, 3, 2, 1},
-                                           PoolLayer{PoolKind::average, 3, 1, 2}));
+                                           PoolLayer{PoolKind::average, 3, 2, 1}, PoolLayer{PoolKind::average, 3, 1, 2},
+                                           PoolLayer{PoolKind::max, 3, 2, 0, true},
+                                           PoolLayer{PoolKind::max, 2, 3, 1, true},
+                                           PoolLayer{PoolKind::average, 3, 2, 1, true}));
+
+class AdaptivePooling : public BackendTestOver<std::int64_t> {};
+
+TEST_P(AdaptivePooling, MatchesReferenceForEvenAndUnevenWindows) {
+  for (const std::int64_t channels : {3, 32})
+    expect_like_reference(backend(),
+                          graph_of({2, 12, 9}, {Conv2dLayer{channels, 3, 1, 1, {}}, AdaptiveAveragePoolLayer{param()},
+                                                ActivationLayer{Activation::tanh}, LinearLayer{6, {}}}),
+                          3);
+}
+
+TROUPE_OVER_BACKENDS_AND(AdaptivePooling, ::testing::Values(1, 3, 4, 5, 9));
 
 class Activations : public BackendTestOver<Activation> {};
 

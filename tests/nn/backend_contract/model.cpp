@@ -16,6 +16,12 @@ Graph graph_of(Shape input, const std::vector<Layer>& layers, Loss loss) {
   return *graph;
 }
 
+Graph graph_of_nodes(Shape input, const std::vector<NodeSpec>& nodes, const std::vector<AuxiliaryLoss>& auxiliary) {
+  auto graph = Graph::build("test", input, nodes, Loss::softmax_cross_entropy, auxiliary);
+  if (!graph) throw std::invalid_argument(graph.error().message);
+  return *graph;
+}
+
 Graph lenet() {
   const PoolLayer halve{PoolKind::max, 2, 2, 0};
   return graph_of({1, 28, 28},

@@ -12,6 +12,9 @@ namespace troupe::nn::testing {
 
 /// Throws with the error's message when the layers do not fit together.
 [[nodiscard]] Graph graph_of(Shape input, const std::vector<Layer>& layers, Loss loss = Loss::softmax_cross_entropy);
+/// The same for nodes that branch.
+[[nodiscard]] Graph graph_of_nodes(Shape input, const std::vector<NodeSpec>& nodes,
+                                   const std::vector<AuxiliaryLoss>& auxiliary = {});
 /// 20-50-500-10 on 1x28x28; and a smaller net with padding, stride, average pooling, all activations.
 [[nodiscard]] Graph lenet();
 [[nodiscard]] Graph small_net();
