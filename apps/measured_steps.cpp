@@ -13,6 +13,7 @@ namespace {
 struct WorkerKind {
   std::int64_t batch = 0;
   int threads = 0;
+  nn::Precision precision = nn::Precision::fp32;
   auto operator<=>(const WorkerKind&) const = default;
 };
 
@@ -23,7 +24,8 @@ core::Result<cpu::StepBench> measure(const nn::Graph& graph, const WorkerKind& k
   {
     std::vector<std::jthread> others;  // a replica belongs to the thread that compiles it
     const auto one = [&](std::size_t copy) {
-      results[copy] = cpu::run_step_bench(graph, kind.batch, kind.threads, seconds);
+      results[copy] = cpu::run_step_bench(
+          graph, {.batch = kind.batch, .precision = kind.precision, .threads = kind.threads, .seconds = seconds});
     };
     for (std::size_t copy = 1; copy < copies; ++copy) others.emplace_back(one, copy);
     one(0);
@@ -48,7 +50,8 @@ core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, 
                                           bool together) {
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
   const auto kind_of = [&](std::size_t worker) {
-    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
+    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker),
+                      settings.precision()};
   };
   const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1;
   MeasuredSteps measured;

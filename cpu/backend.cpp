@@ -11,7 +11,9 @@ class CpuBackend final : public nn::Backend {
  public:
   [[nodiscard]] std::string name() const override { return "cpu"; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {{nn::Precision::fp32}, core::MemorySpace::host, 1};
+    std::vector<nn::Precision> precisions{nn::Precision::fp32};
+    if (computes_bf16()) precisions.push_back(nn::Precision::bf16);
+    return {std::move(precisions), core::MemorySpace::host, 1};
   }
   [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
 

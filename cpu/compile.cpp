@@ -87,13 +87,16 @@ class GraphLowering {
       : lowering_(lowering), graph_(lowering.graph), node_(node), values_(graph_.nodes().size()) {}
 
   void run() {
-    for (node_ = 0; node_ < values_.size(); ++node_)
+    for (node_ = 0; node_ < values_.size(); ++node_) {
+      lowering_.program.at_node(static_cast<int>(node_));
       if (!values_[node_].output) lower_node(static_cast<int>(node_));
+    }
     lowering_.program.add_forward_for(When::always);
     for (const nn::Head& head : graph_.heads()) add_head(head);
     if (!lowering_.options.training) return;
     for (std::size_t i = parts_.size(); i-- > 0;) {
       node_ = static_cast<std::size_t>(parts_[i].node);
+      lowering_.program.at_node(parts_[i].node);
       add_backward(parts_[i]);
     }
   }
@@ -165,6 +168,7 @@ class GraphLowering {
   void add_head(const nn::Head& head) {
     const auto plain = plain_desc({lowering_.options.batch, node_at(graph_, head.node).output.size()});
     lowering_.program.add_forward_for(graph_.is_evaluated(head.node) ? When::always : When::training);
+    lowering_.program.at_node(head.node);
     const Operand outputs = owned(lowering_, lowering_.program.convert(Phase::forward, value_of(head.node), plain));
     const Operand gradient = lowering_.program.make(plain);
     lowering_.program.add_head(outputs, gradient, head.weight);
@@ -215,8 +219,8 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("model {} on the cpu: {}", graph.name(), why));
   };
-  if (options.precision != nn::Precision::fp32)
-    return refuse("precision bf16 is not available: use precision = \"fp32\"");
+  if (options.precision == nn::Precision::bf16 && !computes_bf16())
+    return refuse("this CPU has no AVX-512, which precision bf16 needs: use precision = \"fp32\"");
   if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
   if (options.batch < 1) return refuse(fmt::format("batch {} is below 1", options.batch));
   if (options.threads < 1) return refuse(fmt::format("threads {} is below 1", options.threads));
@@ -240,6 +244,12 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
 
 }  // namespace
 
+bool computes_bf16() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (isa & kAvx512) == kAvx512;
+}
+
 std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats,
                                     std::vector<Operation>& backward) {
   const auto& parameters = graph.parameters();
@@ -259,7 +269,8 @@ std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& la
 
 core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options) {
   if (auto checked = check(graph, options); !checked) return tl::unexpected(std::move(checked.error()));
-  core::Result<Choices> choices = options.plan == nullptr ? Choices::by_rule(graph) : Choices::from_plan(*options.plan);
+  core::Result<Choices> choices = options.plan == nullptr ? Choices::by_rule(graph, options.precision)
+                                                          : Choices::from_plan(*options.plan, options.precision);
   if (!choices) return tl::unexpected(std::move(choices.error()));
 
   std::size_t node = 0;
@@ -267,8 +278,13 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     Compiled result;
     result.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
     ProgramBuilder builder(result.engine, graph.parameters().size());
-    Lowering lowering{graph, options, result.engine, builder, *choices};
-    GraphLowering(lowering, node).run();
+    {
+      Trials trials(result.engine);  // its memory is free again before the workspace is allocated
+      using Type = dnnl::memory::data_type;
+      const Type type = options.precision == nn::Precision::bf16 ? Type::bf16 : Type::f32;
+      Lowering lowering{graph, options, result.engine, builder, *choices, trials, type};
+      GraphLowering(lowering, node).run();
+    }
 
     result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
     const nn::Layout statistics = nn::statistics_layout(graph);

@@ -24,6 +24,9 @@ struct Compiled {
   nn::Plan plan;
 };
 
+/// Whether this CPU can compute in bfloat16: with AVX-512; fast with its bf16 instructions, which oneDNN emulates otherwise.
+[[nodiscard]] bool computes_bf16();
+
 /// REQUIRES omp_set_num_threads(options.threads) on the calling thread. Errc::config names the node that cannot be computed;
 /// Errc::out_of_memory: arenas or workspace do not fit into memory.
 [[nodiscard]] core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options);

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -22,6 +23,33 @@ void check_sizes(const nn::Batch& batch, std::int64_t samples, std::int64_t samp
   if (labels < 0 || labels > samples || batch.labels.size() < static_cast<std::size_t>(labels))
     throw std::invalid_argument(
         fmt::format("{} labels for {} samples of a batch of {}", batch.labels.size(), labels, samples));
+}
+
+/// Runs `work`; adds the time that it took to `seconds`, if it is not null.
+template <class Work>
+void time_into(double* seconds, const Work& work) {
+  if (seconds == nullptr) return work();
+  const auto began = std::chrono::steady_clock::now();
+  work();
+  *seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+/// Times the operations of one list.
+class StopWatch {
+ public:
+  explicit StopWatch(std::vector<double>* seconds) : seconds_(seconds) {}
+  template <class Work>
+  void time(std::size_t operation, const Work& work) const {
+    time_into(seconds_ == nullptr ? nullptr : &(*seconds_)[operation], work);
+  }
+
+ private:
+  std::vector<double>* seconds_;
+};
+
+/// Whether an operation is a matrix product or a convolution, or a gradient of one.
+bool is_product(const Operation& operation) {
+  return operation.what == "convolution" || operation.what == "product" || operation.kernel.convolution.batch > 0;
 }
 
 }  // namespace
@@ -52,12 +80,17 @@ core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std
   // oneDNN takes inputs as void*, and only reads them.
   for (const dnnl::memory& input : program.inputs) input.set_data_handle(const_cast<float*>(batch.images.data()));
   if (refreshed_version_ != version_) {
-    for (const Operation& operation : program.refresh) operation.run(stream_, context);
+    const StopWatch watch(seconds_of(StepPart::refresh));
+    for (std::size_t i = 0; i < program.refresh.size(); ++i)
+      watch.time(i, [&] { program.refresh[i].run(stream_, context); });
     refreshed_version_ = version_;
   }
-  for (const Operation& operation : program.forward)
-    if (operation.belongs_to(context)) operation.run(stream_, context);
-  return lose(batch, samples, context);
+  const StopWatch watch(seconds_of(StepPart::forward));
+  for (std::size_t i = 0; i < program.forward.size(); ++i)
+    if (program.forward[i].belongs_to(context)) watch.time(i, [&] { program.forward[i].run(stream_, context); });
+  core::Result<nn::StepResult> result;
+  time_into(measured_ ? &measured_->loss : nullptr, [&] { result = lose(batch, samples, context); });
+  return result;
 }
 
 core::Result<nn::StepResult> CpuReplica::lose(const nn::Batch& batch, std::int64_t samples,
@@ -86,10 +119,14 @@ core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std:
   const StepContext context{batch.lease, true, batch.first};
   auto result = run_forward(batch, batch_, context);
   if (!result) return result;
-  for (const Operation& operation : compiled_.program.backward) {
-    operation.run(stream_, context);
+  const auto& backward = compiled_.program.backward;
+  const StopWatch watch(seconds_of(StepPart::backward));
+  for (std::size_t i = 0; i < backward.size(); ++i) {
+    const Operation& operation = backward[i];
+    watch.time(i, [&] { operation.run(stream_, context); });
     if (operation.finished_bucket >= 0 && on_bucket_ready) on_bucket_ready(operation.finished_bucket);
   }
+  if (measured_) ++measured_->steps;
   return result;
 }
 
@@ -109,15 +146,52 @@ void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState sta
       throw std::invalid_argument(
           fmt::format("apply with a state of {} floats for {} parameters", vector->size(), x.size()));
   }
-  core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
-  const auto slices = static_cast<std::int64_t>((x.size() + kOptimizerSlice - 1) / kOptimizerSlice);
+  const auto optimize = [&] {
+    core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
+    const auto slices = static_cast<std::int64_t>((x.size() + kOptimizerSlice - 1) / kOptimizerSlice);
 #pragma omp parallel for schedule(static) if (slices > 1)
-  for (std::int64_t slice = 0; slice < slices; ++slice) {
-    const std::size_t first = static_cast<std::size_t>(slice) * kOptimizerSlice;
-    const std::size_t count = std::min(kOptimizerSlice, x.size() - first);
-    core::host_kernels().optimize(x.subspan(first, count), g.subspan(first, count), state.part(first, count), step);
-  }
+    for (std::int64_t slice = 0; slice < slices; ++slice) {
+      const std::size_t first = static_cast<std::size_t>(slice) * kOptimizerSlice;
+      const std::size_t count = std::min(kOptimizerSlice, x.size() - first);
+      core::host_kernels().optimize(x.subspan(first, count), g.subspan(first, count), state.part(first, count), step);
+    }
+  };
+  time_into(measured_ ? &measured_->optimizer : nullptr, optimize);
   parameters_written();
+}
+
+void CpuReplica::start_breakdown() {
+  const Program& program = compiled_.program;
+  measured_.emplace();
+  measured_->operations = {Seconds(program.refresh.size()), Seconds(program.forward.size()),
+                           Seconds(program.backward.size())};
+}
+
+Breakdown CpuReplica::breakdown() const {
+  Breakdown result;
+  if (!measured_ || measured_->steps == 0) return result;
+  const Program& program = compiled_.program;
+  const std::array lists{&program.refresh, &program.forward, &program.backward};
+  std::vector<int> products(graph_.nodes().size());
+  for (const auto* list : lists)
+    for (const Operation& operation : *list)
+      if (is_product(operation)) ++products[static_cast<std::size_t>(operation.node)];
+
+  result.steps = measured_->steps;
+  result.loss_seconds = measured_->loss / result.steps;
+  result.optimizer_seconds = measured_->optimizer / result.steps;
+  for (std::size_t part = 0; part < lists.size(); ++part)
+    for (std::size_t i = 0; i < lists[part]->size(); ++i) {
+      const Operation& operation = (*lists[part])[i];
+      const auto node = static_cast<std::size_t>(operation.node);
+      const double flops = is_product(operation)
+                               ? static_cast<double>(batch_) * graph_.training_flops(operation.node) / products[node]
+                               : 0;
+      result.operations.push_back({graph_.nodes()[node].name, static_cast<StepPart>(part), operation.what,
+                                   operation.implementation, measured_->operations[part][i] / result.steps, flops,
+                                   operation.bytes});
+    }
+  return result;
 }
 
 std::span<const float> CpuReplica::outputs() const noexcept {

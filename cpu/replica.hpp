@@ -1,6 +1,11 @@
 /// A compiled model on the host (nn::Replica). Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "cpu/breakdown.hpp"
 #include "cpu/compile.hpp"
 
 namespace troupe::cpu {
@@ -29,7 +34,23 @@ class CpuReplica final : public nn::Replica {
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return compiled_.plan; }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override;
 
+  /// From now on each operation is timed, which costs some 50 ns for each.
+  void start_breakdown();
+  /// The means of all steps since start_breakdown().
+  [[nodiscard]] Breakdown breakdown() const;
+
  private:
+  /// Seconds of each operation of one list, added up over the steps.
+  using Seconds = std::vector<double>;
+  struct Measured {
+    std::array<Seconds, 3> operations;  // by StepPart
+    double loss = 0;
+    double optimizer = 0;
+    int steps = 0;
+  };
+  [[nodiscard]] Seconds* seconds_of(StepPart part) noexcept {
+    return measured_ ? &measured_->operations[static_cast<std::size_t>(part)] : nullptr;
+  }
   [[nodiscard]] core::Result<nn::StepResult> run_forward(const nn::Batch& batch, std::int64_t samples,
                                                          const StepContext& context);
   /// The losses of the outputs, and their gradients.
@@ -42,6 +63,7 @@ class CpuReplica final : public nn::Replica {
   int threads_;
   Compiled compiled_;
   dnnl::stream stream_;
+  std::optional<Measured> measured_;
   std::uint64_t version_ = 1;
   std::uint64_t refreshed_version_ = 0;  // the version from which the working copies were made
 };

@@ -6,6 +6,7 @@
 
 #include "core/random.hpp"
 #include "cpu/backend.hpp"
+#include "cpu/replica.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -17,12 +18,14 @@ constexpr float kMomentum = 0.9f;
 
 }  // namespace
 
-core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads, double seconds,
-                                       double slowdown) {
+core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options) {
   using Clock = std::chrono::steady_clock;
   core::HostAllocator allocator;
+  const auto [batch, slowdown] = std::pair(options.batch, options.slowdown);
   const auto backend = make_backend();
-  auto compiled = backend->compile(graph, {.batch = batch, .threads = threads, .arenas = &allocator});
+  auto compiled = backend->compile(
+      graph,
+      {.batch = options.batch, .precision = options.precision, .threads = options.threads, .arenas = &allocator});
   if (!compiled) return tl::unexpected(std::move(compiled.error()));
   nn::Replica& replica = **compiled;
 
@@ -65,11 +68,21 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batc
       ++steps;
       if (slowdown > 1) std::this_thread::sleep_for((slowdown - 1) * took);
       began = slowdown > 1 ? Clock::now() : began + took;
-    } while (began - window_began < std::chrono::duration<double>(seconds));
+    } while (began - window_began < std::chrono::duration<double>(options.seconds));
     best = std::max(best, steps / std::chrono::duration<double>(computed).count());
   }
   const auto samples = static_cast<double>(batch);
-  return StepBench{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9, std::move(steps_ms)};
+  StepBench result{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9, std::move(steps_ms), {}};
+  if (options.breakdown) {
+    auto& timed = static_cast<CpuReplica&>(replica);  // make_backend() makes no others
+    timed.start_breakdown();
+    const auto began = Clock::now();
+    do {
+      if (auto done = step(); !done) return tl::unexpected(std::move(done.error()));
+    } while (Clock::now() - began < std::chrono::duration<double>(options.seconds));
+    result.breakdown = timed.breakdown();
+  }
+  return result;
 }
 
 }  // namespace troupe::cpu

@@ -2,6 +2,7 @@
 /// loss, backward and momentum on one batch that is already in memory.
 #pragma once
 
+#include "cpu/breakdown.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::cpu {
@@ -11,12 +12,21 @@ struct StepBench {
   double ms_per_step = 0;
   double gflops = 0;             // arithmetic of the model (Graph::training_flops) per second, without padding
   std::vector<double> steps_ms;  // of all windows, step by step
+  Breakdown breakdown;           // of a last window, if asked for: timing each operation slows a step a little
 };
 
-/// The best of three windows of `seconds` each, on the calling thread with `threads` OpenMP threads. With `slowdown` > 1 a pause
-/// follows every step, as on a worker with cluster.slowdown: the pauses are not counted, but their effect on caches and clocks is.
-/// Errors as compile and step.
-[[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, std::int64_t batch, int threads,
-                                                     double seconds, double slowdown = 1);
+struct StepBenchOptions {
+  std::int64_t batch = 64;
+  nn::Precision precision = nn::Precision::fp32;
+  int threads = 1;
+  double seconds = 1;  // length of a window
+  /// Above 1 a pause follows every step, as on a worker with cluster.slowdown: the pauses are not counted, but their effect on caches and
+  /// clocks is.
+  double slowdown = 1;
+  bool breakdown = false;
+};
+
+/// The best of three windows, on the calling thread with `threads` OpenMP threads. Errors as compile and step.
+[[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options);
 
 }  // namespace troupe::cpu

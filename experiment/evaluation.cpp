@@ -35,6 +35,7 @@ core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::Co
   constexpr std::int64_t kBatch = 100;  // large enough to be efficient
   core::HostAllocator memory;
   auto replica = backend.compile(*spec.graph, {.batch = std::min(kBatch, spec.source.test->size()),
+                                               .precision = spec.settings->precision(),
                                                .threads = spec.settings->threads(0),
                                                .arenas = &memory,
                                                .training = false});

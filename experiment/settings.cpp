@@ -93,9 +93,7 @@ struct Served {
 };
 
 core::Result<void> check_build(const core::Config& config, Use use) {
-  static const std::array served{
-      Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""},
-      Served{"cluster.precision", {"fp32"}, "this build computes in float32 only: use \"fp32\""}};
+  static const std::array served{Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""}};
   for (const auto& row : served) {
     const auto& value = std::get<std::string>(config.value(row.key));
     if (std::find(row.values.begin(), row.values.end(), value) == row.values.end())
@@ -196,7 +194,11 @@ const core::Table<ClusterConfig>& cluster_table() {
         "every step takes at least so long, before slowdown: for studies with more workers than cores; 0: as it is"},
        {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}), "what replicas compute on"},
        {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}),
-        "of forward and backward; parameters are always float32"}}};
+        "of forward and backward; parameters, their gradients and the optimizer are always float32"},
+       {"kernels", &ClusterConfig::kernels, one_of({"measured", "fixed"}),
+        "how the algorithm of each convolution is chosen: by measurement when the run starts, with the choices in "
+        "plan.json, or by a fixed rule, so that two runs compute the same bits; with several batch sizes always by the "
+        "rule"}}};
   return table;
 }
 

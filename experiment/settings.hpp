@@ -9,6 +9,7 @@
 
 #include "core/config.hpp"
 #include "data/config.hpp"
+#include "nn/backend.hpp"
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
 #include "strategies/coordination/checkpoint_schedule.hpp"
@@ -40,6 +41,7 @@ struct ClusterConfig {
   double synthetic_step_ms = 0;
   std::string device = "cpu";
   std::string precision = "fp32";
+  std::string kernels = "measured";
 };
 
 struct ExchangeConfig {
@@ -78,6 +80,18 @@ struct Settings {
   CheckpointPeriod checkpoint;
   JournalPolicy journal;
 
+  [[nodiscard]] nn::Precision precision() const noexcept {
+    return cluster.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  }
+  /// For the replica of a worker; the caller adds arenas and plan. With several batch sizes nothing is measured: plan.json, which replays
+  /// and resumes go by, has the choices for one.
+  [[nodiscard]] nn::CompileOptions compile_options(std::size_t worker) const {
+    return {.batch = batch(worker),
+            .precision = precision(),
+            .threads = threads(worker),
+            .seed = static_cast<std::uint64_t>(run.seed),
+            .measure = cluster.kernels == "measured" && data.batch.size() == 1};
+  }
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }
   [[nodiscard]] int threads(std::size_t worker) const {
     return static_cast<int>(per_worker(cluster.threads_per_worker, worker));

@@ -18,11 +18,9 @@ namespace troupe::actors {
 namespace {
 
 nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t worker) {
-  const auto& settings = *context.spec->settings;
-  return {.batch = settings.batch(worker),
-          .threads = settings.threads(worker),
-          .seed = static_cast<std::uint64_t>(settings.run.seed),
-          .arenas = context.memory};
+  auto options = context.spec->settings->compile_options(worker);
+  options.arenas = context.memory;
+  return options;
 }
 
 /// Whether reductions may run in the arenas of several sites: such arenas must be mappable from the start.

@@ -39,6 +39,7 @@ void Assembly::spawn_evaluator() {
       evaluator, EvaluatorSetup{spec_.graph,
                                 context_.backend,
                                 {.batch = std::min(kEvaluationBatch, spec_.source.test->size()),
+                                 .precision = settings.precision(),
                                  .threads = threads,
                                  .arenas = context_.memory,
                                  .training = false},

@@ -282,10 +282,10 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   core::HostAllocator memory;
   for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
-    const auto replica = experiment::compile_worker(
-        backend, *spec->graph,
-        {.batch = settings.batch(worker), .threads = settings.threads(worker), .arenas = &memory},
-        settings.train.accumulate);
+    auto options = settings.compile_options(worker);
+    options.arenas = &memory;
+    options.measure = false;  // the choices do not matter here
+    const auto replica = experiment::compile_worker(backend, *spec->graph, options, settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
   }
   auto text =

@@ -13,6 +13,7 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/step_breakdown.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"
@@ -20,6 +21,8 @@
 
 namespace troupe::apps {
 namespace {
+
+constexpr std::size_t kMostLayers = 30;  // lines of a breakdown
 
 struct BenchArguments {
   std::string config;
@@ -34,6 +37,7 @@ struct BenchArguments {
   std::string profile;
   bool batch_given = false;
   bool threads_given = false;
+  bool breakdown = false;
   bool json = false;
 };
 
@@ -85,28 +89,41 @@ core::Result<void> run_step(BenchArguments arguments) {
     return core::fail(core::Errc::usage, "--set changes a key of a CONFIG: name one; see `troupe bench step --help`");
   // Checks that this build has the device; the benchmark creates its own backend.
   if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
-  if (arguments.precision != "fp32")
-    return core::fail(
-        core::Errc::config,
-        fmt::format("precision \"{}\": this build computes in float32 only: use \"fp32\"", arguments.precision));
   const auto model = arguments.config.empty() ? zoo_model(arguments.model) : configured_model(arguments);
   if (!model) return tl::unexpected(model.error());
   const auto& graph = **model;
   ProgressLine progress("measuring");
-  const auto bench =
-      cpu::run_step_bench(graph, arguments.batch, arguments.threads, arguments.seconds, arguments.slowdown);
+  const cpu::StepBenchOptions options{
+      .batch = arguments.batch,
+      .precision = arguments.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32,
+      .threads = arguments.threads,
+      .seconds = arguments.seconds,
+      .slowdown = arguments.slowdown,
+      .breakdown = arguments.breakdown};
+  const auto bench = cpu::run_step_bench(graph, options);
   progress.clear();
   if (!bench) return tl::unexpected(bench.error());
   if (!arguments.profile.empty())
     if (auto written = write_profile(arguments, graph, *bench); !written) return written;
+  cpu::Ceilings ceilings;
+  if (arguments.breakdown) {
+    const auto measured = cpu::measure_ceilings(options.precision, arguments.threads);
+    if (!measured) return tl::unexpected(measured.error());
+    ceilings = *measured;
+  }
   if (arguments.json) {
-    const nlohmann::ordered_json json{
+    nlohmann::ordered_json json{
         {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
+    if (arguments.breakdown) json["breakdown"] = breakdown_json(bench->breakdown, ceilings);
     return print(json.dump() + "\n");
   }
-  return print(fmt::format("{}, batch {}, {}, {} x {}: {:.0f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
-                           graph.name(), arguments.batch, arguments.precision, arguments.threads, arguments.device,
-                           bench->images_per_s, bench->ms_per_step, bench->gflops));
+  std::string text;
+  if (arguments.breakdown) text = breakdown_text(bench->breakdown, ceilings, kMostLayers);
+  // Rates of large networks are a few images per second.
+  const int digits = bench->images_per_s < 100 ? 2 : 0;
+  return print(text + fmt::format("{}, batch {}, {}, {} x {}: {:.{}f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
+                                  graph.name(), arguments.batch, arguments.precision, arguments.threads,
+                                  arguments.device, bench->images_per_s, digits, bench->ms_per_step, bench->gflops));
 }
 
 Action declare_step(CLI::App& app) {
@@ -137,6 +154,7 @@ Action declare_step(CLI::App& app) {
       ->check(number_between(1, 1000))
       ->capture_default_str();
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
+  app.add_flag("--breakdown", a->breakdown, "also the time of each layer, beside what this machine reaches at best");
   app.add_flag("--json", a->json, "one line of JSON");
   return [a, batch, threads] {
     a->batch_given = batch->count() > 0;
@@ -159,6 +177,7 @@ Command bench() {
                        .summary = "training throughput of one replica on one batch: forward, loss, backward, momentum",
                        .examples = "  troupe bench step --model lenet --batch 64 --threads 1 --profile lenet-64.json\n"
                                    "  troupe bench step configs/cifar10-easgd.toml --profile cifar.json\n"
+                                   "  troupe bench step --model resnet50 --batch 8 --precision bf16 --breakdown\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
                        .declare = declare_step},
                       bench_exchange()}};

@@ -80,8 +80,9 @@ core::Result<std::vector<WorkerKind>> kinds_of(const experiment::RunSpec& spec, 
       known->workers.push_back(worker);
       continue;
     }
-    const auto replica = experiment::compile_worker(
-        backend, *spec.graph, {.batch = batch, .threads = threads, .arenas = &memory}, settings.train.accumulate);
+    auto options = settings.compile_options(worker);
+    options.arenas = &memory;
+    const auto replica = experiment::compile_worker(backend, *spec.graph, options, settings.train.accumulate);
     if (!replica) return tl::unexpected(replica.error());
     const auto arena = bytes((*replica)->parameters());
     kinds.push_back({.workers = {worker},

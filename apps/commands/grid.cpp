@@ -55,7 +55,8 @@ class Probe {
         samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!spec) return 0;
     const auto threads = settings.threads(0);
-    const double rate = images_per_s(*spec->graph, settings.batch(0) / settings.train.accumulate, threads);
+    const double rate =
+        images_per_s(*spec->graph, settings.batch(0) / settings.train.accumulate, settings.precision(), threads);
     if (!(rate > 0)) return 0;
     // Workers share the cores; synthetic step times and slowdown are sleeps, not computation.
     const auto batch = static_cast<double>(settings.batch(0));
@@ -81,12 +82,15 @@ class Probe {
     return in_step ? static_cast<double>(workers) / slowest : sum;
   }
 
-  double images_per_s(const nn::Graph& graph, std::int64_t batch, int threads) {
-    const auto key = fmt::format("{} {} {} {}", graph.name(), graph.training_flops(), batch, threads);
+  double images_per_s(const nn::Graph& graph, std::int64_t batch, nn::Precision precision, int threads) {
+    const auto key = fmt::format("{} {} {} {} {}", graph.name(), graph.training_flops(), batch,
+                                 static_cast<int>(precision), threads);
     auto [entry, is_new] = rates_.try_emplace(key, 0.0);
     constexpr double kWindow_s = 0.05;
     if (is_new && rates_.size() <= kMostProbes)
-      if (const auto bench = cpu::run_step_bench(graph, batch, threads, kWindow_s)) entry->second = bench->images_per_s;
+      if (const auto bench = cpu::run_step_bench(
+              graph, {.batch = batch, .precision = precision, .threads = threads, .seconds = kWindow_s}))
+        entry->second = bench->images_per_s;
     return entry->second;
   }
 

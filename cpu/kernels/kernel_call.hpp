@@ -38,6 +38,7 @@ struct StepContext {
 struct KernelCall {
   using Run = void (*)(const KernelCall&, const StepContext&);
   Run run = nullptr;
+  const char* name = "";         // for the breakdown of a step
   std::array<float*, 7> data{};  // bound after the workspace is planned
   std::int64_t rows = 0;         // samples
   std::int64_t columns = 0;      // values per sample

@@ -36,6 +36,7 @@ Lowered lower_uneven(Lowering& lowering, const LayerContext& context, const nn::
   const Operand output = program.make(output_desc);
   KernelCall call;
   call.run = adaptive_pool_forward;
+  call.name = "adaptive pool forward";
   call.convolution = {.batch = lowering.options.batch,
                       .channels = context.input_shape.channels,
                       .height = context.input_shape.height,
@@ -46,6 +47,7 @@ Lowered lower_uneven(Lowering& lowering, const LayerContext& context, const nn::
   program.add(Phase::forward, call, {source, output});
   if (!lowering.options.training) return {output, {}};
   call.run = adaptive_pool_backward;
+  call.name = "adaptive pool backward";
   return {output, [=, &program](const Operand& output_gradient) -> Operand {
             const Operand dx = program.make(source_desc);
             program.add(Phase::backward, call, {program.convert(Phase::backward, output_gradient, output_desc), dx});

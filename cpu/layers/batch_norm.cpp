@@ -44,6 +44,7 @@ void add_update(Lowering& lowering, const LayerContext& context, const nn::Batch
   const nn::Shape& shape = context.input_shape;
   KernelCall call;
   call.run = update_running_statistics;
+  call.name = "update running statistics";
   call.rows = lowering.options.batch * shape.height * shape.width;
   call.columns = shape.channels;
   call.rate = layer.momentum;

@@ -2,10 +2,11 @@
 // if they need another layout.
 #include "cpu/layers/convolution.hpp"
 
+#include "cpu/layers/convolution_method.hpp"
+
 namespace troupe::cpu {
 namespace {
 
-using dnnl::algorithm;
 using dnnl::prop_kind;
 
 constexpr std::int64_t kFewChannels = 4;
@@ -18,55 +19,32 @@ struct Descriptors {
   bool own_data = false;
 };
 
-/// The weights' dimensions for oneDNN: groups are a dimension of their own.
-dnnl::memory::dims weight_dims(const LayerContext& context, const nn::Conv2dLayer& layer) {
-  if (layer.groups == 1) return {layer.outputs, context.input_shape.channels, layer.kernel, layer.kernel};
-  return {layer.groups, layer.outputs / layer.groups, context.input_shape.channels / layer.groups, layer.kernel,
-          layer.kernel};
-}
-
-/// The arguments of oneDNN's descriptors of one convolution.
-struct Sides {
-  dnnl::memory::desc source;
-  dnnl::memory::desc weight;
-  dnnl::memory::desc bias;  // empty: no bias
-  dnnl::memory::desc destination;
-  dnnl::memory::dims strides;
-  dnnl::memory::dims padding;
-};
-
-Sides sides_of(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
-  const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output;
-  return {spatial_desc(lowering, context.input_shape),
-          {weight_dims(context, layer), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any},
-          layer.bias ? plain_desc({layer.outputs}) : dnnl::memory::desc{},
-          spatial_desc(lowering, output_shape),
-          {layer.stride, layer.stride},
-          {layer.padding, layer.padding}};
-}
-
 Descriptors describe(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer) {
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
   Descriptors result;
   result.forward = describe_forward(lowering, context, layer);
 
   // Backward descriptors need the plain forward one as a hint. The one of the weights is needed without training too: it decides
   // the arena's layout, which replicas for evaluation share.
-  const auto hint = training_hint(lowering, context, layer);
-  result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
-      use_of(lowering, context.node, "backward_weights"), "",
-      {algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding}, attributes(),
-      lowering.engine, hint);
+  {
+    const auto method = choose_method(lowering, context, layer, Direction::backward_weights);
+    const Sides s = sides_of(lowering, context, layer, method.type);
+    result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
+        use_of(lowering, context.node, Direction::backward_weights), "",
+        {method.algorithm, s.source, s.weight_gradient, s.bias, s.destination, s.strides, s.padding, s.padding},
+        attributes(), lowering.engine, training_hint(lowering, context, layer, method));
+  }
   if (!lowering.options.training || !context.input_gradient) return result;
-  const bool rows =
-      lowering.choices.activations() == Activations::channels_last && row_gradient_available() && layer.groups == 1;
-  result.own_data = lowering.choices.choose_own(use_of(lowering, context.node, "backward_data"), kRowGradient, rows,
-                                                row_gradient_pays(shape_of(lowering, context, layer)));
-  if (!result.own_data)
-    result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
-        use_of(lowering, context.node, "backward_data"), "",
-        {algorithm::convolution_direct, source, weight, destination, strides, padding, padding}, attributes(),
-        lowering.engine, hint);
+  const auto use = use_of(lowering, context.node, Direction::backward_data);
+  const bool rows = lowering.choices.activations() == Activations::channels_last && row_gradient_available() &&
+                    layer.groups == 1 && lowering.type == dnnl::memory::data_type::f32;
+  result.own_data =
+      lowering.choices.choose_own(use, kRowGradient, rows, row_gradient_pays(shape_of(lowering, context, layer)));
+  if (result.own_data) return result;
+  const auto method = choose_method(lowering, context, layer, Direction::backward_data);
+  const Sides s = sides_of(lowering, context, layer, method.type);
+  result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
+      use, "", {method.algorithm, s.source, s.weight, s.destination, s.strides, s.padding, s.padding}, attributes(),
+      lowering.engine, training_hint(lowering, context, layer, method));
   return result;
 }
 
@@ -80,6 +58,7 @@ Operand add_own_data_gradient(Lowering& lowering, const LayerContext& context, c
   const std::size_t scratch = row_gradient_scratch(shape, lowering.options.threads);
   KernelCall call;
   call.run = row_gradient;
+  call.name = "row gradient";
   call.convolution = shape;
   program.add(Phase::backward, call, {dy, weights, dx, scratch > 0 ? program.make_floats(scratch) : Operand{}});
   return dx;
@@ -149,18 +128,19 @@ dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, c
   // 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
   const char* avoid = context.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
   const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
+  const auto method = choose_method(lowering, context, layer, Direction::forward);
+  const Sides s = sides_of(lowering, context, layer, method.type);
   return lowering.choices.choose<dnnl::convolution_forward>(
-      use_of(lowering, context.node, "forward"), avoid,
-      {kind, algorithm::convolution_direct, source, weight, bias, destination, strides, padding, padding},
+      use_of(lowering, context.node, Direction::forward), avoid,
+      {kind, method.algorithm, s.source, s.weight, s.bias, s.destination, s.strides, s.padding, s.padding},
       attributes(context.activation), lowering.engine);
 }
 
 dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering, const LayerContext& context,
-                                                        const nn::Conv2dLayer& layer) {
-  const auto [source, weight, bias, destination, strides, padding] = sides_of(lowering, context, layer);
-  return {{prop_kind::forward_training, algorithm::convolution_direct, source, weight, bias, destination, strides,
-           padding, padding},
+                                                        const nn::Conv2dLayer& layer, const ConvolutionMethod& method) {
+  const Sides s = sides_of(lowering, context, layer, method.type);
+  return {{prop_kind::forward_training, method.algorithm, s.source, s.weight, s.bias, s.destination, s.strides,
+           s.padding, s.padding},
           lowering.engine};
 }
 

@@ -14,11 +14,13 @@ namespace troupe::cpu {
 [[nodiscard]] dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering,
                                                                          const LayerContext& context,
                                                                          const nn::Conv2dLayer& layer);
-/// oneDNN's own choice for training, for any plan and purpose: backward primitives need it as a hint, and arena layouts may depend
+struct ConvolutionMethod;
+/// oneDNN's own choice for training with this method, for any plan and purpose: backward primitives need it as a hint, and arena layouts may depend
 /// only on it.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering,
                                                                       const LayerContext& context,
-                                                                      const nn::Conv2dLayer& layer);
+                                                                      const nn::Conv2dLayer& layer,
+                                                                      const ConvolutionMethod& method);
 /// Adds the forward primitive; returns its output. `source` has the layout that the primitive needs. REQUIRES the parameters'
 /// layouts.
 [[nodiscard]] Operand add_forward(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,

@@ -75,13 +75,14 @@ LoweredJoin lower_add(Lowering& lowering, const LayerContext& context, const std
 
 LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const std::vector<Operand>& inputs) {
   ProgramBuilder& program = lowering.program;
+  const auto type = type_of(inputs.front().desc);
   const auto shapes = lowering.graph.inputs_of(lowering.graph.nodes()[static_cast<std::size_t>(context.node)]);
   std::vector<Operand> sources;  // all with height and width: a vector is one pixel
   std::vector<memory::desc> descs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto dims = spatial_dims(lowering, shapes[i]);
-    const bool spatial = inputs[i].desc.dims() == dims;
-    sources.push_back(spatial ? inputs[i] : program.convert(Phase::forward, inputs[i], plain_desc(dims)));
+    const bool fits = inputs[i].desc.dims() == dims && type_of(inputs[i].desc) == type;
+    sources.push_back(fits ? inputs[i] : program.convert(Phase::forward, inputs[i], plain_desc(dims, type)));
     descs.push_back(sources.back().desc);
   }
   const dnnl::concat::primitive_desc concat(/*concat_dimension=*/1, descs, lowering.engine, attributes());
@@ -96,7 +97,7 @@ LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const 
             Operand whole = output_gradient;
             if (whole.desc.dims() != output.desc.dims()) whole = program.convert(Phase::backward, whole, output.desc);
             if (!cuts_well(whole.desc, shapes))
-              whole = program.convert(Phase::backward, whole, plain_desc(whole.desc.dims()));
+              whole = program.convert(Phase::backward, whole, plain_desc(whole.desc.dims(), type_of(whole.desc)));
             std::vector<Operand> gradients;
             std::int64_t first = 0;
             for (std::size_t i = 0; i < sources.size(); ++i) {

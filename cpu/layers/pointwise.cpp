@@ -74,6 +74,7 @@ Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn:
   const Operand mask = program.make(plain);
   const Operand output = program.make(plain);
   KernelCall call{.run = dropout_forward,
+                  .name = "dropout forward",
                   .rows = lowering.options.batch,
                   .columns = context.input_shape.size(),
                   .rate = layer.rate,
@@ -81,6 +82,7 @@ Lowered lower_dropout(Lowering& lowering, const LayerContext& context, const nn:
                   .node = context.node};
   program.add(Phase::forward, call, {source, mask, output});
   call.run = dropout_backward;
+  call.name = "dropout backward";
   return {output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             if (!context.input_gradient) return {};
             const Operand gradient = overwritable(lowering, output_gradient, plain);

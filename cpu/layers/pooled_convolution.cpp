@@ -2,6 +2,7 @@
 // gradients that pooling and relu set to zero.
 #include "cpu/kernels/pooled_gradient.hpp"
 #include "cpu/layers/convolution.hpp"
+#include "cpu/layers/convolution_method.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -43,6 +44,7 @@ Operand add_gradients(Lowering& lowering, const LayerContext& context, const nn:
       owned(lowering, program.convert(Phase::backward, tensors.input, pooled_gradient_source(call.convolution)));
   const Operand passed = context.activation ? tensors.pooled.output : Operand{};
   call.run = pooled_weight_gradient;
+  call.name = "pooled weight gradient";
   program.add(Phase::backward, call,
               {x, tensors.gradient, passed, tensors.pooled.winners, program.gradient(weight),
                layer.bias ? program.gradient(weight + 1) : Operand{},
@@ -51,6 +53,7 @@ Operand add_gradients(Lowering& lowering, const LayerContext& context, const nn:
   if (!context.input_gradient) return {};
   const Operand dx = program.make(pooled_gradient_source(call.convolution));
   call.run = pooled_data_gradient;
+  call.name = "pooled data gradient";
   program.add(Phase::backward, call,
               {tensors.gradient, passed, tensors.pooled.winners, program.parameter(weight), dx,
                program.make_floats(pooled_data_gradient_scratch(call.convolution, lowering.options.threads))});
@@ -65,10 +68,10 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerC
   const auto& pool = std::get<nn::PoolLayer>(node.layer);
   const ConvolutionShape shape = shape_of(lowering, context, layer);
   bool fits = layer.groups == 1 && (!context.activation || *context.activation == nn::Activation::relu) &&
-              lowering.choices.activations() == Activations::blocked &&
+              lowering.choices.activations() == Activations::blocked && lowering.type == memory::data_type::f32 &&
               pooled_gradient_fits(shape, pool, !context.input_gradient);
   // As for training, even for evaluation only: such replicas share the arena's layout.
-  fits = fits && lies_right(lowering, shape, training_hint(lowering, context, layer), pool, node.output);
+  fits = fits && lies_right(lowering, shape, training_hint(lowering, context, layer, {}), pool, node.output);
   if (!lowering.choices.choose_own(use_of(lowering, context.node, "backward_weights"), kPooledGradient, fits, true))
     return std::nullopt;
 

@@ -22,8 +22,7 @@ Windows windows_of(const nn::PoolLayer& layer, const nn::Shape& input, const nn:
 dnnl::pooling_forward::primitive_desc describe_pooling(Lowering& lowering, int node, const dnnl::memory::desc& source,
                                                        const Windows& windows) {
   const nn::Shape& output_shape = lowering.graph.nodes()[static_cast<std::size_t>(node)].output;
-  const dnnl::memory::desc any(spatial_dims(lowering, output_shape), dnnl::memory::data_type::f32,
-                               dnnl::memory::format_tag::any);
+  const dnnl::memory::desc any(spatial_dims(lowering, output_shape), type_of(source), dnnl::memory::format_tag::any);
   const auto kind = lowering.options.training ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   return lowering.choices.choose<dnnl::pooling_forward>(
       use_of(lowering, node, "forward"), "",

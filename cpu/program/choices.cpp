@@ -8,34 +8,53 @@ namespace {
 
 constexpr int kPlanVersion = 1;
 constexpr std::int64_t kChannelBlock = 16;
+/// Padding may cost this many times the arithmetic before layouts without it are faster. GoogLeNet: 1.02, LeNet: 2.0.
+constexpr double kMuchPadding = 1.25;
 
 tl::unexpected<core::Error> refuse(const std::string& why) {
   return core::fail(core::Errc::config, fmt::format("{}{}", nn::kPlanRefused, why));
 }
 
+/// How many times as many channels a blocked layout has.
+double padded(std::int64_t channels) {
+  const std::int64_t blocks = (channels + kChannelBlock - 1) / kChannelBlock;
+  return static_cast<double>(blocks * kChannelBlock) / static_cast<double>(channels);
+}
+
+std::string_view name_of(nn::Precision precision) { return precision == nn::Precision::bf16 ? "bf16" : "fp32"; }
+
 }  // namespace
 
-Choices Choices::by_rule(const nn::Graph& graph) {
+Choices Choices::by_rule(const nn::Graph& graph, nn::Precision precision) {
   Choices choices;
-  std::int64_t channels = graph.input().channels;
-  bool first = true;  // images have few channels, and oneDNN's first convolution takes them without padding
-  for (const auto& node : graph.nodes()) {
+  choices.precision_ = precision;
+  double products = 0;
+  double with_padding = 0;
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const nn::Node& node = graph.nodes()[i];
     if (const auto* layer = std::get_if<nn::Conv2dLayer>(&node.layer)) {
-      const bool padded = (!first && channels / layer->groups % kChannelBlock != 0) ||
-                          node.output.channels / layer->groups % kChannelBlock != 0;
-      if (padded) choices.activations_ = Activations::channels_last;
-      first = false;
+      const std::int64_t inputs = graph.inputs_of(node).front().channels / layer->groups;
+      const std::int64_t outputs = node.output.channels / layer->groups;
+      // Images have few channels, and oneDNN's first convolution takes them without padding.
+      const double padding = (node.inputs.front() < 0 ? 1 : padded(inputs)) * padded(outputs);
+      const double own = graph.training_flops(static_cast<int>(i));
+      products += own;
+      with_padding += own * padding;
     }
-    channels = node.output.channels;
   }
+  if (with_padding > kMuchPadding * products) choices.activations_ = Activations::channels_last;
   return choices;
 }
 
-core::Result<Choices> Choices::from_plan(const nn::Plan& plan) {
+core::Result<Choices> Choices::from_plan(const nn::Plan& plan, nn::Precision precision) {
   const auto json = nlohmann::json::parse(plan.json, nullptr, false);
   if (!json.is_object() || json.value("backend", "") != "cpu") return refuse("it is not one of the cpu backend");
   if (json.value("version", 0) != kPlanVersion) return refuse(fmt::format("its version is not {}", kPlanVersion));
+  // Plans of versions that computed in float32 only do not name it.
+  if (const auto planned = json.value("precision", "fp32"); planned != name_of(precision))
+    return refuse(fmt::format("it is for precision {}, not {}", planned, name_of(precision)));
   Choices choices;
+  choices.precision_ = precision;
   const auto activations = json.value("activations", "");
   if (activations == "channels_last")
     choices.activations_ = Activations::channels_last;
@@ -50,6 +69,11 @@ core::Result<Choices> Choices::from_plan(const nn::Plan& plan) {
   return choices;
 }
 
+std::string_view Choices::planned(const std::string& use) const {
+  const auto found = implementations_.find(use);
+  return found == implementations_.end() ? std::string_view() : found->second;
+}
+
 bool Choices::choose_own(const std::string& use, const std::string& name, bool available, bool by_rule) {
   const auto planned = implementations_.find(use);
   const bool chosen = planned == implementations_.end() ? available && by_rule : planned->second == name;
@@ -61,6 +85,7 @@ bool Choices::choose_own(const std::string& use, const std::string& name, bool a
 nn::Plan Choices::to_plan() const {
   const nlohmann::json json{{"backend", "cpu"},
                             {"version", kPlanVersion},
+                            {"precision", name_of(precision_)},
                             {"activations", activations_ == Activations::channels_last ? "channels_last" : "blocked"},
                             {"implementations", implementations_}};
   return {json.dump()};

@@ -35,9 +35,13 @@ Operand spatial_input(Lowering& lowering, const LayerContext& context) {
 }
 
 dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape) {
+  return spatial_desc(lowering, shape, lowering.type);
+}
+
+dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape, dnnl::memory::data_type type) {
   const auto tag = lowering.choices.activations() == Activations::channels_last ? dnnl::memory::format_tag::nhwc
                                                                                 : dnnl::memory::format_tag::any;
-  return {spatial_dims(lowering, shape), dnnl::memory::data_type::f32, tag};
+  return {spatial_dims(lowering, shape), type, tag};
 }
 
 dnnl::primitive_attr attributes(std::optional<nn::Activation> activation) {

@@ -10,6 +10,7 @@
 
 #include "cpu/program/choices.hpp"
 #include "cpu/program/program_builder.hpp"
+#include "cpu/program/trials.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::cpu {
@@ -21,6 +22,8 @@ struct Lowering {
   dnnl::engine engine;
   ProgramBuilder& program;
   Choices& choices;
+  Trials& trials;
+  dnnl::memory::data_type type;     // of activations and their gradients, where a layer does not need float32
   bool gradient_is_shared = false;  // the output gradient that a Backward is given is another layer's, too
 };
 
@@ -107,8 +110,10 @@ struct PooledOperands {
 [[nodiscard]] dnnl::memory::dims spatial_dims(const Lowering& lowering, const nn::Shape& shape);
 /// The input with height and width: itself, or a vector as one pixel.
 [[nodiscard]] Operand spatial_input(Lowering& lowering, const LayerContext& context);
-/// An activation in the plan's layout, for primitives that may choose another ("any" if blocked).
+/// An activation of the precision's type in the plan's layout, for primitives that may choose another ("any" if blocked).
 [[nodiscard]] dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape);
+[[nodiscard]] dnnl::memory::desc spatial_desc(const Lowering& lowering, const nn::Shape& shape,
+                                              dnnl::memory::data_type type);
 /// Attributes with scratchpads in Troupe's workspace and, if given, a fused activation.
 [[nodiscard]] dnnl::primitive_attr attributes(std::optional<nn::Activation> activation = std::nullopt);
 [[nodiscard]] dnnl::algorithm forward_algorithm(nn::Activation activation);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <dnnl.hpp>
@@ -25,8 +26,12 @@ struct Operation {
   std::vector<dnnl_exec_arg_t> arguments;  // memories belong to Program::memories
   KernelCall kernel;
   When when = When::always;
-  int finished_node = -1;    // the graph node whose gradients are final after this operation
-  int finished_bucket = -1;  // filled in by the replica
+  int node = 0;                // the graph node that it was added for
+  std::string what;            // "convolution", "reorder", or the name of the kernel
+  std::string implementation;  // oneDNN's name of it; empty for kernels
+  double bytes = 0;            // of all its tensors but scratch memory
+  int finished_node = -1;      // the graph node whose gradients are final after this operation
+  int finished_bucket = -1;    // filled in by the replica
 
   [[nodiscard]] bool belongs_to(const StepContext& context) const noexcept {
     return when == When::always || (when == When::training) == context.training;

@@ -29,17 +29,44 @@ nn::TensorLayout tensor_layout(const nn::Parameter& parameter, const Desc& desc,
   return layout;
 }
 
+/// oneDNN's name of a kind of primitive.
+std::string name_of(dnnl::primitive::kind kind) {
+  using Kind = dnnl::primitive::kind;
+  switch (kind) {
+    case Kind::reorder: return "reorder";
+    case Kind::concat: return "concat";
+    case Kind::sum: return "sum";
+    case Kind::convolution: return "convolution";
+    case Kind::eltwise: return "activation";
+    case Kind::pooling: return "pooling";
+    case Kind::lrn: return "lrn";
+    case Kind::batch_normalization: return "batch norm";
+    case Kind::inner_product:
+    case Kind::matmul: return "product";
+    case Kind::binary: return "sum";
+    default: return "primitive";
+  }
+}
+
+std::string implementation_of(const dnnl::primitive& primitive) {
+  const char* name = nullptr;
+  dnnl_primitive_desc_query(primitive.get_primitive_desc(), dnnl_query_impl_info_str, 0, &name);
+  return name == nullptr ? "" : name;
+}
+
 }  // namespace
 
-Desc plain_desc(const dnnl::memory::dims& dims) {
+Desc plain_desc(const dnnl::memory::dims& dims, dnnl::memory::data_type type) {
   dnnl::memory::dims strides(dims.size(), 1);
   for (std::size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
-  return {dims, dnnl::memory::data_type::f32, strides};
+  return {dims, type, strides};
 }
+
+dnnl::memory::data_type type_of(const Desc& desc) { return static_cast<dnnl::memory::data_type>(desc.data.data_type); }
 
 bool same_bytes(const Desc& a, const Desc& b) {
   if (a == b) return true;
-  if (!is_blocked_format(a) || !is_blocked_format(b) || a.dims() != b.dims()) return false;
+  if (!is_blocked_format(a) || !is_blocked_format(b) || a.dims() != b.dims() || type_of(a) != type_of(b)) return false;
   const auto& x = a.data.format_desc.blocking;
   const auto& y = b.data.format_desc.blocking;
   if (x.inner_nblks != 0 || y.inner_nblks != 0) return false;
@@ -100,6 +127,7 @@ void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments argum
   draft.primitive = std::move(primitive);
   draft.arguments = std::move(arguments);
   draft.when = phase == Phase::forward && when == When::always ? forward_for_ : when;
+  draft.node = node_;
   drafts(phase).push_back(std::move(draft));
 }
 
@@ -107,6 +135,7 @@ void ProgramBuilder::add(Phase phase, KernelCall kernel, std::initializer_list<O
   Draft draft;
   draft.kernel = kernel;
   draft.data = data;
+  draft.node = node_;
   if (phase == Phase::forward) draft.when = forward_for_;
   drafts(phase).push_back(std::move(draft));
 }
@@ -115,9 +144,11 @@ void ProgramBuilder::finish_node(int node) { drafts(Phase::backward).back().fini
 
 Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc& wanted) {
   if (same_bytes(operand.desc, wanted)) return operand.viewed_as(wanted);
-  if (operand.desc.dims() != wanted.dims())  // through the plain order, which is the same for both
-    return convert(phase, convert(phase, operand, plain_desc(operand.desc.dims())).viewed_as(plain_desc(wanted.dims())),
-                   wanted);
+  if (operand.desc.dims() != wanted.dims()) {  // through the plain order, which is the same for both
+    const auto type = type_of(operand.desc);
+    const Operand plain = convert(phase, operand, plain_desc(operand.desc.dims(), type));
+    return convert(phase, plain.viewed_as(plain_desc(wanted.dims(), type)), wanted);
+  }
   const Operand converted = make(wanted);
   copy(phase, operand, converted);
   return converted;
@@ -205,10 +236,18 @@ core::Result<Program> ProgramBuilder::build(const Arenas& arenas) && {
     std::vector<Operation> operations;
     for (Draft& draft : list) {
       Operation operation;
-      operation.primitive = std::move(draft.primitive);
       operation.kernel = draft.kernel;
       operation.when = draft.when;
+      operation.node = draft.node;
       operation.finished_node = draft.finished_node;
+      const bool own = draft.kernel.run != nullptr;
+      operation.what = own ? draft.kernel.name : name_of(draft.primitive.get_kind());
+      if (!own) operation.implementation = implementation_of(draft.primitive);
+      for (const auto& [argument, operand] : draft.arguments)
+        if (argument != DNNL_ARG_SCRATCHPAD) operation.bytes += static_cast<double>(operand.desc.get_size());
+      for (const Operand& operand : draft.data)
+        if (operand) operation.bytes += static_cast<double>(operand.desc.get_size());
+      operation.primitive = std::move(draft.primitive);
       for (const auto& [argument, operand] : draft.arguments) {
         dnnl::memory memory(operand.desc, engine_, address(operand));
         operation.arguments.push_back({argument, memory.get()});

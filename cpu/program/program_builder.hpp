@@ -61,6 +61,8 @@ class ProgramBuilder {
   void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad,
            When when = When::always);
   void add(Phase phase, KernelCall kernel, std::initializer_list<Operand> data);
+  /// Operations added from now on are of this node of the graph (Operation::node).
+  void at_node(int node) noexcept { node_ = node; }
   /// Marks the gradients of `node` as final after the last added backward operation.
   void finish_node(int node);
 
@@ -88,6 +90,7 @@ class ProgramBuilder {
     KernelCall kernel;
     std::vector<Operand> data;
     When when = When::always;
+    int node = 0;
     int finished_node = -1;
   };
   struct Slot {
@@ -109,11 +112,14 @@ class ProgramBuilder {
   };
   std::vector<HeadDraft> heads_;
   When forward_for_ = When::always;
+  int node_ = 0;
 };
 
 /// Dense row-major memory of these dimensions.
-[[nodiscard]] dnnl::memory::desc plain_desc(const dnnl::memory::dims& dims);
-/// True if both describe the same bytes in the same order (strides of extents of 1 do not count).
+[[nodiscard]] dnnl::memory::desc plain_desc(const dnnl::memory::dims& dims,
+                                            dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+[[nodiscard]] dnnl::memory::data_type type_of(const dnnl::memory::desc& desc);
+/// True if both describe the same bytes of one type in the same order (strides of extents of 1 do not count).
 [[nodiscard]] bool same_bytes(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
 
 }  // namespace troupe::cpu

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kEvaluationBatch = 100;
 
 core::Result<nn::Precision> precision_of(const experiment::Settings& settings, const nn::Backend& backend) {
-  const auto wanted = settings.cluster.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  const auto wanted = settings.precision();
   const auto served = backend.capabilities().precisions;
   if (std::find(served.begin(), served.end(), wanted) != served.end()) return wanted;
   return core::fail(
@@ -54,13 +54,9 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
     largest = std::max(largest, batch);
     auto& replica = g.replicas_[batch];
     if (replica) continue;
-    auto compiled = experiment::compile_worker(backend, *spec.graph,
-                                               {.batch = batch,
-                                                .precision = *precision,
-                                                .threads = settings.threads(worker),
-                                                .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                .arenas = &g.allocator_},
-                                               settings.train.accumulate);
+    auto options = settings.compile_options(worker);
+    options.arenas = &g.allocator_;
+    auto compiled = experiment::compile_worker(backend, *spec.graph, options, settings.train.accumulate);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     replica = std::move(*compiled);
     if (!layout) layout = replica->layout().get();

@@ -276,6 +276,7 @@ class Replayer {
     if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
     auto replica = backend_.compile(*spec.graph, {.batch = std::min(kEvaluationBatch, spec.source.test->size()),
+                                                  .precision = spec.settings->precision(),
                                                   .threads = settings.threads(0),
                                                   .arenas = &memory_,
                                                   .training = false});

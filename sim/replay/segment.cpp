@@ -32,13 +32,12 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   for (std::uint32_t w = 0; w < spec_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
   workers_.resize(spec_.workers);
   for (const auto w : membership_.workers) {
+    auto compile = settings.compile_options(w);
+    compile.arenas = options_.memory;
+    compile.plan = options_.plan;
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = spec_.graph.get(),
-                                                    .compile = {.batch = settings.batch(w),
-                                                                .threads = settings.threads(w),
-                                                                .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                                .arenas = options_.memory,
-                                                                .plan = options_.plan},
+                                                    .compile = compile,
                                                     .micro_batches = settings.train.accumulate,
                                                     .extra = spec_.needs.worker_slots,
                                                     .optimizer = nn::optimizer_kind(settings.train),

@@ -1,6 +1,9 @@
 // What only the CPU backend does; what every backend must do is tested in tests/nn/backend_contract.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "cpu/compile.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -11,7 +14,9 @@ using namespace nn;
 TEST(CpuBackend, ReportsItsCapabilities) {
   const auto backend = make_backend();
   EXPECT_EQ(backend->name(), "cpu");
-  EXPECT_EQ(backend->capabilities().precisions, std::vector{Precision::fp32});
+  const auto precisions = backend->capabilities().precisions;
+  EXPECT_EQ(std::ranges::count(precisions, Precision::fp32), 1);
+  EXPECT_EQ(std::ranges::count(precisions, Precision::bf16), computes_bf16() ? 1 : 0);
   EXPECT_EQ(backend->capabilities().arena_space, core::MemorySpace::host);
   EXPECT_EQ(&backend->kernels(), &core::host_kernels());
 }

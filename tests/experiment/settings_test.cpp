@@ -194,7 +194,6 @@ TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
 TEST(SettingsTest, FeaturesMissingInThisBuildNameWhatItHas) {
   EXPECT_EQ(refusal("cluster.device=cuda"),
             "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
-  EXPECT_NE(refusal("cluster.precision=bf16").find("use \"fp32\""), std::string::npos);
   EXPECT_NE(refusal("exchange.endpoint=mpi").find("ranks are processes"), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
   EXPECT_NE(refusal("exchange.wire=fp16").find("use \"fp32\""), std::string::npos);

@@ -123,7 +123,8 @@ class ZooModel : public BackendTestOver<std::string> {};
 TEST_P(ZooModel, OneStepMatchesTheReference) {
   ModelConfig config;
   config.name = param();
-  config.activation = "tanh";  // with relu, one value that rounding moves across 0 changes the gradients of a whole channel
+  config.activation =
+      "tanh";  // with relu, one value that rounding moves across 0 changes the gradients of a whole channel
   const auto graph = build_model(config, {3, 64, 64}, 4);
   ASSERT_TRUE(graph) << graph.error().message;
   expect_like_reference(backend(), *graph, 4, nullptr, 1, 2e-3);  // rounding grows through dozens of normalised layers
