@@ -308,7 +308,8 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
   if (!spec) return tl::unexpected(spec.error());
   const auto model = experiment::load_model(checkpoint, *spec->graph);
   if (!model) return tl::unexpected(model.error());
-  const auto score = experiment::evaluate(*spec, backend, model->parameters, model->statistics);
+  experiment::ConfusionMatrix confusion;
+  const auto score = experiment::evaluate(*spec, backend, model->parameters, model->statistics, &confusion);
   if (!score) return tl::unexpected(score.error());
   return Evaluation{.loss = score->loss,
                     .accuracy = score->accuracy(),
@@ -316,7 +317,9 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
                     .samples = score->samples,
                     .model = spec->graph->name(),
                     .dataset = settings.data.name,
-                    .hash = nn::center_hash(model->parameters)};
+                    .hash = nn::center_hash(model->parameters),
+                    .class_names = spec->source.test->dataset().class_names(),
+                    .confusion = std::move(confusion)};
 }
 
 }  // namespace troupe::actors

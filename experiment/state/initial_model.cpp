@@ -77,7 +77,12 @@ core::Result<SavedModel> load_model(const std::string& path, const nn::Graph& gr
 
 core::Result<InitialModel> initial_model(const RunSpec& spec) {
   const auto& settings = *spec.settings;
-  if (settings.run.init.empty()) return InitialModel{};
+  if (settings.run.init.empty()) {
+    if (!settings.run.init_partial) return InitialModel{};
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: run.init_partial = true needs run.init: the file whose tensors are taken",
+                                  settings.config.where("run.init_partial")));
+  }
   const auto refuse = [&](const core::Error& error) {
     return core::fail(error.code, fmt::format("{}: run.init: {}", settings.config.where("run.init"), error.message));
   };

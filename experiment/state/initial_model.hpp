@@ -35,7 +35,7 @@ struct InitialModel {
   std::string note;                              ///< for the user: which weights, and which tensors are fresh
 };
 /// Errors: those of checkpoint_file() and nn::read_weights; Errc::config names the file and the first tensors that the model has otherwise,
-/// or not.
+/// or not; run.init_partial without run.init.
 [[nodiscard]] core::Result<InitialModel> initial_model(const RunSpec& spec);
 
 }  // namespace troupe::experiment

@@ -206,6 +206,7 @@ TEST_F(InitTest, PartialTakesWhatFitsAndTheRunReplays) {
   std::filesystem::remove(weights);
   expect_replays(second);
   EXPECT_EQ(attempt("x", {"--partial"}).code, 2);
+  EXPECT_EQ(attempt("x", {"--set", "run.init_partial=true"}).code, 78);
 }
 
 TEST_F(InitTest, EvalOfACheckpointThatWasCopiedOutOfItsRun) {
