@@ -25,6 +25,7 @@ class BatchBuilder {
   [[nodiscard]] ImageShape image_shape() const noexcept {
     return preprocess_.output_shape();
   }  ///< of one image in a batch
+  [[nodiscard]] const Preprocess& preprocess() const noexcept { return preprocess_; }
   [[nodiscard]] std::int32_t classes() const noexcept { return data_->classes(); }
 
   /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count]. Throws

@@ -99,6 +99,10 @@ Result<std::shared_ptr<const Cifar10Dataset>> Cifar10Dataset::open(const Cifar10
   return data;
 }
 
+std::vector<std::string> Cifar10Dataset::class_names() const {
+  return {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+}
+
 std::int64_t Cifar10Dataset::size() const noexcept { return static_cast<std::int64_t>(records_.size() / kRecordBytes); }
 
 Result<std::int32_t> Cifar10Dataset::read(std::int64_t index, std::span<std::uint8_t> pixels) const {

@@ -34,6 +34,7 @@ class Cifar10Dataset final : public Dataset {
   [[nodiscard]] std::int64_t size() const noexcept override;
   [[nodiscard]] ImageShape shape() const noexcept override { return kCifar10Shape; }
   [[nodiscard]] std::int32_t classes() const noexcept override { return kCifar10Classes; }
+  [[nodiscard]] std::vector<std::string> class_names() const override;  ///< of batches.meta.txt
   [[nodiscard]] core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const override;
 
  private:

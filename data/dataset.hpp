@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -30,6 +31,8 @@ class Dataset {
   [[nodiscard]] virtual std::int64_t size() const noexcept = 0;  ///< samples
   [[nodiscard]] virtual ImageShape shape() const noexcept = 0;
   [[nodiscard]] virtual std::int32_t classes() const noexcept = 0;
+  /// One name per class, as the data set has them; empty: they have only numbers.
+  [[nodiscard]] virtual std::vector<std::string> class_names() const { return {}; }
   /// Decodes sample `index` in [0, size()) into `pixels` [shape().size()], bytes 0 … 255, and returns its label. Errc::data names
   /// the file and the record.
   [[nodiscard]] virtual core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const = 0;

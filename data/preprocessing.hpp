@@ -58,6 +58,10 @@ class Preprocess {
   [[nodiscard]] ImageShape source_shape() const noexcept { return source_; }
   [[nodiscard]] ImageShape output_shape() const noexcept { return output_; }
 
+  /// value = byte · scale()[channel] + bias()[pixel], for the pixels of the source image [source_shape()].
+  [[nodiscard]] std::span<const float> scale() const noexcept { return scale_; }
+  [[nodiscard]] std::span<const float> bias() const noexcept { return bias_; }
+
   /// The view of sample `sample` (its number in the data set, below 2^40) in `epoch`. Top, left and side are always drawn in this
   /// order, so enabling one kind of augmentation does not change the others.
   [[nodiscard]] View train_view(std::uint64_t seed, std::uint32_t epoch, std::int64_t sample) const;

@@ -6,7 +6,8 @@
 namespace troupe::experiment {
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
-                             core::ConstSpan statistics, const std::function<void()>& after_each_batch) {
+                             core::ConstSpan statistics, const std::function<void()>& after_each_batch,
+                             ConfusionMatrix* confusion) {
   replica.import_canonical(parameters);
   nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
   const auto batch = replica.batch();
@@ -24,6 +25,9 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     total.top1 += result->top1;
     if (total.top5 >= 0) total.top5 += result->top5;
     total.samples += result->samples;
+    if (confusion != nullptr)
+      confusion->add(std::span(labels).first(static_cast<std::size_t>(count)), replica.outputs(),
+                     replica.graph().output().size());
     if (after_each_batch) after_each_batch();
   }
   total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
@@ -31,7 +35,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
 }
 
 core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
-                             core::ConstSpan statistics) {
+                             core::ConstSpan statistics, ConfusionMatrix* confusion) {
   constexpr std::int64_t kBatch = 100;  // large enough to be efficient
   core::HostAllocator memory;
   auto replica = backend.compile(*spec.graph, {.batch = std::min(kBatch, spec.source.test->size()),
@@ -40,7 +44,7 @@ core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::Co
                                                .arenas = &memory,
                                                .training = false});
   if (!replica) return tl::unexpected(replica.error());
-  return evaluate(**replica, *spec.source.test, parameters, statistics);
+  return evaluate(**replica, *spec.source.test, parameters, statistics, {}, confusion);
 }
 
 }  // namespace troupe::experiment

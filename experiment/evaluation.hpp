@@ -5,6 +5,7 @@
 
 #include "core/kernels.hpp"
 #include "data/batch_builder.hpp"
+#include "experiment/confusion_matrix.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/backend.hpp"
 
@@ -25,13 +26,14 @@ struct Score {
 };
 
 /// Evaluates all samples of `builder` in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and the
-/// backend.
+/// backend. Each sample is also counted in `confusion`, if it is given.
 [[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
                                            core::ConstSpan parameters, core::ConstSpan statistics,
-                                           const std::function<void()>& after_each_batch = {});
+                                           const std::function<void()>& after_each_batch = {},
+                                           ConfusionMatrix* confusion = nullptr);
 
 /// Evaluates the test split of `plan`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
 [[nodiscard]] core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
-                                           core::ConstSpan statistics);
+                                           core::ConstSpan statistics, ConfusionMatrix* confusion = nullptr);
 
 }  // namespace troupe::experiment

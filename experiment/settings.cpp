@@ -168,8 +168,10 @@ const core::Table<RunConfig>& run_table() {
        {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
         "seconds of training after which the run stops and is evaluated; 0: no limit"},
        {"init", &RunConfig::init, core::anything(),
-        "a new run begins with the weights of this checkpoint, or of the newest one of this run directory; empty: with "
-        "fresh ones"}}};
+        "a new run begins with the weights of this checkpoint, of the newest one of this run directory, or of a "
+        "safetensors file with torchvision's names; empty: with fresh ones"},
+       {"init_partial", &RunConfig::init_partial, core::anything(),
+        "take the tensors of run.init that fit the model, and begin the others afresh: for another classifier"}}};
   return table;
 }
 

@@ -28,7 +28,8 @@ struct RunConfig {
   std::int64_t keep_checkpoints = 2;
   double target_accuracy = 0;  // stop at this test accuracy; 0: never
   double max_seconds = 0;      // of training; 0: no limit
-  std::string init;            // a checkpoint, or a run directory, with the first weights; empty: fresh ones
+  std::string init;            // a checkpoint, another program's safetensors, or a run directory; empty: fresh weights
+  bool init_partial = false;   // take the tensors of `init` that fit
 };
 
 struct ClusterConfig {

@@ -306,23 +306,10 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
                                              nn::Backend& backend) {
   auto spec = experiment::build_run_spec(settings, true);
   if (!spec) return tl::unexpected(spec.error());
-  auto directory = RunDirectory::open(checkpoint);
-  core::Result<nn::Checkpoint> loaded = core::fail(core::Errc::internal, "nothing loaded");
-  if (directory) {
-    auto found = nn::load_newest(directory->checkpoints());
-    if (!found) return tl::unexpected(found.error());
-    loaded = std::move(found->checkpoint);
-  } else {
-    loaded = nn::load_checkpoint(checkpoint);
-    if (!loaded) return tl::unexpected(loaded.error());
-  }
-  std::vector<float> parameters(static_cast<std::size_t>(spec->graph->parameter_count()));
-  if (auto read = nn::canonical_from(loaded->file, *spec->graph, parameters); !read)
-    return tl::unexpected(read.error());
-  std::vector<float> statistics(nn::statistics_layout(*spec->graph).canonical_floats());
-  if (auto read = nn::statistics_from(loaded->file, *spec->graph, statistics); !read)
-    return tl::unexpected(read.error());
-  const auto score = experiment::evaluate(*spec, backend, parameters, statistics);
+  const auto model = experiment::load_model(checkpoint, *spec->graph);
+  if (!model) return tl::unexpected(model.error());
+  experiment::ConfusionMatrix confusion;
+  const auto score = experiment::evaluate(*spec, backend, model->parameters, model->statistics, &confusion);
   if (!score) return tl::unexpected(score.error());
   return Evaluation{.loss = score->loss,
                     .accuracy = score->accuracy(),
@@ -330,7 +317,9 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
                     .samples = score->samples,
                     .model = spec->graph->name(),
                     .dataset = settings.data.name,
-                    .hash = nn::center_hash(parameters)};
+                    .hash = nn::center_hash(model->parameters),
+                    .class_names = spec->source.test->dataset().class_names(),
+                    .confusion = std::move(confusion)};
 }
 
 }  // namespace troupe::actors

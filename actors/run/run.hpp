@@ -8,6 +8,7 @@
 
 #include "actors/control/network.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "experiment/confusion_matrix.hpp"
 #include "experiment/report/console.hpp"
 #include "experiment/reports.hpp"
 #include "nn/backend.hpp"
@@ -59,8 +60,11 @@ struct Evaluation {
   double top5 = -1;
   std::int64_t samples = 0;
   std::string model, dataset, hash;
+  std::vector<std::string> class_names;  // empty: numbers
+  experiment::ConfusionMatrix confusion;
 };
-/// `troupe eval`: the test split under a checkpoint file, or under the newest valid checkpoint of a run directory.
+/// `troupe eval`: the test split under a checkpoint file, under the newest valid checkpoint of a run directory, or under weights of another
+/// program.
 /// `settings` come from the run directory's config.toml, the one beside the checkpoint's folder, or the checkpoint itself.
 [[nodiscard]] core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std::string& checkpoint,
                                                            nn::Backend& backend);

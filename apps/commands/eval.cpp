@@ -1,33 +1,34 @@
-#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "actors/run/run.hpp"
-#include "apps/arguments/config.hpp"
+#include "apps/arguments/checkpoint.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
+#include "apps/confusion_report.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
-#include "experiment/directory/run_directory.hpp"
-#include "nn/checkpoint/checkpoint.hpp"
+#include "experiment/plot/gnuplot.hpp"
 
 namespace troupe::apps {
 namespace {
 
 struct EvalArguments {
-  std::string path;
-  std::string config;
-  std::vector<std::string> overrides;
+  CheckpointArguments checkpoint;
+  bool classes = false;
+  std::string plot;  // directory
   bool json = false;
 };
 
-std::string json_line(const actors::Evaluation& e) {
+std::string json_line(const actors::Evaluation& e, bool classes) {
   using Json = nlohmann::ordered_json;
-  const Json json{{"model", e.model}, {"dataset", e.dataset},   {"samples", e.samples},
-                  {"loss", e.loss},   {"accuracy", e.accuracy}, {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)},
-                  {"hash", e.hash}};
+  Json json{{"model", e.model}, {"dataset", e.dataset},   {"samples", e.samples},
+            {"loss", e.loss},   {"accuracy", e.accuracy}, {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)},
+            {"hash", e.hash}};
+  if (classes) json.update(confusion_json(e.confusion, e.class_names));
   return json.dump() + "\n";
 }
 
@@ -37,52 +38,35 @@ std::string sentence(const actors::Evaluation& e) {
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
 }
 
-/// A checkpoint outside a run directory contains the configuration of its run.
-core::Result<experiment::Settings> own_settings(const EvalArguments& arguments) {
-  const auto loaded = nn::load_checkpoint(arguments.path);
-  if (!loaded) return tl::unexpected(loaded.error());
-  const auto text = loaded->file.metadata().find("config");
-  if (text == loaded->file.metadata().end())
-    return core::fail(core::Errc::config,
-                      fmt::format("{} is in no run directory, and contains no configuration, as an older version wrote "
-                                  "it: name its run's with --config FILE",
-                                  arguments.path));
-  return core::Config::parse(experiment::schema(), text->second, arguments.path, arguments.overrides)
-      .and_then([](core::Config config) { return experiment::resolve(std::move(config), experiment::Use::remains); });
-}
-
-core::Result<experiment::Settings> settings_of(const EvalArguments& arguments) {
-  const auto from = [&](const std::string& file) {
-    return load_settings(file, arguments.overrides, experiment::Use::remains);
-  };
-  if (!arguments.config.empty()) return from(arguments.config);
-  const auto run = experiment::RunDirectory::containing(arguments.path);
-  if (run) return from(run->config_file());
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(arguments.path, ignored)) return own_settings(arguments);
-  return tl::unexpected(run.error());
-}
-
 core::Result<void> run_eval(const EvalArguments& arguments) {
-  const auto settings = settings_of(arguments);
+  const auto settings = settings_of(arguments.checkpoint);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(settings->cluster.device);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("evaluating");
-  const auto evaluation = actors::evaluate_checkpoint(*settings, arguments.path, **backend);
+  const auto evaluation = actors::evaluate_checkpoint(*settings, arguments.checkpoint.path, **backend);
   progress.clear();
   if (!evaluation) return tl::unexpected(evaluation.error());
-  return print(arguments.json ? json_line(*evaluation) : sentence(*evaluation));
+  auto text = arguments.json ? json_line(*evaluation, arguments.classes) : sentence(*evaluation);
+  if (arguments.classes && !arguments.json)
+    text += "\n" + confusion_text(evaluation->confusion, evaluation->class_names);
+  if (arguments.plot.empty()) return print(text);
+  const auto title = fmt::format("{} on {}", evaluation->model, evaluation->dataset);
+  const auto pictures =
+      plot::render(confusion_figures(evaluation->confusion, evaluation->class_names, title), {arguments.plot, {"png"}});
+  if (!pictures) return tl::unexpected(pictures.error());
+  if (!arguments.json) text += fmt::format("{}\n", fmt::join(*pictures, "\n"));
+  return print(text);
 }
 
 Action declare_eval(CLI::App& app) {
   const auto arguments = std::make_shared<EvalArguments>();
-  app.add_option("CHECKPOINT|RUN_DIR", arguments->path, "a checkpoint file, or a run's directory: its newest")
-      ->required();
-  app.add_option("--config", arguments->config,
-                 "configuration (TOML) for the model and data, in place of the run's or of the one in the checkpoint")
-      ->type_name("FILE");
-  add_set(app, arguments->overrides);
+  add_checkpoint(app, arguments->checkpoint);
+  app.add_flag("--classes", arguments->classes,
+               "also the accuracy of each class and the confusion matrix; of more than 20 classes the worst 20, with "
+               "--json all");
+  app.add_option("--plot", arguments->plot, "draw them into this directory: confusion.png, class-accuracy.png")
+      ->type_name("DIR");
   app.add_flag("--json", arguments->json, "one line of JSON");
   return [arguments] { return run_eval(*arguments); };
 }
@@ -95,7 +79,8 @@ Command eval() {
           .examples =
               "  troupe eval runs/20260102-030405-mnist-easgd --json\n"
               "  troupe eval runs/20260102-030405-mnist-easgd/checkpoints/step-000000000938.safetensors\n"
-              "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n",
+              "  troupe eval best.safetensors --set data.path=elsewhere/mnist\n"
+              "  troupe eval runs/20260102-030405-mnist-easgd --classes --plot pictures\n",
           .declare = declare_eval};
 }
 

@@ -30,6 +30,7 @@ struct TrainArguments {
   std::string config;
   std::string resume;
   std::string init;
+  bool partial = false;
   std::vector<std::string> overrides;
   std::optional<std::string> nodes;  // empty: an unfilled list, which is an error
   std::size_t min_nodes = 0;
@@ -48,6 +49,7 @@ core::Result<void> begin_with(TrainArguments& arguments) {
   auto file = experiment::checkpoint_file(arguments.init);
   if (!file) return tl::unexpected(std::move(file.error()));
   arguments.overrides.push_back("run.init=" + core::to_toml(core::Value{std::move(*file)}));
+  if (arguments.partial) arguments.overrides.emplace_back("run.init_partial=true");
   return {};
 }
 
@@ -184,11 +186,16 @@ Action declare_train(CLI::App& app) {
   auto* resume =
       app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
           ->type_name("RUN_DIR");
-  app.add_option("--init", arguments->init,
-                 "begin with the weights of this checkpoint, or of the newest one of this run: a new run, short for "
-                 "--set run.init=FILE")
-      ->type_name("CHECKPOINT|RUN_DIR")
-      ->excludes(resume);
+  auto* init =
+      app.add_option("--init", arguments->init,
+                     "begin with the weights of this checkpoint, of the newest one of this run, or of a safetensors "
+                     "file with torchvision's names: a new run, short for --set run.init=FILE")
+          ->type_name("FILE|RUN_DIR")
+          ->excludes(resume);
+  app.add_flag("--partial", arguments->partial,
+               "with --init: take the tensors that fit the model, and begin the others afresh, as for another "
+               "classifier; short for --set run.init_partial=true")
+      ->needs(init);
   app.add_flag(
          "--replan", arguments->replan,
          "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "

@@ -1,37 +1,47 @@
 #include "experiment/state/initial_model.hpp"
 
-#include <algorithm>
 #include <filesystem>
-#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "experiment/directory/run_directory.hpp"
-#include "nn/checkpoint/tensors.hpp"
+#include "nn/checkpoint/weights.hpp"
 #include "nn/hash.hpp"
+#include "nn/initialise.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::experiment {
 namespace {
+
+constexpr std::size_t kMostTold = 6;  // tensors in the note on a partial beginning
 
 std::string text_or(const nn::SafetensorsFile& file, const char* key, const char* otherwise) {
   const auto found = file.metadata().find(key);
   return found == file.metadata().end() || found->second.empty() ? otherwise : found->second;
 }
 
-/// A tensor of the file's model that the run's model does not have: it would be left out without a word. Empty: none.
-std::string left_over(const nn::SafetensorsFile& file, const nn::Graph& graph) {
-  std::vector<std::string> prefixes;  // of other state
-  std::istringstream words(text_or(file, "state", ""));
-  for (std::string prefix; words >> prefix;) prefixes.push_back(prefix);
-  for (const auto& tensor : file.tensors()) {
-    const auto is = [&](const auto& known) { return known.name == tensor.name; };
-    if (std::ranges::any_of(graph.parameters(), is) || std::ranges::any_of(graph.statistics(), is)) continue;
-    if (std::ranges::none_of(prefixes, [&](const auto& prefix) { return tensor.name.starts_with(prefix); }))
-      return tensor.name;
-  }
-  return {};
+/// What a fresh run begins with.
+std::vector<float> fresh_statistics(const nn::Graph& graph) {
+  const auto layout = nn::statistics_layout(graph);
+  std::vector<float> arena(layout.arena_floats()), canonical(layout.canonical_floats());
+  nn::initialise_statistics(graph, arena);
+  layout.to_canonical(arena, canonical);
+  return canonical;
+}
+
+std::string origin_of(const nn::WeightsFile& weights) {
+  if (!weights.step) return "another program's file";
+  return fmt::format("step {} of a run with {}", *weights.step,
+                     text_or(weights.file, "strategy", "an unknown strategy"));
+}
+
+std::string describe_taken(const nn::TakenWeights& taken) {
+  if (taken.kept.empty() && taken.left_over.empty()) return {};
+  auto text = fmt::format(", {} tensors taken", taken.taken);
+  if (!taken.kept.empty()) text += fmt::format("; fresh: {}", nn::first_lines(taken.kept, kMostTold));
+  if (!taken.left_over.empty()) text += fmt::format("; left out: {}", nn::first_lines(taken.left_over, kMostTold));
+  return text;
 }
 
 }  // namespace
@@ -48,34 +58,56 @@ core::Result<std::string> checkpoint_file(const std::string& path) {
   return nn::load_newest(run->checkpoints()).map([](const nn::NewestCheckpoint& newest) { return newest.path; });
 }
 
+core::Result<SavedModel> load_model(const std::string& path, const nn::Graph& graph) {
+  const auto file = checkpoint_file(path);
+  if (!file) return tl::unexpected(file.error());
+  const auto weights = nn::read_weights(*file);
+  if (!weights) return tl::unexpected(weights.error());
+  SavedModel model;
+  model.parameters.resize(static_cast<std::size_t>(graph.parameter_count()));
+  model.statistics.resize(nn::statistics_layout(graph).canonical_floats());
+  const auto taken = nn::weights_from(weights->file, graph, model.parameters, model.statistics, nn::Fit::whole);
+  if (!taken)
+    return core::fail(taken.error().code,
+                      fmt::format("{}: is it of the model that the config describes?", taken.error().message));
+  model.file = *file;
+  model.step = weights->step;
+  return model;
+}
+
 core::Result<InitialModel> initial_model(const RunSpec& spec) {
   const auto& settings = *spec.settings;
-  if (settings.run.init.empty()) return InitialModel{};
+  if (settings.run.init.empty()) {
+    if (!settings.run.init_partial) return InitialModel{};
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: run.init_partial = true needs run.init: the file whose tensors are taken",
+                                  settings.config.where("run.init_partial")));
+  }
   const auto refuse = [&](const core::Error& error) {
     return core::fail(error.code, fmt::format("{}: run.init: {}", settings.config.where("run.init"), error.message));
   };
   const auto path = checkpoint_file(settings.run.init);
   if (!path) return refuse(path.error());
-  const auto loaded = nn::load_checkpoint(*path);
-  if (!loaded) return refuse(loaded.error());
-  const auto& file = loaded->file;
+  const auto weights = nn::read_weights(*path);
+  if (!weights) return refuse(weights.error());
   const auto& graph = *spec.graph;
-  const auto models = fmt::format("the checkpoint has model \"{}\", and this run trains \"{}\"",
-                                  text_or(file, "model", "?"), graph.name());
 
   Checkpoint begin;
   begin.graph = spec.graph;
   std::vector<float> parameters(static_cast<std::size_t>(graph.parameter_count()));
-  begin.statistics.resize(nn::statistics_layout(graph).canonical_floats());
-  const auto read = nn::canonical_from(file, graph, parameters).and_then([&] {
-    return nn::statistics_from(file, graph, begin.statistics);
-  });
-  if (!read) return refuse({read.error().code, fmt::format("{} ({})", read.error().message, models)});
-  if (const auto other = left_over(file, graph); !other.empty())
-    return refuse({core::Errc::config, fmt::format("{}: the model has no tensor \"{}\" ({})", *path, other, models)});
+  nn::initialise(graph, static_cast<std::uint64_t>(settings.run.seed), parameters);
+  begin.statistics = fresh_statistics(graph);
+  const bool partial = settings.run.init_partial;
+  const auto taken =
+      nn::weights_from(weights->file, graph, parameters, begin.statistics, partial ? nn::Fit::partial : nn::Fit::whole);
+  if (!taken)
+    return refuse(
+        {taken.error().code, fmt::format("{} (the file has model \"{}\", and this run trains \"{}\"{})",
+                                         taken.error().message, text_or(weights->file, "model", "?"), graph.name(),
+                                         partial ? "" : "; --partial, run.init_partial, takes the tensors that fit")});
 
-  auto note = fmt::format("begins with the weights of {} (step {} of a run with {}), {}", *path, loaded->step,
-                          text_or(file, "strategy", "an unknown strategy"), nn::center_hash(parameters));
+  auto note = fmt::format("begins with the weights of {} ({}), {}{}", *path, origin_of(*weights),
+                          nn::center_hash(parameters), describe_taken(*taken));
   begin.vectors.emplace("", std::move(parameters));
   if (spec.leases) {
     auto fresh = *spec.leases;  // before the first lease; its state is read while it is paused

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kFormatKey = "format";
 constexpr const char* kFormatValue = "troupe-checkpoint-1";
+constexpr const char* kFormatFamily = "troupe-checkpoint-";
 constexpr const char* kStepKey = "step";
 
 /// The generations that a save keeps and removes, decided from those in the directory.
@@ -146,20 +147,30 @@ core::Result<NewestCheckpoint> load_newest(const std::string& directory, FileSys
 core::Result<Checkpoint> load_checkpoint(const std::string& path, FileSystem& files) {
   auto file = read_safetensors(files, path, Checksums::required);
   if (!file) return tl::unexpected(std::move(file.error()));
+  return as_checkpoint(std::move(*file));
+}
+
+bool is_checkpoint(const SafetensorsFile& file) {
+  const auto format = file.metadata().find(kFormatKey);
+  return format != file.metadata().end() && format->second.starts_with(kFormatFamily);
+}
+
+core::Result<Checkpoint> as_checkpoint(SafetensorsFile file) {
   const auto corrupt = [&](const std::string& why) {
-    return core::fail(core::Errc::corrupt, fmt::format("{}: {}", path, why));
+    return core::fail(core::Errc::corrupt, fmt::format("{}: {}", file.origin(), why));
   };
-  const auto format = file->text(kFormatKey);
+  if (!file.has_checksums()) return corrupt("the header has no checksum: it is damaged");
+  const auto format = file.text(kFormatKey);
   if (!format) return tl::unexpected(format.error());
   if (*format != kFormatValue)
     return corrupt(fmt::format("its format is \"{}\", this version reads \"{}\"", *format, kFormatValue));
-  const auto text = file->text(kStepKey);
+  const auto text = file.text(kStepKey);
   if (!text) return tl::unexpected(text.error());
   std::int64_t step = -1;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), step);
   if (error != std::errc{} || end != text->data() + text->size() || step < 0)
     return corrupt(fmt::format("its step \"{}\" is not a number", *text));
-  return Checkpoint{step, std::move(*file)};
+  return Checkpoint{step, std::move(file)};
 }
 
 }  // namespace troupe::nn

@@ -80,4 +80,9 @@ class CheckpointStore {
 /// Loads one checkpoint file from any place. Errc::corrupt names file, tensor and error; Errc::io: the file cannot be read.
 [[nodiscard]] core::Result<Checkpoint> load_checkpoint(const std::string& path, FileSystem& files = system_files());
 
+/// Whether a checkpoint of Troupe says so of itself; files of other programs do not.
+[[nodiscard]] bool is_checkpoint(const SafetensorsFile& file);
+/// The checkpoint in a file that is in memory. Errc::corrupt: it has no checksums, another format, or no step.
+[[nodiscard]] core::Result<Checkpoint> as_checkpoint(SafetensorsFile file);
+
 }  // namespace troupe::nn

@@ -208,6 +208,7 @@ core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, st
   if (!tensors) return corrupt(tensors.error());
   file.tensors_ = std::move(*tensors);
   file.metadata_ = std::move(header->metadata);
+  file.has_checksums_ = file.metadata_.contains(std::string(kHeaderChecksumKey));  // verify() removes it
   if (const auto intact = verify(head, file.tensors_, file.metadata_, checksums); !intact)
     return corrupt(intact.error());
   file.origin_ = std::move(origin);

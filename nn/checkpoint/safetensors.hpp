@@ -52,6 +52,7 @@ class SafetensorsFile {
   [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
   [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
+  [[nodiscard]] bool has_checksums() const noexcept { return has_checksums_; }  ///< then they were compared
   /// metadata()[key]; Errc::corrupt if the file has no such key.
   [[nodiscard]] core::Result<std::string> text(const std::string& key) const;
   /// Copies the F32 tensor `name` of exactly this shape. Errc::config names file, tensor and difference: missing, dtype, shape.
@@ -65,6 +66,7 @@ class SafetensorsFile {
   std::vector<std::byte> bytes_;
   std::vector<TensorView> tensors_;
   Metadata metadata_;
+  bool has_checksums_ = false;
 };
 
 /// Checks bounds, shapes, holes, duplicates and checksums before it returns. Memory: the file's size and a few times the header's.

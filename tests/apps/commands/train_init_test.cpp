@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -157,6 +159,54 @@ TEST_F(InitTest, AnotherModelIsRefusedBeforeTheRunBegins) {
   EXPECT_EQ(troupe({"train", "--resume", deep["run"], "--init", file}).code, 2);
   const auto checked = troupe({"check", config_, "--set", "run.init=" + deep["run"].get<std::string>()});
   EXPECT_EQ(checked.code, 78) << checked.out;
+}
+
+/// The tensors of a checkpoint's model as another program writes them: no metadata, no checksums.
+std::string foreign_file(const std::string& checkpoint) {
+  const auto loaded = nn::load_checkpoint(checkpoint);
+  EXPECT_TRUE(loaded) << loaded.error().message;
+  std::string header = "{", data;
+  for (const auto& tensor : loaded->file.tensors()) {
+    if (!tensor.name.starts_with("fc")) continue;
+    header += fmt::format("{}\"{}\":{{\"dtype\":\"F32\",\"shape\":{},\"data_offsets\":[{},{}]}}",
+                          header.size() > 1 ? "," : "", tensor.name, tensor.shape, data.size(),
+                          data.size() + tensor.data.size());
+    data.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  }
+  header += "}";
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header + data;
+}
+
+TEST_F(InitTest, WeightsOfAnotherProgramBeginARun) {
+  const auto first = train("first");
+  const auto weights = folder_.write("weights.safetensors", foreign_file(newest(first["run"])));
+  const auto second = train("second", {"--init", weights});
+  EXPECT_EQ(second["center_hash"], train("third", {"--init", first["run"]})["center_hash"]);
+  expect_replays(second);
+  EXPECT_EQ(evaluated({weights, "--config", first["run"].get<std::string>() + "/config.toml"}),
+            evaluated({first["run"]}));
+}
+
+TEST_F(InitTest, PartialTakesWhatFitsAndTheRunReplays) {
+  const auto first = train("first");
+  const auto weights = folder_.write("weights.safetensors", foreign_file(newest(first["run"])));
+  const std::vector<std::string> deep{"--init", weights, "--set", "model.widths=[24, 10]"};
+  const auto refused = attempt("deep", deep);  // the file's last layer is as large as this model's second
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_NE(refused.err.find("--partial"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("tensor \"fc3.weight\": it is missing, the model needs [10, 10]"), std::string::npos)
+      << refused.err;
+  auto partial = deep;
+  partial.emplace_back("--partial");
+  const auto second = train("deep", partial);
+  const auto run = second["run"].get<std::string>();
+  EXPECT_NE(contents(run + "/metrics.jsonl").find("4 tensors taken; fresh: tensor \\\"fc3.weight"), std::string::npos);
+  EXPECT_NE(contents(run + "/config.toml").find("init_partial = true"), std::string::npos);
+  std::filesystem::remove(weights);
+  expect_replays(second);
+  EXPECT_EQ(attempt("x", {"--partial"}).code, 2);
+  EXPECT_EQ(attempt("x", {"--set", "run.init_partial=true"}).code, 78);
 }
 
 TEST_F(InitTest, EvalOfACheckpointThatWasCopiedOutOfItsRun) {

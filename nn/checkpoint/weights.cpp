@@ -1,0 +1,144 @@
+#include "nn/checkpoint/weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/half.hpp"
+#include "nn/checkpoint/checkpoint.hpp"
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::size_t kMostNamed = 4;  // differences in an error
+constexpr std::string_view kCounter = ".num_batches_tracked";
+constexpr std::string_view kMean = ".running_mean";
+
+/// One tensor of the model, and its place.
+struct WantedTensor {
+  const std::string* name;
+  std::vector<std::int64_t> shape;
+  core::Span values;
+};
+
+std::vector<WantedTensor> wanted_tensors(const Graph& graph, core::Span parameters, core::Span statistics) {
+  std::vector<WantedTensor> wanted;
+  std::size_t offset = 0;
+  for (const auto& parameter : graph.parameters()) {
+    const auto size = static_cast<std::size_t>(parameter.size());
+    if (offset + size > parameters.size()) throw std::invalid_argument("weights_from: too few parameters");
+    wanted.push_back({&parameter.name, parameter.shape, parameters.subspan(offset, size)});
+    offset += size;
+  }
+  if (offset != parameters.size()) throw std::invalid_argument("weights_from: too many parameters");
+  offset = 0;
+  for (const auto& statistic : graph.statistics()) {
+    const auto size = static_cast<std::size_t>(statistic.channels);
+    if (offset + size > statistics.size()) throw std::invalid_argument("weights_from: too few statistics");
+    wanted.push_back({&statistic.name, {statistic.channels}, statistics.subspan(offset, size)});
+    offset += size;
+  }
+  return wanted;
+}
+
+/// Why the tensor cannot be taken; empty: it can.
+std::string objection(const TensorView* found, const WantedTensor& wanted) {
+  if (found == nullptr) return fmt::format("it is missing, the model needs {}", wanted.shape);
+  if (found->shape != wanted.shape)
+    return fmt::format("its shape is {}, the model needs {}", found->shape, wanted.shape);
+  if (found->dtype != DType::f32 && found->dtype != DType::f16 && found->dtype != DType::bf16)
+    return fmt::format("it is {}, and weights are F32, F16 or BF16", to_string(found->dtype));
+  return {};
+}
+
+void convert(const TensorView& from, core::Span out) {
+  if (from.dtype == DType::f32) {
+    if (!out.empty()) std::memcpy(out.data(), from.data.data(), out.size_bytes());
+    return;
+  }
+  const auto kind = from.dtype == DType::f16 ? core::HalfKind::fp16 : core::HalfKind::bf16;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint16_t half = 0;  // its bytes need not be aligned
+    std::memcpy(&half, from.data.data() + i * sizeof(half), sizeof(half));
+    out[i] = core::from_half(half, kind);
+  }
+}
+
+/// Prefixes of what a checkpoint has besides its model.
+std::vector<std::string> state_prefixes(const SafetensorsFile& file) {
+  std::vector<std::string> prefixes;
+  const auto text = file.metadata().find("state");
+  if (text == file.metadata().end()) return prefixes;
+  std::istringstream words(text->second);
+  for (std::string prefix; words >> prefix;) prefixes.push_back(prefix);
+  return prefixes;
+}
+
+/// Whether the model has the statistics that PyTorch's counter `name` belongs to.
+bool counts_batches(const std::string& name, const std::set<std::string_view>& known) {
+  if (!name.ends_with(kCounter)) return false;
+  return known.contains(name.substr(0, name.size() - kCounter.size()) + std::string(kMean));
+}
+
+}  // namespace
+
+core::Result<WeightsFile> read_weights(const std::string& path, FileSystem& files) {
+  auto file = read_safetensors(files, path, Checksums::if_present);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (!is_checkpoint(*file)) return WeightsFile{std::move(*file)};
+  return as_checkpoint(std::move(*file)).map([](Checkpoint checkpoint) {
+    return WeightsFile{std::move(checkpoint.file), checkpoint.step};
+  });
+}
+
+core::Result<TakenWeights> weights_from(const SafetensorsFile& file, const Graph& graph, core::Span parameters,
+                                        core::Span statistics, Fit fit) {
+  TakenWeights result;
+  std::set<std::string_view> known;
+  const auto line = [](const std::string& name, const std::string& why) {
+    return fmt::format("tensor \"{}\": {}", name, why);
+  };
+  const auto wanted = wanted_tensors(graph, parameters, statistics);
+  std::vector<std::pair<const TensorView*, core::Span>> fitting;
+  for (const auto& tensor : wanted) {
+    known.insert(*tensor.name);
+    const auto* const found = file.find(*tensor.name);
+    if (const auto why = objection(found, tensor); !why.empty())
+      result.kept.push_back(line(*tensor.name, why));
+    else
+      fitting.emplace_back(found, tensor.values);
+  }
+  const auto prefixes = state_prefixes(file);
+  for (const auto& tensor : file.tensors()) {
+    if (known.contains(tensor.name) || counts_batches(tensor.name, known)) continue;
+    if (std::ranges::any_of(prefixes, [&](const auto& prefix) { return tensor.name.starts_with(prefix); })) continue;
+    result.left_over.push_back(line(tensor.name, fmt::format("the model has none of this name ({})", tensor.shape)));
+  }
+  auto differences = result.kept;
+  differences.insert(differences.end(), result.left_over.begin(), result.left_over.end());
+  if (fit == Fit::partial ? fitting.empty() : !differences.empty())
+    return core::fail(core::Errc::config, fmt::format("{}: {}", file.origin(), first_lines(differences, kMostNamed)));
+  for (const auto& [found, values] : fitting) {
+    convert(*found, values);
+    if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+      return core::fail(core::Errc::data,
+                        fmt::format("{}: {}", file.origin(), line(found->name, "it has a value that is not finite")));
+  }
+  result.taken = fitting.size();
+  return result;
+}
+
+std::string first_lines(const std::vector<std::string>& lines, std::size_t most) {
+  const auto shown = std::span(lines).first(std::min(most, lines.size()));
+  auto text = fmt::format("{}", fmt::join(shown, "; "));
+  if (lines.size() > most) text += fmt::format("; and {} more", lines.size() - most);
+  return text;
+}
+
+}  // namespace troupe::nn
