@@ -157,7 +157,17 @@ Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc&
 void ProgramBuilder::copy(Phase phase, const Operand& from, const Operand& to) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(engine_, from.desc, engine_, to.desc, attributes);
+  dnnl::reorder::primitive_desc reorder;
+  try {
+    reorder = {engine_, from.desc, engine_, to.desc, attributes};
+  } catch (const dnnl::error&) {
+    // oneDNN packs weights for Winograd's algorithm from the plain order only.
+    const Desc plain = plain_desc(from.desc.dims(), type_of(from.desc));
+    if (from.desc == plain || to.desc == plain) throw;
+    const Operand between = phase == Phase::refresh ? keep(plain) : make(plain);
+    copy(phase, from, between);
+    return copy(phase, between, to);
+  }
   add(phase, dnnl::reorder(reorder), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, reorder.scratchpad_desc());
 }
 

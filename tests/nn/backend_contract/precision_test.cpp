@@ -65,8 +65,9 @@ TEST_P(HalfPrecision, OneStepIsNearThatOfFloat32) {
     const double apart = distance(half.canonical_gradients(), full.canonical_gradients());
     EXPECT_LT(apart, 0.06);  // rounding also moves values across the zero of relu
     EXPECT_GT(apart, 0) << "computed in float32";
-    if (const auto statistics = full.canonical_statistics(); !statistics.empty())
+    if (const auto statistics = full.canonical_statistics(); !statistics.empty()) {
       EXPECT_LT(distance(half.canonical_statistics(), statistics), 0.01);
+    }
   }
 }
 
