@@ -91,6 +91,7 @@ struct Settings {
             .precision = precision(),
             .threads = threads(worker),
             .seed = static_cast<std::uint64_t>(run.seed),
+            .recompute = train.recompute,
             .measure = cluster.kernels == "measured" && data.batch.size() == 1};
   }
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }

@@ -51,6 +51,9 @@ const core::Table<TrainConfig>& train_table() {
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
        {"accumulate", &TrainConfig::accumulate, between(1, core::kMostCount),
         "number of equal parts in which a step's batch is computed, one after the other: the same step in less memory"},
+       {"recompute", &TrainConfig::recompute, core::anything(),
+        "backward computes cheap activations again (batch norm, pooling, concat) instead of keeping them: the same "
+        "step in less memory"},
        {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
         "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
         "is used, and so many end the run"},

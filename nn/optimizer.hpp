@@ -20,6 +20,7 @@ struct TrainConfig {
   double clip_value = 0;
   double clip_norm = 0;
   std::int64_t accumulate = 1;  // micro-batches per step (experiment/state/accumulation.hpp)
+  bool recompute = false;       // nn::CompileOptions::recompute
   std::int64_t max_bad_updates = 10;
   std::string lr_policy = "constant";
   double lr_step = 10;  // epochs
