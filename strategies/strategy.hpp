@@ -24,6 +24,8 @@ struct RunShape {
   std::uint64_t seed = 1;
   core::OptimizerStep
       optimizer{};  ///< the run's, as its training settings prescribe; the learning rate comes with each step
+  bool epsilon_inside = false;  ///< train.rmsprop_epsilon: also of the servers' optimizer
+  double ema = 0;               ///< train.ema: above 0, the model is a moving average of the parameters
 };
 
 /// The place of the model that is evaluated and saved.

@@ -22,7 +22,8 @@ nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t wor
   return {.batch = settings.batch(worker),
           .threads = settings.threads(worker),
           .seed = static_cast<std::uint64_t>(settings.run.seed),
-          .arenas = context.memory};
+          .arenas = context.memory,
+          .label_smoothing = settings.train.label_smoothing};
 }
 
 /// Whether reductions may run in the arenas of several sites: such arenas must be mappable from the start.

@@ -44,7 +44,7 @@ namespace troupe::data {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Lease& x) {
-  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position);
+  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position, x.lr_factor);
 }
 
 }  // namespace troupe::data

@@ -119,7 +119,7 @@ void WorkerBody::step_ended() {
   for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
-                                                             static_cast<int>(setup_.workers)));
+                                                             static_cast<int>(setup_.workers), lease_.lr_factor));
   after_event();
 }
 

@@ -59,7 +59,8 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
                                                 .precision = *precision,
                                                 .threads = settings.threads(worker),
                                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                .arenas = &g.allocator_},
+                                                .arenas = &g.allocator_,
+                                                .label_smoothing = settings.train.label_smoothing},
                                                settings.train.accumulate);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     replica = std::move(*compiled);

@@ -38,6 +38,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                                 .threads = settings.threads(w),
                                                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                                                 .arenas = options_.memory,
+                                                                .label_smoothing = settings.train.label_smoothing,
                                                                 .plan = options_.plan},
                                                     .micro_batches = settings.train.accumulate,
                                                     .extra = spec_.needs.worker_slots,

@@ -127,7 +127,7 @@ bool ReplayWorker::feed(const StepDone& event) {
   const auto position = lease_.epoch_position;
   host_.step_done(position,
                   nn::optimizer_step(spec.settings->train, position, static_cast<double>(spec.settings->run.epochs),
-                                     static_cast<int>(spec.workers)),
+                                     static_cast<int>(spec.workers), lease_.lr_factor),
                   counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
   return true;
 }
