@@ -34,7 +34,9 @@ void Assembly::spawn_evaluator() {
   const auto& settings = *spec_.settings;
   int threads = 0;
   for (std::uint32_t worker = 0; worker < spec_.workers; ++worker) threads += settings.threads(worker);
-  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  // Beside training it has the cores that the workers leave, or shares one with them.
+  threads = std::clamp(settings.run.evaluation == "beside" ? cores - threads : threads, 1, cores);
   evaluator_ = context_.system->spawn<caf::detached>(
       evaluator, EvaluatorSetup{spec_.graph,
                                 context_.backend,
@@ -43,6 +45,7 @@ void Assembly::spawn_evaluator() {
                                  .arenas = context_.memory,
                                  .training = false},
                                 spec_.source.test,
+                                spec_.source.validation,
                                 context_.clock});
 }
 

@@ -100,6 +100,7 @@ void WorkerBody::compute_now() {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  experiment::add_norm(progress_, step->gradient_norm);
   if (!look_at(*step)) return;
   if (sleep.count() > 0)
     self_->delayed_send(self_, sleep, StepEnd{});

@@ -104,7 +104,9 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
 core::Result<void> Gradients::begin(WorkerId worker) {
   if (auto begun = memory_->begin(worker); !begun) return begun;
   std::copy(first_statistics_.begin(), first_statistics_.end(), memory_->view(worker, strategies::kStatistics).begin());
-  replicas_.begin()->second->layout()->from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
+  const auto& layout = *replicas_.begin()->second->layout();
+  layout.from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
+  if (start_.average) layout.from_canonical(*start_.average, memory_->view(worker, start_.average_slot));
   return {};
 }
 
@@ -163,14 +165,14 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
       std::copy(part.begin(), part.end(), arena.begin() + static_cast<std::ptrdiff_t>(slice.offset));
     }
   } else if (needs.model == ModelHome::any_worker) {
-    const auto params = memory_->view(workers[0], strategies::kParams);
+    const auto params = memory_->view(workers[0], needs.model_vector());
     std::copy(params.begin(), params.end(), arena.begin());
   } else {
     experiment::WeightedMean mean;
     auto unread = peer_messages.begin();
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      mean.add(memory_->view(workers[i], strategies::kParams), weights[i]);
-      for (; unread != peer_messages.end() && unread->reader == workers[i]; ++unread)
+      mean.add(memory_->view(workers[i], needs.model_vector()), weights[i]);
+      for (; !needs.averages() && unread != peer_messages.end() && unread->reader == workers[i]; ++unread)
         mean.add(memory_->view(unread->reader, unread->slot), unread->weight);
     }
     mean.take(arena);
@@ -190,7 +192,12 @@ core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::s
   if (auto taken = take_model(workers, weights, peer_messages); !taken) return taken;
   auto score = experiment::evaluate(*evaluator_, *spec_.source.test, model_, statistics_);
   if (!score) return tl::unexpected(std::move(score.error()));
-  score_ = *score;
+  score_ = deciding_ = *score;
+  if (spec_.source.validation) {
+    auto validated = experiment::evaluate(*evaluator_, *spec_.source.validation, model_, statistics_);
+    if (!validated) return tl::unexpected(std::move(validated.error()));
+    deciding_ = *validated;
+  }
   if (!closes_epoch) return {};
   at.train_loss = train_loss();
   at.train_accuracy = samples_ > 0 ? static_cast<double>(correct_) / static_cast<double>(samples_) : 0;

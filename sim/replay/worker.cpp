@@ -242,6 +242,7 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  experiment::add_norm(progress_, step->gradient_norm);
   return true;
 }
 
