@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "data/registry.hpp"
+#include "data/validation.hpp"
 
 namespace troupe::data {
 namespace {
@@ -55,7 +56,11 @@ const core::Table<DataConfig>& data_table() {
        {"train_samples", &DataConfig::train_samples, between(0, kMostSamples),
         "use the first so many training samples; 0: all"},
        {"test_samples", &DataConfig::test_samples, between(0, kMostSamples),
-        "use the first so many test samples; 0: all"}}};
+        "use the first so many test samples; 0: all"},
+       {"validation", &DataConfig::validation, validation_rule(),
+        "what decides about targets, early stopping, the best checkpoint and plateaus: a share or a count of the "
+        "training "
+        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"}}};
   return table;
 }
 
@@ -82,7 +87,13 @@ std::optional<std::int64_t> published_samples(const DataConfig& config, Split sp
   const bool train = split == Split::train;
   const std::int64_t limit = train ? config.train_samples : config.test_samples;
   const std::int64_t all = train ? row->published->train_samples : row->published->test_samples;
-  return limit > 0 ? std::min(limit, all) : all;
+  const std::int64_t used = limit > 0 ? std::min(limit, all) : all;
+  return train ? samples_to_train(config, used) : used;
+}
+
+std::int64_t samples_to_train(const DataConfig& config, std::int64_t samples) {
+  const auto validation = parse_validation(config.validation).value_or(Validation{});
+  return std::max<std::int64_t>(0, samples - held_out(validation, samples));
 }
 
 DatasetResult open_dataset(const DataConfig& config, Split split) {
@@ -105,9 +116,35 @@ PreprocessOptions preprocess_options(const DataConfig& config) {
   return {mean, config.normalise, config.crop, config.pad, config.mirror};
 }
 
+namespace {
+
+/// Null without a validation split; `train` loses the samples that are held out.
+DatasetResult open_validation(const DataConfig& config, std::uint64_t seed, std::shared_ptr<const Dataset>& train) {
+  const auto validation = parse_validation(config.validation).value_or(Validation{});
+  if (validation.none()) return nullptr;
+  if (!validation.folder.empty()) {
+    if (const auto* const row = find_dataset(config.name); row && row->drawn)
+      return fail(Errc::config, fmt::format("data.validation: {} are drawn, not read from a folder: give a share or a "
+                                            "count",
+                                            config.name));
+    auto elsewhere = config;
+    elsewhere.path = validation.folder;
+    elsewhere.test_samples = 0;
+    return open_dataset(elsewhere, Split::test);
+  }
+  auto held = hold_out(train, validation, seed);
+  if (!held) return tl::unexpected(held.error());
+  train = held->train;
+  return held->validation;
+}
+
+}  // namespace
+
 Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
-  const auto train = open_dataset(config, Split::train);
+  auto train = open_dataset(config, Split::train);
   if (!train) return tl::unexpected(train.error());
+  const auto validation = open_validation(config, seed, *train);
+  if (!validation) return tl::unexpected(validation.error());
   const auto test = open_dataset(config, Split::test);
   if (!test) return tl::unexpected(test.error());
   const ImageShape shape = (*train)->shape(), other = (*test)->shape();
@@ -117,6 +154,10 @@ Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
         fmt::format(
             "data set '{}': training images are {} x {} x {} and test images {} x {} x {}: they do not belong together",
             config.name, shape.channels, shape.height, shape.width, other.channels, other.height, other.width));
+  if (*validation && ((*validation)->shape() != shape || (*validation)->classes() != (*train)->classes()))
+    return fail(Errc::data, fmt::format("{}: the data set in the folder of data.validation has other images or classes "
+                                        "than data set '{}': they do not belong together",
+                                        config.validation, config.name));
   const PreprocessOptions options = preprocess_options(config);
   Statistics statistics;
   if (options.mean != Mean::none || options.normalise) {
@@ -127,8 +168,10 @@ Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
   auto preprocess = Preprocess::create(options, shape, statistics);
   if (!preprocess) return tl::unexpected(preprocess.error());
   const Order order = config.shuffle ? Order::shuffled : Order::sequential;
-  return Source{std::make_shared<const BatchBuilder>(*train, *preprocess, seed, order),
-                std::make_shared<const BatchBuilder>(*test, *preprocess, seed, Order::sequential)};
+  return Source{
+      std::make_shared<const BatchBuilder>(*train, *preprocess, seed, order),
+      std::make_shared<const BatchBuilder>(*test, *preprocess, seed, Order::sequential),
+      *validation ? std::make_shared<const BatchBuilder>(*validation, *preprocess, seed, Order::sequential) : nullptr};
 }
 
 }  // namespace troupe::data

@@ -35,6 +35,7 @@ struct DataConfig {
   bool mirror = false;
   std::int64_t train_samples = 0;  // only the first ones; 0: all
   std::int64_t test_samples = 0;
+  std::string validation = "none";  // data/validation.hpp
 };
 
 [[nodiscard]] const core::Table<DataConfig>& data_table();
@@ -55,13 +56,16 @@ struct ImageFacts {
 /// crop is too large, with the same message as on opening.
 [[nodiscard]] core::Result<std::optional<ImageFacts>> image_facts(const DataConfig& config);
 
-/// The number of samples of a split as published (or drawn), after the configuration's limit; none for data sets that must be
-/// opened.
+/// The number of samples of a split as published (or drawn), after the configuration's limit and without those held out for validation;
+/// none for data sets that must be opened.
 [[nodiscard]] std::optional<std::int64_t> published_samples(const DataConfig& config, Split split);
 
 /// One split, after the configuration's limit. Errc::config: the name is unknown, or a path is needed. Errc::data, io: from the
 /// format's reader.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
+
+/// Of a training split of `samples` samples, those that remain to train. 0 where the validation split would take all.
+[[nodiscard]] std::int64_t samples_to_train(const DataConfig& config, std::int64_t samples);
 
 /// `data.batch` as one number per worker. Errc::config if its length is neither 1 nor `workers`.
 [[nodiscard]] core::Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config,
@@ -69,14 +73,15 @@ struct ImageFacts {
 
 [[nodiscard]] PreprocessOptions preprocess_options(const DataConfig& config);
 
-/// All data for a process's loaders: both splits, preprocessed with the training split's statistics. Copies share the data.
+/// All data for a process: its splits, preprocessed with the training split's statistics. Copies share the data.
 struct Source {
   std::shared_ptr<const BatchBuilder> train;
   std::shared_ptr<const BatchBuilder> test;
+  std::shared_ptr<const BatchBuilder> validation{};  ///< null: none
 };
 
-/// Opens both splits and measures the statistics if they are needed. `seed` is the run's. Errors as open_dataset(), and Errc::data
-/// if the splits differ in shape.
+/// Opens the splits and measures the training samples' statistics if they are needed. `seed` is the run's. Errors as open_dataset() and
+/// hold_out(), and Errc::data if the splits differ in shape or classes.
 [[nodiscard]] core::Result<Source> open_source(const DataConfig& config, std::uint64_t seed);
 
 }  // namespace troupe::data

@@ -71,7 +71,7 @@ constexpr std::array kRows = {
                "data/cifar10)",
                PublishedForm{kCifar10Shape, kCifar10Classes, 50'000, 10'000}, open_cifar10},
     DatasetRow{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file", kMnistForm,
-               open_glyphs},
+               open_glyphs, true},
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ struct DatasetRow {
   std::optional<PublishedForm> published;  // none: the files must be opened
   /// Opens a split and uses its first `limit` samples; 0: all.
   core::Result<std::shared_ptr<const Dataset>> (*open)(const DataConfig& config, Split split, std::int64_t limit);
+  bool drawn = false;  // by the program: there are no files
 };
 
 [[nodiscard]] std::span<const DatasetRow> dataset_registry();

@@ -245,16 +245,24 @@ struct JournalFull {};
 /// Begin a new segment with the start state in this message. Answered when all later records belong to the new segment.
 struct RotateOrder {};
 struct Rotated {};
-/// Evaluate the borrowed canonical parameters, with the borrowed canonical statistics, on the test split.
+/// Evaluate the borrowed canonical parameters, with the borrowed canonical statistics, on these splits.
 struct EvaluateOrder {
   std::uint64_t id = 0;
+  bool validation = false;
+  bool test = true;
   bool operator==(const EvaluateOrder&) const = default;
 };
-struct Evaluated {
+/// The model on one split.
+struct SplitScore {
   double loss = 0;
   std::int64_t top1 = 0;
   std::int64_t top5 = -1;  // below 0: fewer than five classes
   std::int64_t samples = 0;
+  bool operator==(const SplitScore&) const = default;
+};
+struct Evaluated {
+  SplitScore validation{};  // samples 0: not evaluated
+  SplitScore test{};
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
   bool operator==(const Evaluated&) const = default;
@@ -262,8 +270,10 @@ struct Evaluated {
 /// Signs of progress: from the evaluator while it evaluates, from the recorder while its disk jobs advance.
 struct StillEvaluating {};
 struct StillWriting {};
+/// Write a new generation, or replace the best model (RunDirectory::best_file).
 struct CheckpointOrder {
   std::uint64_t step = 0;
+  bool best = false;
   bool operator==(const CheckpointOrder&) const = default;
 };
 struct CheckpointWritten {

@@ -54,7 +54,7 @@ class LoaderBody {
     if (grant.leases.size() > lookahead_.pending() ||
         !std::ranges::all_of(grant.leases, [this](const data::Lease& lease) {
           return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
-                 std::isfinite(lease.epoch_position);
+                 std::isfinite(lease.epoch_position) && lease.lr_factor > 0 && std::isfinite(lease.lr_factor);
         }))
       return run_error("invalid leases");
     const auto now = setup_.clock->now();

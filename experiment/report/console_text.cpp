@@ -262,6 +262,12 @@ StyledLine epoch_line(const experiment::EpochReport& r) {
   return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
 }
 
+StyledLine evaluation_line(const experiment::EvaluationReport& r) {
+  StyledLine line(fmt::format("{} at epoch {:.2f}", r.validation ? "validation" : "test", r.epoch));
+  line.field(fmt::format("  loss {}", loss_text(r.loss)));
+  return line.field("  ").add(fmt::format("accuracy {}", percent(r.accuracy)), Style::green);
+}
+
 /// A field per word: a narrow terminal does not break it within one.
 StyledLine note_line(const experiment::Note& note) {
   StyledLine line;

@@ -57,6 +57,7 @@ struct Position {
 /// `loss`: none before the first step.
 [[nodiscard]] StyledLine progress_line(const Position& position, std::uint64_t steps, std::optional<double> loss);
 [[nodiscard]] StyledLine epoch_line(const experiment::EpochReport& report);
+[[nodiscard]] StyledLine evaluation_line(const experiment::EvaluationReport& report);
 [[nodiscard]] StyledLine note_line(const experiment::Note& note);
 /// Head, one row per worker (staleness: mean and, in brackets, maximum), the longest wait and its cause, the staleness of each worker's
 /// updates, and the results of the run. Fits 80 columns; where there are fewer, rows have no seconds.

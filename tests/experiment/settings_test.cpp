@@ -182,6 +182,21 @@ TEST(SettingsTest, MicroBatchesMustDivideEveryBatch) {
   EXPECT_FALSE(settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=32"}));
 }
 
+/// The test split decides about nothing but the target accuracy.
+TEST(SettingsTest, DecisionsNeedAValidationSplit) {
+  for (const std::string decision : {"run.patience=3", "run.target_loss=0.5", "train.lr_policy=plateau"}) {
+    EXPECT_NE(refusal(decision).find("there is none: set data.validation"), std::string::npos) << refusal(decision);
+    const auto s = settings(kSmallest, {decision, "data.validation=\"0.1\""});
+    EXPECT_TRUE(s) << s.error().message;
+  }
+  EXPECT_TRUE(settings(kSmallest, {"run.target_accuracy=0.5"}));
+  EXPECT_EQ(settings(kSmallest, {"run.evaluate_every=\"250 steps\""})->evaluation, (CheckpointPeriod{.steps = 250}));
+  for (const std::string wrong :
+       {"run.evaluate_every=\"10 s\"", "run.evaluate_every=\"never\"", "data.validation=\"1.0\"", "run.monitor=top5",
+        "train.label_smoothing=1", "train.ema=1", "run.patience=-1"})
+    EXPECT_NE(refusal(wrong), "") << wrong;
+}
+
 TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
   for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1",
                             "run.epochs=0", "run.keep_checkpoints=1", "run.target_accuracy=1.5", "run.max_seconds=-1",
