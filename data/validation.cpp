@@ -27,6 +27,7 @@ class PartOfDataset final : public Dataset {
   [[nodiscard]] std::int64_t size() const noexcept override { return static_cast<std::int64_t>(indices_.size()); }
   [[nodiscard]] ImageShape shape() const noexcept override { return whole_->shape(); }
   [[nodiscard]] std::int32_t classes() const noexcept override { return whole_->classes(); }
+  [[nodiscard]] std::vector<std::string> class_names() const override { return whole_->class_names(); }
   [[nodiscard]] core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     return whole_->read(indices_.at(static_cast<std::size_t>(index)), pixels);
   }
