@@ -34,6 +34,7 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["staleness_mean"] = mean_staleness(p);
   json["staleness_max"] = p.staleness_max;
   json["passed"] = p.passed;
+  json["replaced"] = p.replaced;
 }
 
 std::string_view name(Note::Level level) {
