@@ -315,7 +315,8 @@ core::Result<void> LeaseScheduler::restore(const std::string& state) try {
   restored.done_count_ = json.at("done_count");
   restored.lr_factor_ = json.value("lr_factor", 1.0);  // older programs had none
   if (!(restored.lr_factor_ > 0) || !std::isfinite(restored.lr_factor_))
-    return core::fail(core::Errc::corrupt, fmt::format("lease state has the learning-rate factor {}", restored.lr_factor_));
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("lease state has the learning-rate factor {}", restored.lr_factor_));
   restored.open_epoch();
   if (restored.epoch_ < options_.epochs) {
     restored.done_positions_ = json.at("done_positions");

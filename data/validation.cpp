@@ -29,12 +29,33 @@ class PartOfDataset final : public Dataset {
   [[nodiscard]] std::int32_t classes() const noexcept override { return whole_->classes(); }
   [[nodiscard]] std::vector<std::string> class_names() const override { return whole_->class_names(); }
   [[nodiscard]] core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
-    return whole_->read(indices_.at(static_cast<std::size_t>(index)), pixels);
+    return whole_->read(place(index), pixels);
+  }
+  [[nodiscard]] core::Result<std::int32_t> read_augmented(std::int64_t index, const AugmentKey& key,
+                                                          std::span<std::uint8_t> pixels) const override {
+    return whole_->read_augmented(place(index), key, pixels);
+  }
+  [[nodiscard]] core::Result<std::int32_t> stored(std::int64_t index, std::vector<std::uint8_t>& bytes) const override {
+    return whole_->stored(place(index), bytes);
+  }
+  [[nodiscard]] bool streamed() const noexcept override { return whole_->streamed(); }
+  /// Files of which no sample is left do not count.
+  [[nodiscard]] std::vector<std::int64_t> shard_begins() const override {
+    std::vector<std::int64_t> begins;
+    for (const auto begin : whole_->shard_begins()) {
+      const auto first = std::ranges::lower_bound(indices_, begin, {}, [](std::uint32_t i) { return std::int64_t{i}; });
+      if (first != indices_.end()) begins.push_back(first - indices_.begin());
+    }
+    const auto [rest, end] = std::ranges::unique(begins);
+    begins.erase(rest, end);
+    return begins;
   }
 
  private:
+  [[nodiscard]] std::int64_t place(std::int64_t index) const { return indices_.at(static_cast<std::size_t>(index)); }
+
   std::shared_ptr<const Dataset> whole_;
-  std::vector<std::uint32_t> indices_;
+  std::vector<std::uint32_t> indices_;  // ascending
 };
 
 template <class Number>

@@ -49,6 +49,7 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.skipped += earlier.skipped;
   progress.refused += earlier.refused;
   progress.passed += earlier.passed;
+  progress.replaced += earlier.replaced;
   progress.bytes += earlier.bytes;
   progress.staleness_sum += earlier.staleness_sum;
   progress.staleness_count += earlier.staleness_count;

@@ -45,6 +45,7 @@ struct WorkerProgress {
   std::uint64_t skipped = 0;
   std::uint64_t refused = 0;        // gradients and pushes with bad numbers (bad_updates.hpp)
   std::uint64_t passed = 0;         // skipped steps, whose leases were given up
+  std::uint64_t replaced = 0;       // samples that could not be read, with others in their place (data.max_bad)
   std::uint64_t bytes = 0;          // exchanged, both directions
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;

@@ -36,6 +36,7 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["staleness_mean"] = mean_staleness(p);
   json["staleness_max"] = p.staleness_max;
   json["passed"] = p.passed;
+  json["replaced"] = p.replaced;
   json["gradient_norm_mean"] = p.steps > 0 ? Json(p.norm_sum / static_cast<double>(p.steps)) : Json(nullptr);
   json["gradient_norm_max"] = p.norm_max;
 }

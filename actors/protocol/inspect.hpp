@@ -81,8 +81,8 @@ template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
   return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
            x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped,
-           x.refused, x.passed, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.norm_sum, x.norm_max,
-           x.recent_norm_sum, x.recent_steps, x.staleness, x.waits, x.done);
+           x.refused, x.passed, x.replaced, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.norm_sum,
+           x.norm_max, x.recent_norm_sum, x.recent_steps, x.staleness, x.waits, x.done);
 }
 
 template <class Inspector>
@@ -160,7 +160,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, LeaseGrant& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, BatchReady& x) {
-  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns);
+  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns, x.replaced);
 }
 
 template <class Inspector>
@@ -175,7 +175,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
-  return f(caf::meta::type_name("Decoded"), x.buffer, x.error);
+  return f(caf::meta::type_name("Decoded"), x.buffer, x.error, x.replaced);
 }
 
 template <class Inspector>

@@ -85,7 +85,7 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
                        account.done + p.done.size(), account.steps, account.granted);
   if (p.samples > account.granted * facts_.most_samples)
     return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
-  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.bytes,
+  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.replaced, p.bytes,
                            p.staleness_sum, p.staleness_count, p.staleness_max})
     if (count > kMostCount) return fmt::format("invalid count {}", count);
   if (p.top1 > p.recent_samples || p.recent_samples > p.samples)

@@ -113,6 +113,7 @@ struct BatchReady {
   data::Lease lease;
   std::int64_t granted_ns =
       0;  // clock at the grant if it follows a pause, else 0: waiting before it is not loading time
+  std::uint32_t replaced = 0;  // samples that could not be read, with others in their place
   bool operator==(const BatchReady&) const = default;
 };
 struct BatchReturn {
@@ -127,6 +128,7 @@ struct DecodeOrder {
 struct Decoded {
   std::uint32_t buffer = 0;
   std::string error{};  // not empty: names file and record
+  std::uint32_t replaced = 0;
   bool operator==(const Decoded&) const = default;
 };
 

@@ -6,7 +6,7 @@
 
 #include "actors/coordinator/evaluator.hpp"
 #include "actors/run/assembly.hpp"
-#include "data/lease_lookahead.hpp"
+#include "data/order/lease_lookahead.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/resume_notes.hpp"
 #include "nn/hash.hpp"

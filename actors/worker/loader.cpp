@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/protocol/supervision.hpp"
-#include "data/lease_lookahead.hpp"
+#include "data/order/lease_lookahead.hpp"
 
 namespace troupe::actors {
 
@@ -17,10 +17,13 @@ struct Staging {
   std::vector<std::int32_t> labels;
 };
 
+Decoded as_decoded(std::uint32_t buffer, const core::Result<std::int64_t>& built) {
+  return {buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
+}
+
 DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder) {
   return {[builder](const DecodeOrder& order, const BorrowedBatch& space) {
-    const auto built = builder->build(order.lease, space.images, space.labels);
-    return Decoded{order.buffer, built ? std::string{} : built.error().message};
+    return as_decoded(order.buffer, builder->build(order.lease, space.images, space.labels));
   }};
 }
 
@@ -104,11 +107,10 @@ class LoaderBody {
       stock_.pop_front();
       const auto buffer = free_.front();
       free_.pop_front();
-      order_.push_back({{buffer, lease, granted_ns}, false});
+      order_.push_back({{buffer, lease, granted_ns, 0}, false});
       if (decoders_.empty()) {
         const auto space = lend(buffer);
-        const auto built = setup_.builder->build(lease, space.images, space.labels);
-        decoded({buffer, built ? std::string{} : built.error().message});
+        decoded(as_decoded(buffer, setup_.builder->build(lease, space.images, space.labels)));
       } else {
         send_to_decoder(buffer, lease);
       }
@@ -126,7 +128,9 @@ class LoaderBody {
   void decoded(const Decoded& result) {
     if (!result.error.empty()) return run_error(result.error);
     for (auto& entry : order_) {
-      if (entry.ready.buffer == result.buffer) entry.decoded = true;
+      if (entry.ready.buffer != result.buffer) continue;
+      entry.decoded = true;
+      entry.ready.replaced = result.replaced;
     }
     while (!order_.empty() && order_.front().decoded) {
       const auto ready = order_.front().ready;

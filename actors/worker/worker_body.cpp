@@ -73,6 +73,7 @@ void WorkerBody::compute_now() {
   batches_.pop_front();
   ++next_step_;
   lease_ = next.ready.lease;
+  progress_.replaced += next.ready.replaced;
   const nn::Batch batch{
       .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();

@@ -48,6 +48,37 @@ TEST(ValidationTest, EverySampleIsInExactlyOneSplit) {
   }
 }
 
+/// Files of these sizes, one behind the other.
+class FilesOfNumbers final : public NumberedDataset {
+ public:
+  using NumberedDataset::NumberedDataset;
+  [[nodiscard]] std::vector<std::int64_t> shard_begins() const override { return {0, 1, 2, 102, 200}; }
+};
+
+TEST(ValidationTest, FilesBeginWhereTheirRemainingSamplesDo) {
+  const auto whole = std::make_shared<const FilesOfNumbers>(256, ImageShape{1, 1, 1});
+  const auto held = hold_out(whole, Validation{.count = 200}, 7).value();
+  const auto train = first_pixels(*held.train);
+  // From the samples themselves: how many of each file are left.
+  std::vector<std::int64_t> expected;
+  std::int64_t before = 0;
+  const auto begins = whole->shard_begins();
+  for (std::size_t file = 0; file < begins.size(); ++file) {
+    const auto end = file + 1 < begins.size() ? begins[file + 1] : whole->size();
+    std::int64_t left = 0;
+    for (auto sample = begins[file]; sample < end; ++sample)
+      left += static_cast<std::int64_t>(train.count(7 * sample % 256));
+    if (left > 0) expected.push_back(before);
+    before += left;
+  }
+  EXPECT_EQ(held.train->shard_begins(), expected);
+  EXPECT_LT(expected.size(), begins.size()) << "a file is held out whole";
+  EXPECT_TRUE(hold_out(std::make_shared<const NumberedDataset>(9, ImageShape{1, 1, 1}), Validation{.count = 3}, 7)
+                  .value()
+                  .train->shard_begins()
+                  .empty());
+}
+
 TEST(ValidationTest, TheSeedChoosesTheSamples) {
   const auto whole = std::make_shared<const NumberedDataset>(256, ImageShape{1, 1, 1});
   const auto chosen = [&](std::uint64_t seed) {

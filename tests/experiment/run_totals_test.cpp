@@ -13,12 +13,12 @@ namespace {
 WorkerProgress all_fields() {
   WorkerProgress progress;
   auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, exchange_s, wait_s, load_s, exchanges,
-         dropped, skipped, refused, passed, bytes, staleness_sum, staleness_count, staleness_max, norm_sum, norm_max,
-         recent_norm_sum, recent_steps, staleness, waits, done] = progress;
+         dropped, skipped, refused, passed, replaced, bytes, staleness_sum, staleness_count, staleness_max, norm_sum,
+         norm_max, recent_norm_sum, recent_steps, staleness, waits, done] = progress;
   worker = 1;
   std::uint64_t next = 2;
   for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
-                      &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
+                      &replaced, &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
   for (auto* real :
        {&loss, &loss_sum, &compute_s, &exchange_s, &wait_s, &load_s, &norm_sum, &norm_max, &recent_norm_sum})
@@ -37,6 +37,7 @@ WorkerProgress worker(std::uint32_t rank) {
   progress.dropped = 3;
   progress.skipped = 2;
   progress.passed = 1;
+  progress.replaced = 5;
   progress.bytes = 4096;
   progress.staleness_sum = 6;
   progress.staleness_count = 3;
@@ -58,6 +59,7 @@ void expect_equal(const WorkerProgress& a, const WorkerProgress& b) {
   EXPECT_EQ(a.dropped, b.dropped);
   EXPECT_EQ(a.skipped, b.skipped);
   EXPECT_EQ(a.passed, b.passed);
+  EXPECT_EQ(a.replaced, b.replaced);
   EXPECT_EQ(a.bytes, b.bytes);
   EXPECT_EQ(a.staleness_sum, b.staleness_sum);
   EXPECT_EQ(a.staleness_count, b.staleness_count);

@@ -26,6 +26,7 @@ WorkerProgress worker_progress(std::uint32_t rank) {
           .exchanges = 25,
           .dropped = 1,
           .skipped = 2,
+          .replaced = 7,
           .bytes = 4096,
           .staleness_sum = 30,
           .staleness_count = 20,
@@ -116,6 +117,7 @@ TEST(SummaryTest, WorkersInRankOrderWithTheirSums) {
   ASSERT_EQ(workers.size(), 2u);
   EXPECT_EQ(workers[1]["worker"], 1);
   EXPECT_EQ(workers[1]["steps"], 101);
+  EXPECT_EQ(workers[1]["replaced"], 7);
   EXPECT_DOUBLE_EQ(workers[1]["staleness_mean"], 1.5);  // 30 / 20
   EXPECT_EQ(Json::parse(to_json(Summary{}))["per_worker"], Json::array());
 }
