@@ -43,6 +43,7 @@ struct Command {
 [[nodiscard]] Command simulate();
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();
+[[nodiscard]] Command predict();
 [[nodiscard]] Command export_model();  // export.cpp: `export` is a word of C++
 [[nodiscard]] Command grid();
 [[nodiscard]] Command plot();

@@ -31,8 +31,8 @@ const Command& program() {
           "  troupe strategies easgd\n"
           "  troupe doctor\n",
       .declare = nullptr,
-      .subcommands = {train(), simulate(), replay(), grid(), plot(), compare(), check(), eval(), export_model(),
-                      strategies(), models(), bench(), node(), nodes(), certs(), doctor()}};
+      .subcommands = {train(), simulate(), replay(), grid(), plot(), compare(), check(), eval(), predict(),
+                      export_model(), strategies(), models(), bench(), node(), nodes(), certs(), doctor()}};
   return root;
 }
 

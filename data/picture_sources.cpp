@@ -11,6 +11,7 @@
 #include "data/sources/batch_files.hpp"
 #include "data/sources/image_folder.hpp"
 #include "data/sources/image_list.hpp"
+#include "data/sources/named_files.hpp"
 #include "data/sources/record_files.hpp"
 #include "data/sources/synthetic.hpp"
 #include "data/sources/tar_shards.hpp"
@@ -130,6 +131,17 @@ OpenedDataset open_synthetic(const DataConfig& config, Split split, std::int64_t
                 std::shared_ptr<const SampleSource>(std::make_shared<const SyntheticImages>(
                     SyntheticOptions{*shape, static_cast<std::int32_t>(config.classes), samples,
                                      static_cast<std::uint64_t>(config.seed), train})));
+}
+
+Result<std::shared_ptr<const PictureDataset>> open_named_pictures(const DataConfig& config, ImageShape shape,
+                                                                  std::vector<std::string> files) {
+  if (shape.height != shape.width)
+    return fail(Errc::config, fmt::format("the model's images are {} x {}: pictures are cut to squares only",
+                                          shape.height, shape.width));
+  auto options = picture_options(config, 0, false);
+  if (!config.random_resized_crop) options.shorter = shape.height;
+  options.side = shape.height;
+  return PictureDataset::open(options, std::make_shared<const NamedFiles>(std::move(files), kMostBytes));
 }
 
 Result<PublishedForm> synthetic_form(const DataConfig& config) {

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "data/config.hpp"
 #include "data/dataset.hpp"
+#include "data/pictures.hpp"
 #include "data/registry.hpp"
 
 namespace troupe::data {
@@ -20,6 +23,12 @@ using OpenedDataset = core::Result<std::shared_ptr<const Dataset>>;
 [[nodiscard]] OpenedDataset open_batches(const DataConfig& config, Split split, std::int64_t limit);
 [[nodiscard]] OpenedDataset open_records(const DataConfig& config, Split split, std::int64_t limit);
 [[nodiscard]] OpenedDataset open_synthetic(const DataConfig& config, Split split, std::int64_t limit);
+/// Files that are named one by one, without labels, prepared as the evaluation of `config` prepares its pictures; for data sets of another
+/// kind resized to cover an image and cut at the centre. `shape` is of the data set's images; the result's has three channels. Errc::config:
+/// images that are no squares.
+[[nodiscard]] core::Result<std::shared_ptr<const PictureDataset>> open_named_pictures(const DataConfig& config,
+                                                                                      ImageShape shape,
+                                                                                      std::vector<std::string> files);
 [[nodiscard]] core::Result<PublishedForm> synthetic_form(const DataConfig& config);
 
 }  // namespace troupe::data
