@@ -110,7 +110,8 @@ void Gradients::fetch_center(WorkerId worker) {
 
 core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const data::Lease& lease) {
   auto& replica = *replicas_.at(lease.count);
-  if (auto built = spec_.source.train->build(lease, images_, labels_); !built) return built;
+  if (auto built = spec_.source.train->build(lease, images_, labels_); !built)
+    return tl::unexpected(std::move(built.error()));
   const auto params = memory_->view(worker, strategies::kParams), grads = memory_->view(worker, strategies::kGrads);
   const auto statistics = memory_->view(worker, strategies::kStatistics);
   std::copy(params.begin(), params.end(), replica.parameters().begin());

@@ -66,7 +66,9 @@ class PredictTest : public testing::Test {
 TEST_F(PredictTest, PicturesOfSamplesAreTakenForWhatTheSamplesAre) {
   constexpr std::int64_t kPictures = 40;  // more than a batch
   constexpr std::int64_t kSide = 28;
-  const auto samples = data::open_dataset({.name = "glyphs"}, data::Split::test);
+  data::DataConfig glyphs;
+  glyphs.name = "glyphs";
+  const auto samples = data::open_dataset(glyphs, data::Split::test);
   ASSERT_TRUE(samples) << samples.error().message;
   std::vector<std::string> command{"predict", run_};
   std::vector<int> labels;
@@ -108,7 +110,9 @@ TEST_F(PredictTest, ProbabilitiesFallAndTheirNumberIsChosen) {
   double sum = 0;
   for (std::size_t i = 0; i < top.size(); ++i) {
     sum += top[i]["score"].get<double>();
-    if (i > 0) EXPECT_LE(top[i]["score"], top[i - 1]["score"]);
+    if (i > 0) {
+      EXPECT_LE(top[i]["score"], top[i - 1]["score"]);
+    }
   }
   EXPECT_NEAR(sum, 1, 1e-6);
   const auto table = troupe({"predict", run_, picture});
