@@ -211,6 +211,12 @@ Result<std::shared_ptr<const IdxDataset>> IdxDataset::open(const IdxOptions& opt
   return data;
 }
 
+std::vector<std::string> IdxDataset::class_names() const {
+  if (name_ != "fashion-mnist") return {};  // digits are their own names
+  // Of the table in the data set's own README.
+  return {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"};
+}
+
 Result<std::int32_t> IdxDataset::read(std::int64_t index, std::span<std::uint8_t> pixels) const {
   const auto record = static_cast<std::size_t>(index);
   const auto bytes = static_cast<std::size_t>(shape_.size());

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "data/dataset.hpp"
@@ -33,6 +34,7 @@ class IdxDataset final : public Dataset {
   [[nodiscard]] std::int64_t size() const noexcept override { return static_cast<std::int64_t>(labels_.size()); }
   [[nodiscard]] ImageShape shape() const noexcept override { return shape_; }
   [[nodiscard]] std::int32_t classes() const noexcept override { return classes_; }
+  [[nodiscard]] std::vector<std::string> class_names() const override;  ///< of Fashion-MNIST; of others none
   [[nodiscard]] core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const override;
 
  private:

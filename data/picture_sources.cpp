@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "data/files/class_names.hpp"
 #include "data/files/split_files.hpp"
 #include "data/pictures.hpp"
 #include "data/sources/batch_files.hpp"
@@ -48,11 +49,14 @@ PictureOptions picture_options(const DataConfig& config, std::int64_t limit, boo
   return options;
 }
 
-OpenedDataset opened(const DataConfig& config, std::int64_t limit, std::shared_ptr<const SampleSource> source) {
+OpenedDataset opened(const DataConfig& config, std::int64_t limit, std::shared_ptr<const SampleSource> source,
+                     std::vector<std::string> class_names = {}) {
   if (config.random_resized_crop && config.crop == 0)
     return fail(Errc::config, "data.random_resized_crop needs data.crop: the side of the images in pixels");
   const bool plain = source->raw_shape().has_value();
-  auto data = PictureDataset::open(picture_options(config, limit, plain), std::move(source));
+  auto options = picture_options(config, limit, plain);
+  options.class_names = std::move(class_names);
+  auto data = PictureDataset::open(options, std::move(source));
   if (!data) return tl::unexpected(data.error());
   return *std::move(data);
 }
@@ -60,7 +64,13 @@ OpenedDataset opened(const DataConfig& config, std::int64_t limit, std::shared_p
 template <class Source>
 OpenedDataset opened(const DataConfig& config, std::int64_t limit, Result<std::shared_ptr<const Source>> source) {
   if (!source) return tl::unexpected(source.error());
-  return opened(config, limit, std::shared_ptr<const SampleSource>(*std::move(source)));
+  std::vector<std::string> names;
+  if ((*source)->class_names().empty()) {
+    auto read = read_class_names(path_of(config), (*source)->classes());
+    if (!read) return tl::unexpected(read.error());
+    names = *std::move(read);
+  }
+  return opened(config, limit, std::shared_ptr<const SampleSource>(*std::move(source)), std::move(names));
 }
 
 Result<RawShape> plain_shape(const DataConfig& config, const RawShape& own) {
