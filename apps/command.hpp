@@ -57,5 +57,9 @@ struct Command {
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();
 [[nodiscard]] Command bench_exchange();  // of bench
+[[nodiscard]] Command data_sets();       // data.cpp: `data` is a namespace
+[[nodiscard]] Command data_inspect();    // of data
+[[nodiscard]] Command data_convert();    // of data
+[[nodiscard]] Command data_mean();       // of data
 
 }  // namespace troupe::apps

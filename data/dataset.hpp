@@ -47,11 +47,18 @@ class Dataset {
                                                                   std::span<std::uint8_t> pixels) const {
     return read(index, pixels);
   }
+  /// The label alone; data sets that know it without decoding say it faster.
+  [[nodiscard]] virtual core::Result<std::int32_t> label(std::int64_t index) const {
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape().size()));
+    return read(index, pixels);
+  }
   /// The sample as it is stored (for pictures: the JPEG's or PNG's bytes), in `bytes`, whose memory is reused; returns its label.
   [[nodiscard]] virtual core::Result<std::int32_t> stored(std::int64_t index, std::vector<std::uint8_t>& bytes) const {
     bytes.resize(static_cast<std::size_t>(shape().size()));
     return read(index, bytes);
   }
+  /// Whether stored() gives pictures, and not plain bytes.
+  [[nodiscard]] virtual bool encoded() const noexcept { return false; }
   /// Whether samples are read from files when they are used: a pass over all of them takes long.
   [[nodiscard]] virtual bool streamed() const noexcept { return false; }
   /// Where files of consecutive samples begin (order/sampler.hpp); empty: any order is as good.

@@ -49,11 +49,13 @@ class PictureDataset final : public Dataset {
   [[nodiscard]] core::Result<std::int32_t> read_augmented(std::int64_t index, const AugmentKey& key,
                                                           std::span<std::uint8_t> pixels) const override;
   [[nodiscard]] core::Result<std::int32_t> stored(std::int64_t index, std::vector<std::uint8_t>& bytes) const override;
+  [[nodiscard]] core::Result<std::int32_t> label(std::int64_t index) const override {
+    return source_->label(at(index));
+  }
+  [[nodiscard]] bool encoded() const noexcept override { return !source_->raw_shape(); }
   [[nodiscard]] bool streamed() const noexcept override { return true; }
   [[nodiscard]] std::vector<std::int64_t> shard_begins() const override;
 
-  /// The label without the picture.
-  [[nodiscard]] core::Result<std::int32_t> label(std::int64_t index) const { return source_->label(at(index)); }
   /// The whole picture as it was taken: RGB of its own size. Errc::data as read().
   [[nodiscard]] core::Result<Picture> picture(std::int64_t index) const;
   /// "file" or "file: record".

@@ -38,6 +38,10 @@ class PartOfDataset final : public Dataset {
   [[nodiscard]] core::Result<std::int32_t> stored(std::int64_t index, std::vector<std::uint8_t>& bytes) const override {
     return whole_->stored(place(index), bytes);
   }
+  [[nodiscard]] core::Result<std::int32_t> label(std::int64_t index) const override {
+    return whole_->label(place(index));
+  }
+  [[nodiscard]] bool encoded() const noexcept override { return whole_->encoded(); }
   [[nodiscard]] bool streamed() const noexcept override { return whole_->streamed(); }
   /// Files of which no sample is left do not count.
   [[nodiscard]] std::vector<std::int64_t> shard_begins() const override {

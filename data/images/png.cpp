@@ -46,6 +46,18 @@ std::uint32_t big_endian_at(const std::uint8_t* p) noexcept {
   return std::uint32_t{p[0]} << 24 | std::uint32_t{p[1]} << 16 | std::uint32_t{p[2]} << 8 | p[3];
 }
 
+/// Whether the chunks reach the end chunk: of what follows the pixels libpng would not notice that it is missing.
+bool is_whole(std::span<const std::uint8_t> bytes) noexcept {
+  for (std::size_t at = kSignature; at + kChunkFrame <= bytes.size();) {
+    const std::uint8_t* const chunk = bytes.data() + at;
+    if (std::memcmp(chunk + 4, "IEND", 4) == 0) return true;
+    const std::size_t length = big_endian_at(chunk);
+    if (length > bytes.size() - at) return false;
+    at += length + kChunkFrame;
+  }
+  return false;
+}
+
 /// Whether a chunk acTL stands before the pixels.
 bool is_animated(std::span<const std::uint8_t> bytes) noexcept {
   for (std::size_t at = kSignature; at + kChunkFrame <= bytes.size();) {
@@ -106,6 +118,7 @@ core::Result<PictureSize> png_size(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < kHeader || std::memcmp(bytes.data() + kSignature + 4, "IHDR", 4) != 0)
     return core::fail(core::Errc::data, "damaged PNG: it has no header");
   if (is_animated(bytes)) return core::fail(core::Errc::data, "an animated PNG: only still pictures are read");
+  if (!is_whole(bytes)) return core::fail(core::Errc::data, "damaged PNG: truncated");
   const PictureSize size{big_endian_at(bytes.data() + kSignature + 8), big_endian_at(bytes.data() + kSignature + 12)};
   if (size.width < 1 || size.height < 1 || size.width > PNG_UINT_31_MAX || size.height > PNG_UINT_31_MAX)
     return core::fail(core::Errc::data, fmt::format("damaged PNG: {} x {} pixels", size.width, size.height));

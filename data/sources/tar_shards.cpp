@@ -39,7 +39,7 @@ class ShardIndex {
     archive_read_support_format_tar(reader.get());
     constexpr std::size_t kBuffer = 64 << 10;
     if (archive_read_open_filename(reader.get(), path_.c_str(), kBuffer) != ARCHIVE_OK)
-      return bad(archive_error_string(reader.get()));
+      return bad(not_tar(reader.get()));
     archive_entry* entry = nullptr;
     for (;;) {
       const int status = archive_read_next_header(reader.get(), &entry);

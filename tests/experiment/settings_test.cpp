@@ -64,6 +64,8 @@ std::int64_t most_of(const std::string& key) {
       {"run.seed", kAny},
       {"data.seed", kAny},  // stays 64 bits
       {"data.train_samples", 1'000'000'000'000},
+      {"data.window", 1'000'000'000'000},
+      {"data.max_bad", 1'000'000'000'000},
       {"data.test_samples", 1'000'000'000'000}};  // counted in 64 bits
   const auto found = wider.find(key);
   return found == wider.end() ? kInt : found->second;
@@ -75,8 +77,11 @@ std::int64_t highest(const core::Option& option) {
   const auto allows = [&](std::int64_t value) {
     return !option.rule.allows || option.rule.allows(list ? core::Value{std::vector{value}} : core::Value{value});
   };
-  std::int64_t low = list ? std::get<std::vector<std::int64_t>>(option.default_value).at(0)
-                          : std::get<std::int64_t>(option.default_value);
+  std::int64_t low = 1;  // of a list that is empty by default
+  if (!list) low = std::get<std::int64_t>(option.default_value);
+  if (const auto* const values = std::get_if<std::vector<std::int64_t>>(&option.default_value);
+      values && !values->empty())
+    low = values->front();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   if (allows(high)) return high;
   while (high - low > 1) {

@@ -261,7 +261,7 @@ TEST(EvaluationBesideTraining, ACheckpointHasTheScoresBeforeIt) {
   run->coordinator->scored({.loss = 1, .accuracy = 0.5});
   run->answer();
   EXPECT_EQ(run->coordinator->task(), Task::take_state);
-  EXPECT_EQ(run->coordinator->watch().state().begun_at.leases, 0U);
+  EXPECT_EQ(run->coordinator->watch().state().begun_at.leases, 4U) << "the next one is due here, and of this model";
   EXPECT_EQ(run->coordinator->watch().state().evaluations, 1U);
 }
 
