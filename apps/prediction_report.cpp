@@ -30,7 +30,7 @@ std::vector<RankedClass> top_classes(std::span<const float> outputs, std::size_t
 std::string prediction_text(const std::vector<Prediction>& predictions, const ClassNames& names) {
   std::string text;
   for (const auto& prediction : predictions) {
-    if (!prediction.error.empty()) continue;
+    if (prediction.error) continue;
     text += prediction.file + "\n";
     for (const auto& c : prediction.classes)
       text += fmt::format("  {:>8.4f}  {}\n", c.score, class_name(names, c.label));
@@ -46,10 +46,10 @@ std::string prediction_json(const std::vector<Prediction>& predictions, const Cl
     for (const auto& c : prediction.classes)
       top.push_back({{"class", c.label}, {"name", class_name(names, c.label)}, {"score", c.score}});
     Json line{{"file", prediction.file}};
-    if (prediction.error.empty())
-      line["top"] = std::move(top);
+    if (prediction.error)
+      line["error"] = prediction.error->message;
     else
-      line["error"] = prediction.error;
+      line["top"] = std::move(top);
     text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // names of files need not be UTF-8
   }
   return text;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/confusion_report.hpp"
+#include "core/error.hpp"
 #include "nn/graph.hpp"
 
 namespace troupe::apps {
@@ -24,7 +26,7 @@ struct RankedClass {
 struct Prediction {
   std::string file;
   std::vector<RankedClass> classes;
-  std::string error{};  // not empty: the file could not be read
+  std::optional<core::Error> error{};  // the file could not be used
 };
 
 /// One table: the file, then its classes with scores. Files that could not be read are left out.

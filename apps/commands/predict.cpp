@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -76,41 +77,35 @@ core::Result<void> read_input(const data::Dataset& pictures, std::int64_t index,
   return {};
 }
 
-/// Adds predictions for pictures [first, first + count), at most a batch. What cannot be read has none, and its error in `failures`.
-core::Result<void> predict_batch(Predictor& predictor, const data::Dataset& pictures, std::int64_t first,
-                                 std::int64_t count, const PredictArguments& arguments,
-                                 std::vector<Prediction>& predictions, std::vector<core::Error>& failures) {
+/// The predictions for pictures [first, first + count), at most a batch.
+core::Result<std::vector<Prediction>> predict_batch(Predictor& predictor, const data::Dataset& pictures,
+                                                    std::int64_t first, std::int64_t count,
+                                                    const PredictArguments& arguments) {
   const auto& preprocess = predictor.spec.source.test->preprocess();
   const auto size = static_cast<std::size_t>(preprocess.output_shape().size());
   const auto batch = static_cast<std::size_t>(predictor.replica->batch());
   std::vector<float> images(batch * size);
-  const std::vector<std::int32_t> labels(batch);                   // not known; only the outputs are read
-  std::vector<std::size_t> rows(static_cast<std::size_t>(count));  // of each picture in the batch
-  std::size_t read_ones = 0;
-  std::vector<std::string> errors(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto input = std::span(images).subspan(read_ones * size, size);
-    const auto read = read_input(pictures, first + static_cast<std::int64_t>(i), preprocess, input);
-    if (read) {
-      rows[i] = read_ones++;
-    } else {
-      errors[i] = read.error().message;
-      failures.push_back(read.error());
-    }
+  const std::vector<std::int32_t> labels(batch);  // not known; only the outputs are read
+  std::vector<Prediction> predictions;
+  std::vector<std::size_t> read_ones;  // indices in predictions, by their row in the batch
+  for (std::int64_t i = first; i < first + count; ++i) {
+    auto& prediction = predictions.emplace_back(Prediction{arguments.files[static_cast<std::size_t>(i)], {}, {}});
+    const auto input = std::span(images).subspan(read_ones.size() * size, size);
+    if (const auto read = read_input(pictures, i, preprocess, input); !read)
+      prediction.error = read.error();
+    else
+      read_ones.push_back(predictions.size() - 1);
   }
+  if (read_ones.empty()) return predictions;
   const auto result = predictor.replica->evaluate(
-      {.images = images, .labels = labels, .lease = 0, .count = static_cast<std::int64_t>(read_ones)});
+      {.images = images, .labels = labels, .lease = 0, .count = static_cast<std::int64_t>(read_ones.size())});
   if (!result) return tl::unexpected(result.error());
   const auto& graph = *predictor.spec.graph;
   const auto width = static_cast<std::size_t>(graph.output().size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Prediction prediction{arguments.files[static_cast<std::size_t>(first) + i], {}, errors[i]};
-    if (prediction.error.empty())
-      prediction.classes = top_classes(predictor.replica->outputs().subspan(rows[i] * width, width),
-                                       static_cast<std::size_t>(arguments.top), graph.loss());
-    predictions.push_back(std::move(prediction));
-  }
-  return {};
+  for (std::size_t row = 0; row < read_ones.size(); ++row)
+    predictions[read_ones[row]].classes = top_classes(predictor.replica->outputs().subspan(row * width, width),
+                                                      static_cast<std::size_t>(arguments.top), graph.loss());
+  return predictions;
 }
 
 core::Result<void> run_predict(const PredictArguments& arguments) {
@@ -124,26 +119,33 @@ core::Result<void> run_predict(const PredictArguments& arguments) {
                                   predictor.spec.settings->data.name, shape.channels));
   const auto pictures = data::open_named_pictures(predictor.spec.settings->data, shape, arguments.files);
   if (!pictures) return tl::unexpected(pictures.error());
-  std::vector<Prediction> predictions;
-  std::vector<core::Error> failures;
-  const auto batch = predictor.replica->batch();
-  for (std::int64_t first = 0; first < (*pictures)->size(); first += batch)
-    if (auto done = predict_batch(predictor, **pictures, first, std::min(batch, (*pictures)->size() - first), arguments,
-                                  predictions, failures);
-        !done)
-      return done;
   const auto names = test.dataset().class_names();
-  if (auto printed = print(arguments.json ? prediction_json(predictions, names) : prediction_text(predictions, names));
-      !printed || failures.empty())
-    return printed;
-  for (std::size_t i = 0; i + 1 < failures.size(); ++i) tell(fmt::format("troupe: {}\n", failures[i].message));
-  return tl::unexpected(failures.back());
+  const auto batch = predictor.replica->batch();
+  std::optional<core::Error> failure;  // the latest bad file
+  for (std::int64_t first = 0; first < (*pictures)->size(); first += batch) {
+    const auto count = std::min(batch, (*pictures)->size() - first);
+    const auto predictions = predict_batch(predictor, **pictures, first, count, arguments);
+    if (!predictions) return tl::unexpected(predictions.error());
+    if (auto printed =
+            print(arguments.json ? prediction_json(*predictions, names) : prediction_text(*predictions, names));
+        !printed)
+      return printed;
+    for (const auto& prediction : *predictions) {
+      if (!prediction.error) continue;
+      if (failure) tell(fmt::format("troupe: {}\n", failure->message));
+      failure = prediction.error;
+    }
+  }
+  if (failure) return tl::unexpected(std::move(*failure));
+  return {};
 }
 
 Action declare_predict(CLI::App& app) {
   const auto arguments = std::make_shared<PredictArguments>();
   add_checkpoint(app, arguments->checkpoint);
-  app.add_option("IMAGE", arguments->files, "pictures: JPEG or PNG")->required();
+  app.add_option("IMAGE", arguments->files,
+                 "pictures: JPEG or PNG; a bad one is named, and the others are still predicted (exit code 65, or 74)")
+      ->required();
   app.add_option("--top", arguments->top, "classes that are shown of each picture")
       ->type_name("N")
       ->check(whole_at_least(1))
@@ -159,7 +161,8 @@ Command predict() {
           .summary = "say what pictures show: the classes with the greatest probability",
           .examples =
               "  troupe predict runs/20260102-030405-cifar10-easgd dog.jpg cat.png\n"
-              "  troupe predict best.safetensors pictures/*.jpg --json\n",
+              "  troupe predict best.safetensors pictures/*.jpg --top 1 --json\n"
+              "  troupe predict best.safetensors dog.jpg --set data.path=elsewhere/cifar10\n",
           .declare = declare_predict};
 }
 

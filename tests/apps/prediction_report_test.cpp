@@ -22,8 +22,9 @@ TEST(PredictionReport, GreatestOutputsComeFirstWithTheirProbabilities) {
 }
 
 TEST(PredictionReport, TextAndJsonNameClasses) {
-  const std::vector<Prediction> predictions{
-      {"a.jpg", {{1, 0.75}, {0, 0.25}}}, {"b \"x\".png", {{2, 1}}}, {"c.png", {}, "c.png: cut"}};
+  const std::vector<Prediction> predictions{{"a.jpg", {{1, 0.75}, {0, 0.25}}},
+                                            {"b \"x\".png", {{2, 1}}},
+                                            {"c.png", {}, core::Error{core::Errc::data, "c.png: cut"}}};
   EXPECT_EQ(prediction_text(predictions, {"cat", "dog"}),
             "a.jpg\n"
             "    0.7500  dog\n"

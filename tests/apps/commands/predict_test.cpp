@@ -158,6 +158,25 @@ TEST_F(PredictTest, OtherPicturesAreStillSeenWhereOneIsBad) {
   EXPECT_EQ(json::parse(second), json::parse(alone.out));
 }
 
+TEST_F(PredictTest, EveryBadFileIsNamedInItsBatch) {
+  const std::vector<std::uint8_t> black(28 * 28);
+  const auto good = folder_.write("good.png", grey_png(black, 28));
+  std::vector<std::string> command{"predict", run_, "--json"};
+  for (int i = 0; i < 30; ++i) command.push_back(folder_.write("bad" + std::to_string(i) + ".png", "no picture"));
+  command.push_back(good);
+  command.push_back(folder_.file("none.png"));
+  const auto outcome = troupe(command);
+  EXPECT_EQ(outcome.code, 74) << outcome.err;  // of the last bad one
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 31) << outcome.err;
+  for (int i = 0; i < 30; ++i)
+    EXPECT_NE(outcome.err.find("bad" + std::to_string(i) + ".png"), std::string::npos) << outcome.err;
+  std::istringstream lines(outcome.out);
+  int predicted = 0, refused = 0;
+  for (std::string line; std::getline(lines, line);) ++(json::parse(line).contains("top") ? predicted : refused);
+  EXPECT_EQ(predicted, 1);
+  EXPECT_EQ(refused, 31);
+}
+
 TEST_F(PredictTest, BadFilesAreOneLineThatNamesThem) {
   const auto expect = [&](const std::vector<std::string>& arguments, int code, const std::string& why) {
     const auto outcome = troupe(arguments);

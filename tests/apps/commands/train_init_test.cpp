@@ -1,5 +1,6 @@
 // `train --init`: a new run with a checkpoint's weights; `train --dry-run`: what a run would be; `eval` of a checkpoint alone.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -186,6 +187,36 @@ TEST_F(InitTest, WeightsOfAnotherProgramBeginARun) {
   expect_replays(second);
   EXPECT_EQ(evaluated({weights, "--config", first["run"].get<std::string>() + "/config.toml"}),
             evaluated({first["run"]}));
+}
+
+TEST_F(InitTest, HostileWeightsAreOneLineAndNoRun) {
+  const auto whole = foreign_file(newest(train("first")["run"]));
+  std::uint64_t header = 0;
+  std::memcpy(&header, whole.data(), sizeof(header));
+  const auto with = [&](std::size_t at, const std::string& bytes) {
+    auto text = whole;
+    return text.replace(at, bytes.size(), bytes);
+  };
+  const auto expect = [&](const std::string& text, const std::string& why) {
+    const auto file = folder_.write("w.safetensors", text);
+    for (const auto& more : {std::vector<std::string>{"--init", file}, {"--init", file, "--partial"}}) {
+      const auto outcome = attempt("hostile", more);
+      EXPECT_EQ(outcome.code, 65) << outcome.err;
+      EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+      EXPECT_NE(outcome.err.find("w.safetensors: " + why), std::string::npos) << outcome.err;
+    }
+    const auto evaluated = troupe({"eval", file, "--config", config_});
+    EXPECT_EQ(evaluated.code, 65) << evaluated.err;
+    EXPECT_TRUE(is_one_line(evaluated)) << evaluated.err;
+  };
+  expect(whole.substr(0, 5), "5 bytes are too few");
+  expect(whole.substr(0, whole.size() - 4), "tensor \"fc2.");
+  expect(whole + "x", "the header describes");
+  expect(with(7, "\x7f"), "a header of");
+  expect(with(whole.find("F32"), "F33"), "tensor \"fc1.");
+  expect(with(whole.find("fc2."), "fc1."), "header: name \"fc1.");
+  expect(with(8 + header + 40, std::string("\0\0\x80\x7f", 4)), "tensor \"fc1.");
+  EXPECT_EQ(count_runs(), 1U);
 }
 
 TEST_F(InitTest, PartialTakesWhatFitsAndTheRunReplays) {
