@@ -43,6 +43,7 @@ struct ClusterConfig {
   std::string device = "cpu";
   std::string precision = "fp32";
   std::string kernels = "measured";
+  std::string pinning = "auto";
 };
 
 struct ExchangeConfig {
