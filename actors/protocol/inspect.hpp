@@ -299,7 +299,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Measured& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
-  return f(caf::meta::type_name("SiteReady"), x.error, x.code);
+  return f(caf::meta::type_name("SiteReady"), x.error, x.code, x.pinning);
 }
 
 template <class Inspector>
