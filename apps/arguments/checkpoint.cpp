@@ -13,7 +13,7 @@ namespace {
 
 /// A checkpoint outside a run directory contains the configuration of its run.
 core::Result<experiment::Settings> own_settings(const CheckpointArguments& arguments) {
-  const auto loaded = nn::read_weights(arguments.path);
+  const auto loaded = nn::read_weights_description(arguments.path);
   if (!loaded) return tl::unexpected(loaded.error());
   if (!loaded->step)
     return core::fail(core::Errc::config,

@@ -66,7 +66,7 @@ core::Result<std::string> checkpoint_file(const std::string& path) {
 core::Result<SavedModel> load_model(const std::string& path, const nn::Graph& graph) {
   const auto file = checkpoint_file(path);
   if (!file) return tl::unexpected(file.error());
-  const auto weights = nn::read_weights(*file);
+  const auto weights = nn::read_weights(*file, graph);
   if (!weights) return tl::unexpected(weights.error());
   SavedModel model;
   model.parameters.resize(static_cast<std::size_t>(graph.parameter_count()));
@@ -91,11 +91,11 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   const auto refuse = [&](const core::Error& error) {
     return core::fail(error.code, fmt::format("{}: run.init: {}", settings.config.where("run.init"), error.message));
   };
+  const auto& graph = *spec.graph;
   const auto path = checkpoint_file(settings.run.init);
   if (!path) return refuse(path.error());
-  const auto weights = nn::read_weights(*path);
+  const auto weights = nn::read_weights(*path, graph);
   if (!weights) return refuse(weights.error());
-  const auto& graph = *spec.graph;
 
   Checkpoint begin;
   begin.graph = spec.graph;

@@ -14,8 +14,6 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;
-
 struct DTypeRow {
   DType dtype;
   std::string_view name;
@@ -34,76 +32,6 @@ constexpr std::array<DTypeRow, 13> kDTypes{{{DType::boolean, "BOOL", 1},
                                             {DType::u64, "U64", 8},
                                             {DType::i64, "I64", 8},
                                             {DType::f64, "F64", 8}}};
-
-/// The bytes of a tensor of this shape; none on overflow.
-std::optional<std::size_t> tensor_bytes(DType dtype, const std::vector<std::int64_t>& shape) {
-  std::size_t bytes = byte_size(dtype);
-  for (const auto extent : shape)
-    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) return std::nullopt;
-  return bytes;
-}
-
-std::uint64_t read_length(Bytes bytes) {
-  std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kLengthBytes);
-  return length;
-}
-
-/// The error of a file, without the file's name: the caller adds it.
-using Checked = tl::expected<void, std::string>;
-tl::unexpected<std::string> wrong(std::string why) { return tl::unexpected(std::move(why)); }
-
-std::string in_tensor(const std::string& name, const std::string& why) {
-  return fmt::format("tensor \"{}\": {}", name, why);
-}
-
-/// Turns header entries into views of `data`, ordered by offset; together they must cover `data` exactly.
-tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<HeaderEntry> entries, Bytes data) {
-  std::ranges::sort(entries, {}, &HeaderEntry::data_offsets);
-  std::vector<TensorView> tensors;
-  tensors.reserve(entries.size());
-  std::size_t end = 0;
-  for (auto& entry : entries) {
-    const auto from = static_cast<std::size_t>(entry.data_offsets[0]);
-    const auto to = static_cast<std::size_t>(entry.data_offsets[1]);
-    const auto dtype = parse_dtype(entry.dtype);
-    if (!dtype) return wrong(in_tensor(entry.name, fmt::format("unknown dtype \"{}\"", entry.dtype)));
-    if (from != end)
-      return wrong(
-          in_tensor(entry.name, fmt::format("its data starts at {}, the one before it ends at {}", from, end)));
-    if (to < from || to > data.size())
-      return wrong(
-          in_tensor(entry.name, fmt::format("its data is [{}, {}) of {} bytes in the file", from, to, data.size())));
-    const auto bytes = tensor_bytes(*dtype, entry.shape);
-    if (bytes != to - from)
-      return wrong(in_tensor(
-          entry.name, fmt::format("its data has {} bytes, which is not {} {}", to - from, entry.dtype, entry.shape)));
-    tensors.push_back({std::move(entry.name), *dtype, std::move(entry.shape), data.subspan(from, to - from)});
-    end = to;
-  }
-  if (end != data.size())
-    return wrong(fmt::format("the header describes {} bytes of data, the file holds {}", end, data.size()));
-  return tensors;
-}
-
-/// Compares the checksums, then removes them from the metadata.
-Checked verify(std::string_view head, const std::vector<TensorView>& tensors, Metadata& metadata, Checksums checksums) {
-  const auto header = metadata.find(std::string(kHeaderChecksumKey));
-  if (header == metadata.end())
-    return checksums == Checksums::if_present ? Checked{}
-                                              : wrong("the header has no checksum: not written by troupe, or damaged");
-  const std::size_t position = header_checksum_position(head);
-  if (position == std::string_view::npos || header_checksum(head, position) != header->second)
-    return wrong("the header's checksum differs");
-  metadata.erase(header);
-  for (const auto& tensor : tensors) {
-    const auto checksum = metadata.find(std::string(kTensorChecksumPrefix) + tensor.name);
-    if (checksum == metadata.end()) return wrong(in_tensor(tensor.name, "it has no checksum"));
-    if (hash128_hex(tensor.data) != checksum->second) return wrong(in_tensor(tensor.name, "its checksum differs"));
-    metadata.erase(checksum);
-  }
-  return {};
-}
 
 core::Result<void> check_encodable(std::span<const TensorView> tensors, const Metadata& metadata) {
   const auto refuse = [](std::string why) { return core::fail(core::Errc::internal, std::move(why)); };
@@ -188,29 +116,27 @@ core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, st
   const auto corrupt = [&](const std::string& why) {
     return core::fail(core::Errc::corrupt, fmt::format("{}: {}", origin, why));
   };
-  if (bytes.size() < kLengthBytes)
-    return corrupt(fmt::format("{} bytes are too few for a safetensors file: it was cut off", bytes.size()));
-  const std::uint64_t length = read_length(bytes);
-  if (length > kMaxHeaderBytes)
-    return corrupt(fmt::format("a header of {} bytes is above the limit of {}: is it a safetensors file?", length,
-                               kMaxHeaderBytes));
-  if (length > bytes.size() - kLengthBytes)
-    return corrupt(fmt::format("the header should have {} bytes, {} are there: it was cut off", length,
-                               bytes.size() - kLengthBytes));
+  const auto length = header_length(Bytes(bytes).first(std::min(bytes.size(), kLengthBytes)), bytes.size());
+  if (!length) return corrupt(length.error());
 
   SafetensorsFile file;
   file.bytes_ = std::move(bytes);
   const Bytes all(file.bytes_);
-  const std::string_view head(reinterpret_cast<const char*>(all.data()), kLengthBytes + length);
-  auto header = parse_header(head.substr(kLengthBytes));
-  if (!header) return corrupt("header: " + header.error());
-  auto tensors = place_tensors(std::move(header->entries), all.subspan(head.size()));
-  if (!tensors) return corrupt(tensors.error());
-  file.tensors_ = std::move(*tensors);
-  file.metadata_ = std::move(header->metadata);
-  file.has_checksums_ = file.metadata_.contains(std::string(kHeaderChecksumKey));  // verify() removes it
-  if (const auto intact = verify(head, file.tensors_, file.metadata_, checksums); !intact)
-    return corrupt(intact.error());
+  const std::string_view head(reinterpret_cast<const char*>(all.data()), kLengthBytes + *length);
+  auto contents = parse_contents(head, all.size() - head.size(), checksums);
+  if (!contents) return corrupt(contents.error());
+  auto rest = all.subspan(head.size());
+  for (auto& tensor : contents->tensors) {
+    const auto size = *tensor_bytes(tensor.dtype, tensor.shape);
+    tensor.data = rest.first(size);
+    rest = rest.subspan(size);
+    if (!contents->has_checksums) continue;
+    if (const auto right = take_checksum(contents->metadata, tensor.name, hash128_hex(tensor.data)); !right)
+      return corrupt(right.error());
+  }
+  file.tensors_ = std::move(contents->tensors);
+  file.metadata_ = std::move(contents->metadata);
+  file.has_checksums_ = contents->has_checksums;
   file.origin_ = std::move(origin);
   return file;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -28,8 +29,11 @@ struct TensorView {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;  // {}: a scalar
-  Bytes data;
+  Bytes data;                       // empty where read_selected() left it out
 };
+
+/// Which tensors of a file are read.
+using TensorSelection = std::function<bool(const TensorView&)>;
 
 using Metadata = std::map<std::string, std::string>;  // UTF-8
 
@@ -41,7 +45,7 @@ enum class Checksums : std::uint8_t {
   if_present,  ///< files of other programs
 };
 
-/// A whole file in memory and its contents. Move-only: the views point into it.
+/// A file in memory and its contents. Move-only: the views point into it.
 class SafetensorsFile {
  public:
   SafetensorsFile(SafetensorsFile&&) noexcept = default;
@@ -52,7 +56,7 @@ class SafetensorsFile {
   [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
   [[nodiscard]] const TensorView* find(std::string_view name) const noexcept;
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }  ///< without the checksums
-  [[nodiscard]] bool has_checksums() const noexcept { return has_checksums_; }  ///< then they were compared
+  [[nodiscard]] bool has_checksums() const noexcept { return has_checksums_; }   ///< then they were compared
   /// metadata()[key]; Errc::corrupt if the file has no such key.
   [[nodiscard]] core::Result<std::string> text(const std::string& key) const;
   /// Copies the F32 tensor `name` of exactly this shape. Errc::config names file, tensor and difference: missing, dtype, shape.
@@ -61,6 +65,7 @@ class SafetensorsFile {
 
  private:
   friend core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte>, std::string, Checksums);
+  friend core::Result<SafetensorsFile> read_selected(const std::string&, const TensorSelection&);
   SafetensorsFile() = default;
   std::string origin_;
   std::vector<std::byte> bytes_;
@@ -75,6 +80,11 @@ class SafetensorsFile {
                                                               Checksums checksums);
 [[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path,
                                                              Checksums checksums);
+
+/// Reads the header, then the data of the tensors that `selected` takes. All checks are those of parse_safetensors() with
+/// Checksums::if_present; what is not selected is read piece by piece where it has a checksum, else not at all. Memory: the selected
+/// tensors and a few times the header's size, however large the file. Errors as read_safetensors().
+[[nodiscard]] core::Result<SafetensorsFile> read_selected(const std::string& path, const TensorSelection& selected);
 
 /// A file to be written: `head` (length and header), then `data`, which must stay alive until then.
 struct EncodedSafetensors {

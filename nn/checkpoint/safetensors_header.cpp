@@ -1,9 +1,12 @@
 #include "nn/checkpoint/safetensors_header.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "nn/hash.hpp"
@@ -113,7 +116,92 @@ class HeaderReader {
   std::string problem_;
 };
 
+tl::unexpected<std::string> wrong(std::string why) { return tl::unexpected(std::move(why)); }
+
+/// Tensors ordered by offset, without their data; together they must cover `data_bytes` exactly.
+tl::expected<std::vector<TensorView>, std::string> place_tensors(std::vector<HeaderEntry> entries,
+                                                                 std::uint64_t data_bytes) {
+  std::ranges::sort(entries, {}, &HeaderEntry::data_offsets);
+  std::vector<TensorView> tensors;
+  tensors.reserve(entries.size());
+  std::uint64_t end = 0;
+  for (auto& entry : entries) {
+    const auto from = static_cast<std::uint64_t>(entry.data_offsets[0]);
+    const auto to = static_cast<std::uint64_t>(entry.data_offsets[1]);
+    const auto dtype = parse_dtype(entry.dtype);
+    if (!dtype) return wrong(in_tensor(entry.name, fmt::format("unknown dtype \"{}\"", entry.dtype)));
+    if (from != end)
+      return wrong(
+          in_tensor(entry.name, fmt::format("its data starts at {}, the one before it ends at {}", from, end)));
+    if (to < from || to > data_bytes)
+      return wrong(
+          in_tensor(entry.name, fmt::format("its data is [{}, {}) of {} bytes in the file", from, to, data_bytes)));
+    const auto bytes = tensor_bytes(*dtype, entry.shape);
+    if (bytes != to - from)
+      return wrong(in_tensor(
+          entry.name, fmt::format("its data has {} bytes, which is not {} {}", to - from, entry.dtype, entry.shape)));
+    tensors.push_back({std::move(entry.name), *dtype, std::move(entry.shape), {}});
+    end = to;
+  }
+  if (end != data_bytes)
+    return wrong(fmt::format("the header describes {} bytes of data, the file holds {}", end, data_bytes));
+  return tensors;
+}
+
 }  // namespace
+
+std::string in_tensor(const std::string& name, const std::string& why) {
+  return fmt::format("tensor \"{}\": {}", name, why);
+}
+
+std::optional<std::size_t> tensor_bytes(DType dtype, const std::vector<std::int64_t>& shape) noexcept {
+  std::size_t bytes = byte_size(dtype);
+  for (const auto extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) return std::nullopt;
+  return bytes;
+}
+
+tl::expected<std::size_t, std::string> header_length(Bytes first, std::uint64_t file_bytes) {
+  if (file_bytes < kLengthBytes)
+    return wrong(fmt::format("{} bytes are too few for a safetensors file: it was cut off", file_bytes));
+  std::uint64_t length = 0;
+  std::memcpy(&length, first.data(), kLengthBytes);
+  if (length > kMaxHeaderBytes)
+    return wrong(fmt::format("a header of {} bytes is above the limit of {}: is it a safetensors file?", length,
+                             kMaxHeaderBytes));
+  if (length > file_bytes - kLengthBytes)
+    return wrong(fmt::format("the header should have {} bytes, {} are there: it was cut off", length,
+                             file_bytes - kLengthBytes));
+  return static_cast<std::size_t>(length);
+}
+
+tl::expected<Contents, std::string> parse_contents(std::string_view head, std::uint64_t data_bytes,
+                                                   Checksums checksums) {
+  auto header = parse_header(head.substr(kLengthBytes));
+  if (!header) return wrong("header: " + header.error());
+  auto tensors = place_tensors(std::move(header->entries), data_bytes);
+  if (!tensors) return wrong(tensors.error());
+  Contents contents{std::move(*tensors), std::move(header->metadata)};
+  const auto checksum = contents.metadata.find(std::string(kHeaderChecksumKey));
+  if (checksum == contents.metadata.end()) {
+    if (checksums == Checksums::required) return wrong("the header has no checksum: not written by troupe, or damaged");
+    return contents;
+  }
+  const std::size_t position = header_checksum_position(head);
+  if (position == std::string_view::npos || header_checksum(head, position) != checksum->second)
+    return wrong("the header's checksum differs");
+  contents.metadata.erase(checksum);
+  contents.has_checksums = true;
+  return contents;
+}
+
+tl::expected<void, std::string> take_checksum(Metadata& metadata, const std::string& tensor, const std::string& found) {
+  const auto checksum = metadata.find(std::string(kTensorChecksumPrefix) + tensor);
+  if (checksum == metadata.end()) return wrong(in_tensor(tensor, "it has no checksum"));
+  if (found != checksum->second) return wrong(in_tensor(tensor, "its checksum differs"));
+  metadata.erase(checksum);
+  return {};
+}
 
 tl::expected<Header, std::string> parse_header(std::string_view json) {
   HeaderReader reader;

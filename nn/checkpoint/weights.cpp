@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 
 #include "core/half.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
+#include "nn/checkpoint/safetensors_header.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 constexpr std::size_t kMostNamed = 4;  // differences in an error
 constexpr std::string_view kCounter = ".num_batches_tracked";
 constexpr std::string_view kMean = ".running_mean";
+constexpr std::string_view kVariance = ".running_var";
 
 /// One tensor of the model, and its place.
 struct WantedTensor {
@@ -47,12 +50,13 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph, core::Span paramete
   return wanted;
 }
 
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
 /// Why the tensor cannot be taken; empty: it can.
-std::string objection(const TensorView* found, const WantedTensor& wanted) {
-  if (found == nullptr) return fmt::format("it is missing, the model needs {}", wanted.shape);
-  if (found->shape != wanted.shape)
-    return fmt::format("its shape is {}, the model needs {}", found->shape, wanted.shape);
-  if (found->dtype != DType::f32 && found->dtype != DType::f16 && found->dtype != DType::bf16)
+std::string objection(const TensorView* found, const std::vector<std::int64_t>& shape) {
+  if (found == nullptr) return fmt::format("it is missing, the model needs {}", shape);
+  if (found->shape != shape) return fmt::format("its shape is {}, the model needs {}", found->shape, shape);
+  if (!is_float(found->dtype))
     return fmt::format("it is {}, and weights are F32, F16 or BF16", to_string(found->dtype));
   return {};
 }
@@ -86,10 +90,8 @@ bool counts_batches(const std::string& name, const std::set<std::string_view>& k
   return known.contains(name.substr(0, name.size() - kCounter.size()) + std::string(kMean));
 }
 
-}  // namespace
-
-core::Result<WeightsFile> read_weights(const std::string& path, FileSystem& files) {
-  auto file = read_safetensors(files, path, Checksums::if_present);
+core::Result<WeightsFile> read_file(const std::string& path, const TensorSelection& selected) {
+  auto file = read_selected(path, selected);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (!is_checkpoint(*file)) return WeightsFile{std::move(*file)};
   return as_checkpoint(std::move(*file)).map([](Checkpoint checkpoint) {
@@ -97,20 +99,33 @@ core::Result<WeightsFile> read_weights(const std::string& path, FileSystem& file
   });
 }
 
+}  // namespace
+
+core::Result<WeightsFile> read_weights(const std::string& path, const Graph& graph) {
+  std::map<std::string_view, std::vector<std::int64_t>> shapes;
+  for (const auto& parameter : graph.parameters()) shapes.emplace(parameter.name, parameter.shape);
+  for (const auto& statistic : graph.statistics()) shapes.emplace(statistic.name, std::vector{statistic.channels});
+  return read_file(path, [&](const TensorView& tensor) {
+    const auto found = shapes.find(tensor.name);
+    return found != shapes.end() && objection(&tensor, found->second).empty();
+  });
+}
+
+core::Result<WeightsFile> read_weights_description(const std::string& path) {
+  return read_file(path, [](const TensorView&) { return false; });
+}
+
 core::Result<TakenWeights> weights_from(const SafetensorsFile& file, const Graph& graph, core::Span parameters,
                                         core::Span statistics, Fit fit) {
   TakenWeights result;
   std::set<std::string_view> known;
-  const auto line = [](const std::string& name, const std::string& why) {
-    return fmt::format("tensor \"{}\": {}", name, why);
-  };
   const auto wanted = wanted_tensors(graph, parameters, statistics);
   std::vector<std::pair<const TensorView*, core::Span>> fitting;
   for (const auto& tensor : wanted) {
     known.insert(*tensor.name);
     const auto* const found = file.find(*tensor.name);
-    if (const auto why = objection(found, tensor); !why.empty())
-      result.kept.push_back(line(*tensor.name, why));
+    if (const auto why = objection(found, tensor.shape); !why.empty())
+      result.kept.push_back(in_tensor(*tensor.name, why));
     else
       fitting.emplace_back(found, tensor.values);
   }
@@ -118,17 +133,24 @@ core::Result<TakenWeights> weights_from(const SafetensorsFile& file, const Graph
   for (const auto& tensor : file.tensors()) {
     if (known.contains(tensor.name) || counts_batches(tensor.name, known)) continue;
     if (std::ranges::any_of(prefixes, [&](const auto& prefix) { return tensor.name.starts_with(prefix); })) continue;
-    result.left_over.push_back(line(tensor.name, fmt::format("the model has none of this name ({})", tensor.shape)));
+    result.left_over.push_back(
+        in_tensor(tensor.name, fmt::format("the model has none of this name ({})", tensor.shape)));
   }
   auto differences = result.kept;
   differences.insert(differences.end(), result.left_over.begin(), result.left_over.end());
   if (fit == Fit::partial ? fitting.empty() : !differences.empty())
     return core::fail(core::Errc::config, fmt::format("{}: {}", file.origin(), first_lines(differences, kMostNamed)));
   for (const auto& [found, values] : fitting) {
+    if (found->data.size() != values.size() * byte_size(found->dtype))
+      throw std::invalid_argument("weights_from: the file was read for another model");
     convert(*found, values);
+    const auto refuse = [&, name = found->name](const std::string& why) {
+      return core::fail(core::Errc::data, fmt::format("{}: {}", file.origin(), in_tensor(name, why)));
+    };
     if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
-      return core::fail(core::Errc::data,
-                        fmt::format("{}: {}", file.origin(), line(found->name, "it has a value that is not finite")));
+      return refuse("it has a value that is not finite");
+    if (found->name.ends_with(kVariance) && std::ranges::any_of(values, [](float value) { return value < 0; }))
+      return refuse("it has a variance below 0");
   }
   result.taken = fitting.size();
   return result;

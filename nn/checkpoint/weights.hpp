@@ -20,8 +20,12 @@ struct WeightsFile {
   std::optional<std::int64_t> step{};  // none: another program's
 };
 
-/// Errc::corrupt names file, tensor and error; Errc::io: the file cannot be read.
-[[nodiscard]] core::Result<WeightsFile> read_weights(const std::string& path, FileSystem& files = system_files());
+/// Reads what weights_from() takes for `graph`; of other tensors the file knows only name and shape. Memory: that of the model's tensors,
+/// and a few times the header's, however large the file. Errc::corrupt names file, tensor and error; Errc::io: the file cannot be read.
+[[nodiscard]] core::Result<WeightsFile> read_weights(const std::string& path, const Graph& graph);
+
+/// Reads no tensor: what the file says of itself. Errors as read_weights().
+[[nodiscard]] core::Result<WeightsFile> read_weights_description(const std::string& path);
 
 enum class Fit : std::uint8_t {
   whole,    ///< every tensor of the model is in the file, and every tensor of the file in the model
@@ -38,7 +42,8 @@ struct TakenWeights {
 /// Fills `parameters` (canonical) and `statistics` (canonical, statistics_layout(graph)) from `file`. With Fit::partial they hold initial
 /// values before. What a checkpoint has besides its model (optimizer state) and PyTorch's counters (bn1.num_batches_tracked) is no
 /// difference. Errc::config names the file and the first differences with the shapes that are wanted and found; with Fit::partial only if
-/// no tensor fits. Errc::data: a value that is not finite. REQUIRES: sizes that fit the graph (std::invalid_argument).
+/// no tensor fits. Errc::data: a value that is not finite, a negative variance. REQUIRES: sizes that fit the graph, and a file that is in memory or was read
+/// for this graph (std::invalid_argument).
 [[nodiscard]] core::Result<TakenWeights> weights_from(const SafetensorsFile& file, const Graph& graph,
                                                       core::Span parameters, core::Span statistics, Fit fit);
 

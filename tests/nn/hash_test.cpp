@@ -14,6 +14,20 @@ TEST(Hash, EmptyInputHasThePublishedHashes) {
   EXPECT_EQ(center_hash({}), "xxh3:2d06800538d394c2");
 }
 
+TEST(Hash, BytesInPiecesHaveTheHashOfTheWhole) {
+  std::array<std::byte, 5000> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+  Hash128 hash;
+  EXPECT_EQ(hash.hex(), hash128_hex({}));
+  std::size_t done = 0;
+  for (const std::size_t piece : {1U, 0U, 255U, 1000U, 3744U}) {
+    hash.add(std::span(bytes).subspan(done, piece));
+    done += piece;
+    EXPECT_EQ(hash.hex(), hash128_hex(std::span(bytes).first(done)));
+  }
+  EXPECT_EQ(done, bytes.size());
+}
+
 TEST(Hash, CenterHashIsOverTheBytesOfTheFloats) {
   const std::array<float, 3> values{1.0f, -0.0f, 2.5f};
   const std::array<unsigned char, 12> bytes{0, 0, 0x80, 0x3f, 0, 0, 0, 0x80, 0, 0, 0x20, 0x40};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
+#include "core/random.hpp"
 #include "data/config.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/small_config.hpp"
@@ -35,20 +36,53 @@ std::string png_chunk(const std::string& kind_and_data) {
          big_endian(static_cast<std::uint32_t>(crc));
 }
 
-/// A PNG of 8-bit grey: signature, header, rows without filter, end (W3C, Portable Network Graphics).
-std::string grey_png(std::span<const std::uint8_t> pixels, std::int64_t side) {
+struct PngShape {
+  std::int64_t width, height, channels;  // 1: grey, 3: RGB
+};
+
+/// A PNG of 8-bit values: signature, header, rows without filter, end (W3C, Portable Network Graphics). `pixels` [height, width, channels].
+std::string png(std::span<const std::uint8_t> pixels, const PngShape& shape) {
   std::string rows;
-  for (std::int64_t y = 0; y < side; ++y) {
+  const auto row = static_cast<std::size_t>(shape.width * shape.channels);
+  for (std::int64_t y = 0; y < shape.height; ++y) {
     rows += '\0';
-    rows.append(reinterpret_cast<const char*>(pixels.data()) + y * side, static_cast<std::size_t>(side));
+    rows.append(reinterpret_cast<const char*>(pixels.data()) + static_cast<std::size_t>(y) * row, row);
   }
   uLongf size = ::compressBound(rows.size());
   std::string packed(size, '\0');
   ::compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
   packed.resize(size);
-  const auto extent = big_endian(static_cast<std::uint32_t>(side));
-  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR" + extent + extent + std::string("\x08\0\0\0\0", 5)) +
+  const char colours = shape.channels == 1 ? 0 : 2;
+  return "\x89PNG\r\n\x1a\n" +
+         png_chunk("IHDR" + big_endian(static_cast<std::uint32_t>(shape.width)) +
+                   big_endian(static_cast<std::uint32_t>(shape.height)) + std::string{8, colours, 0, 0, 0}) +
          png_chunk("IDAT" + packed) + png_chunk("IEND");
+}
+
+std::string grey_png(std::span<const std::uint8_t> pixels, std::int64_t side) { return png(pixels, {side, side, 1}); }
+
+/// (true class, prediction) → pictures, by the lines of `troupe predict --json` for pictures with these labels.
+std::map<std::pair<int, int>, int> predicted_pairs(const std::string& out, const std::vector<int>& labels) {
+  std::map<std::pair<int, int>, int> pairs;
+  std::istringstream lines(out);
+  std::size_t index = 0;
+  for (std::string line; std::getline(lines, line); ++index)
+    ++pairs[{labels.at(index), json::parse(line)["top"][0]["class"].get<int>()}];
+  EXPECT_EQ(index, labels.size());
+  return pairs;
+}
+
+/// The same by `troupe eval --classes --json`.
+std::map<std::pair<int, int>, int> evaluated_pairs(const std::vector<std::string>& arguments) {
+  auto command = arguments;
+  command.insert(command.begin(), "eval");
+  command.insert(command.end(), {"--json", "--classes"});
+  const auto outcome = troupe(command);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::map<std::pair<int, int>, int> pairs;
+  const auto report = json::parse(outcome.out);
+  for (const auto& cell : report["confusion"]) pairs[{cell[0], cell[1]}] = cell[2];
+  return pairs;
 }
 
 class PredictTest : public testing::Test {
@@ -80,23 +114,11 @@ TEST_F(PredictTest, PicturesOfSamplesAreTakenForWhatTheSamplesAre) {
   command.emplace_back("--json");
   const auto outcome = troupe(command);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  std::map<std::pair<int, int>, int> pairs;
-  std::istringstream lines(outcome.out);
-  std::size_t index = 0;
-  for (std::string line; std::getline(lines, line); ++index) {
-    const auto prediction = json::parse(line);
-    EXPECT_EQ(prediction["file"], command.at(2 + index));
-    ASSERT_EQ(prediction["top"].size(), 5U);
-    ++pairs[{labels.at(index), prediction["top"][0]["class"].get<int>()}];
-  }
-  ASSERT_EQ(index, labels.size());
-  const auto evaluated =
-      troupe({"eval", run_, "--json", "--classes", "--set", "data.test_samples=" + std::to_string(kPictures)});
-  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
-  std::map<std::pair<int, int>, int> expected;
-  const auto report = json::parse(evaluated.out);
-  for (const auto& cell : report["confusion"]) expected[{cell[0], cell[1]}] = cell[2];
-  EXPECT_EQ(pairs, expected);
+  const auto first = json::parse(outcome.out.substr(0, outcome.out.find('\n')));
+  EXPECT_EQ(first["file"], command[2]);
+  EXPECT_EQ(first["top"].size(), 5U);
+  EXPECT_EQ(predicted_pairs(outcome.out, labels),
+            evaluated_pairs({run_, "--set", "data.test_samples=" + std::to_string(kPictures)}));
 }
 
 TEST_F(PredictTest, ProbabilitiesFallAndTheirNumberIsChosen) {
@@ -151,6 +173,60 @@ TEST_F(PredictTest, BadFilesAreOneLineThatNamesThem) {
   expect({"predict", run_, folder_.file("none.png")}, 74, "none.png");
   expect({"predict", run_}, 2, "IMAGE");
   expect({"predict", run_, folder_.write("a.png", whole), "--top", "0"}, 2, "--top");
+}
+
+// Pictures of any size, resized and cut as the run's evaluation does it, with the names of the folders.
+TEST(Predict, PicturesOfAFolderAreTakenForWhatTheirEvaluationSays) {
+  const TemporaryDirectory folder;
+  const std::vector<std::string> names{"bird", "cat", "dog"};
+  core::Random random(3, core::Purpose::initialise, 0);
+  const auto draw = [&](const std::string& file, int label) {
+    const PngShape shape{static_cast<std::int64_t>(14 + random.below(40)),
+                         static_cast<std::int64_t>(14 + random.below(40)), 3};
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape.width * shape.height * 3));
+    for (std::size_t i = 0; i < pixels.size(); ++i)  // the class is hardly to be seen: the model errs
+      pixels[i] = static_cast<std::uint8_t>(random.below(200) + (static_cast<int>(i % 3) == label ? 20 : 0));
+    return folder.write(file, png(pixels, shape));
+  };
+  std::vector<std::string> command{"predict", ""};
+  std::vector<int> labels;
+  for (int label = 0; label < 3; ++label)
+    for (int i = 0; i < 12; ++i) {
+      const auto name = "/" + names[static_cast<std::size_t>(label)] + "/" + std::to_string(i) + ".png";
+      draw("data/train" + name, label);
+      labels.push_back(label);
+      command.push_back(draw("data/test" + name, label));
+    }
+  const auto config = folder.write("config.toml", R"([run]
+name = "pictures"
+epochs = 1
+[model]
+name = "mlp"
+widths = [8]
+[data]
+name = "folder"
+path = ")" + folder.file("data") + R"("
+batch = 8
+random_resized_crop = true
+crop = 12
+resize = 16
+[train]
+lr = 0.01
+[strategy]
+name = "bsp"
+)");
+  const auto trained = troupe({"train", config, "--json", "--quiet", "--set", "run.dir=" + folder.file("runs")});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  command[1] = json::parse(trained.out)["run"];
+  command.emplace_back("--json");
+  const auto outcome = troupe(command);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto pairs = predicted_pairs(outcome.out, labels);
+  EXPECT_EQ(pairs, evaluated_pairs({command[1]}));
+  EXPECT_GT(pairs.size(), 3U);  // not all pictures of a class are taken for one
+  const auto top = json::parse(outcome.out.substr(0, outcome.out.find('\n')))["top"];
+  ASSERT_EQ(top.size(), 3U);
+  for (const auto& c : top) EXPECT_EQ(c["name"], names.at(c["class"].get<std::size_t>()));
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // Weights from files of other programs: names and shapes that differ, 16-bit floats, counters of PyTorch, damaged files.
 #include "nn/checkpoint/weights.hpp"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
@@ -167,6 +170,89 @@ TEST(Weights, ValuesThatAreNotFiniteAreRefused) {
   }
 }
 
+TEST(Weights, NegativeVariancesAreRefused) {
+  auto file = whole_file();
+  file.entries.back().data = std::string("\0\0\x80\x3f\0\0\x80\xbf", 8);  // 1, -1
+  const Read read(file, Fit::whole);
+  EXPECT_EQ(read.error(), "f: tensor \"bn1.running_var\": it has a variance below 0");
+  EXPECT_EQ(read.result.error().code, core::Errc::data);
+}
+
+TEST(Weights, OnlyTensorsOfTheModelAreRead) {
+  const tests::Folder folder;
+  auto foreign = whole_file();
+  foreign.add("head.weight", {1}, {9});
+  const auto file = read_weights(folder.write("w.safetensors", foreign.text()), norm_net(5));
+  ASSERT_TRUE(file) << file.error().message;
+  for (const auto& tensor : file->file.tensors()) {
+    const bool fits =
+        tensor.name.starts_with("conv1.") || (tensor.name.starts_with("bn1.") && tensor.dtype == DType::f32);
+    EXPECT_EQ(tensor.data.empty(), !fits) << tensor.name;  // five classes here, three in the file
+  }
+  std::vector<float> parameters(18 + 4 + 45), statistics(4);
+  const auto taken = weights_from(file->file, norm_net(5), parameters, statistics, Fit::partial);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(parameters[17], 18);
+  EXPECT_EQ(statistics, (std::vector<float>{-1, -2, 3, 4}));
+  EXPECT_EQ(taken->kept.size(), 2U);
+  std::vector<float> others(kParameters);
+  EXPECT_THROW((void)weights_from(file->file, norm_net(), others, statistics, Fit::partial), std::invalid_argument);
+}
+
+// A terabyte that is on no disk: reading it would take more memory than there is.
+TEST(Weights, AHugeFileCostsNoMoreThanItsHeader) {
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
+  const tests::Folder folder;
+  const auto write = [&](const std::string& header, std::uint64_t bytes) {
+    const std::uint64_t length = header.size();
+    const auto path =
+        folder.write("huge.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header);
+    std::error_code error;
+    std::filesystem::resize_file(path, 8 + header.size() + bytes, error);
+    return error ? std::string() : path;
+  };
+  const auto header = [](std::uint64_t bytes) {
+    return fmt::format(R"({{"conv1.weight":{{"dtype":"F32","shape":[{}],"data_offsets":[0,{}]}}}})", bytes / 4, bytes);
+  };
+  const auto path = write(header(kHuge), kHuge);
+  if (path.empty()) GTEST_SKIP() << "the temporary folder has no files of a terabyte";
+  const auto graph = norm_net();
+  const auto file = read_weights(path, graph);
+  ASSERT_TRUE(file) << file.error().message;
+  std::vector<float> parameters(kParameters), statistics(4);
+  const auto taken = weights_from(file->file, graph, parameters, statistics, Fit::partial);
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("its shape is [274877906944], the model needs [2, 1, 3, 3]"), std::string::npos)
+      << taken.error().message;
+  const auto shorter = read_weights(write(header(kHuge), kHuge / 2), graph);
+  ASSERT_FALSE(shorter);
+  EXPECT_NE(shorter.error().message.find("its data is [0, 1099511627776) of 549755813888 bytes"), std::string::npos)
+      << shorter.error().message;
+}
+
+TEST(Weights, WhatIsNoFileIsRefusedAtOnce) {
+  const tests::Folder folder;
+  const auto pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& path : {pipe, folder.path(), folder.file("none")}) {
+    const auto file = read_weights(path, norm_net());
+    ASSERT_FALSE(file) << path;
+    EXPECT_EQ(file.error().code, core::Errc::io);
+    EXPECT_NE(file.error().message.find(path), std::string::npos) << file.error().message;
+  }
+}
+
+TEST(Weights, EveryTruncationIsRefused) {
+  const tests::Folder folder;
+  const auto whole = whole_file().text();
+  ASSERT_TRUE(read_weights(folder.write("w.safetensors", whole), norm_net()));
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    const auto cut = read_weights(folder.write("w.safetensors", whole.substr(0, length)), norm_net());
+    ASSERT_FALSE(cut) << length;
+    EXPECT_EQ(cut.error().code, core::Errc::corrupt) << cut.error().message;
+  }
+}
+
 TEST(Weights, ADamagedCheckpointIsNoFileOfAnotherProgram) {
   const tests::Folder folder;
   const std::vector<float> values = counting(kParameters, 0), statistics{0, 0, 1, 1};
@@ -174,14 +260,14 @@ TEST(Weights, ADamagedCheckpointIsNoFileOfAnotherProgram) {
   auto tensors = canonical_tensors(graph, values);
   for (auto& tensor : statistics_tensors(graph, statistics)) tensors.push_back(std::move(tensor));
   ASSERT_TRUE(write_checkpoint(system_files(), folder.path(), "c.safetensors", 12, tensors, {}));
-  const auto read = read_weights(folder.file("c.safetensors"));
+  const auto read = read_weights(folder.file("c.safetensors"), graph);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->step, 12);
   const auto intact = folder.read("c.safetensors");
   for (std::size_t byte = 0; byte < intact.size(); ++byte) {
     auto text = intact;
     text[byte] = static_cast<char>(text[byte] ^ 1);
-    EXPECT_FALSE(read_weights(folder.write("d.safetensors", text))) << byte;
+    EXPECT_FALSE(read_weights(folder.write("d.safetensors", text), norm_net(5))) << byte;
   }
 }
 
