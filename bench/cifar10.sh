@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CIFAR-10 from tar shards of JPEGs or PNGs with two EASGD workers on two cores (configs/cifar10-shards.toml): test accuracy by epoch and
+# CIFAR-10 from tar shards of JPEGs or PNGs with two EASGD workers on two cores (bench/cifar10-shards.toml): test accuracy by epoch and
 # time, in float32 and in bfloat16, whose curves should agree. What limits it: the arithmetic of the convolutions, 0.46 GFLOP an image.
 #
 #   bench/cifar10.sh [OPTION=VALUE...]      each is passed on as --set, e.g. run.epochs=3
@@ -19,7 +19,7 @@ for setting in "$@"; do settings+=(--set "$setting"); done
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 for precision in ${PRECISIONS:-fp32 bf16}; do
-  "$troupe" train configs/cifar10-shards.toml --quiet --set "data.path=$data" --set "cluster.precision=$precision" \
+  "$troupe" train bench/cifar10-shards.toml --quiet --set "data.path=$data" --set "cluster.precision=$precision" \
     --set "run.dir=$runs" --set "run.name=$precision" ${settings[@]+"${settings[@]}"} >/dev/null
   python3 - "$runs" "$precision" <<'PY'
 import glob, json, sys

@@ -21,7 +21,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& path) {
 class DataCommandTest : public testing::Test {
  protected:
   TemporaryDirectory folder_;
-  const std::vector<std::string> small_{"--set", "data.name=glyphs", "--set", "data.train_samples=300",
+  const std::vector<std::string> small_{"--set", "data.name=glyphs",     "--set", "data.train_samples=300",
                                         "--set", "data.test_samples=100"};
   [[nodiscard]] Outcome data(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "data");
@@ -52,11 +52,11 @@ TEST_F(DataCommandTest, ConvertedDataTrainsToTheSameBits) {
   const auto converted = folder_.file("batches");
   const auto outcome = data({"convert", "--to", "batches", "--output", converted, "--ordered", "--per-file", "100"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto config = folder_.write("config.toml", tests::small_config("[run]\nname = \"a\"\nepochs = 1",
-                                                                       "[strategy]\nname = \"bsp\"\n"));
+  const auto config = folder_.write(
+      "config.toml", tests::small_config("[run]\nname = \"a\"\nepochs = 1", "[strategy]\nname = \"bsp\"\n"));
   const auto hash = [&](std::vector<std::string> more) {
-    std::vector<std::string> command{"train", config, "--json", "--quiet", "--set", "run.dir=" + folder_.file("runs"),
-                                     "--set", "data.window=0"};
+    std::vector<std::string> command{
+        "train", config, "--json", "--quiet", "--set", "run.dir=" + folder_.file("runs"), "--set", "data.window=0"};
     command.insert(command.end(), more.begin(), more.end());
     const auto run = troupe(command);
     EXPECT_EQ(run.code, 0) << run.err;
@@ -77,7 +77,7 @@ TEST_F(DataCommandTest, BadInputIsOneLine) {
     EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome.err;
   };
-  expect(troupe({"data", "inspect"}), 78, "data.name");
+  expect(troupe({"data", "inspect"}), 78, "missing key \"name\" in section [data]");
   expect(troupe({"data", "inspect", "--set", "data.name=folder", "--set", "data.path=" + folder_.file("none")}), 65,
          "none");
   expect(data({"convert", "--to", "shards"}), 2, "--output");
