@@ -35,6 +35,7 @@ endif()
 # Which folders a folder may use (docs/architecture.md): an upward link does not configure. scripts/check-orphans holds every #include,
 # also those within a target, against the same table.
 set(TROUPE_LAYER_core "")
+set(TROUPE_LAYER_core/affinity core)
 set(TROUPE_LAYER_strategies core)
 set(TROUPE_LAYER_nn core)
 set(TROUPE_LAYER_nn/onnx core nn)
@@ -63,7 +64,7 @@ set(TROUPE_LAYER_sim/replay ${TROUPE_LAYER_experiment} experiment transport/inpr
 set(TROUPE_LAYER_actors/requests core)
 set(TROUPE_LAYER_actors/protocol ${TROUPE_LAYER_experiment} experiment actors/requests)
 set(TROUPE_LAYER_actors/control core transport/net transport/security actors/requests actors/protocol)
-set(TROUPE_LAYER_actors ${TROUPE_LAYER_actors/protocol} ${TROUPE_LAYER_transport/registry} transport/registry experiment/report actors/requests actors/protocol actors/control)
+set(TROUPE_LAYER_actors core/affinity ${TROUPE_LAYER_actors/protocol} ${TROUPE_LAYER_transport/registry} transport/registry experiment/report actors/requests actors/protocol actors/control)
 set(TROUPE_LAYER_apps/grid core strategies nn data experiment experiment/report)
 set(TROUPE_LAYER_apps/bench ${TROUPE_LAYER_transport/registry} transport/registry transport/exchange)
 set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors cpu nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench)

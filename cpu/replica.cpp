@@ -118,9 +118,12 @@ core::Result<nn::StepResult> CpuReplica::lose(const nn::Batch& batch, std::int64
 core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   if (compiled_.gradients.empty())
     throw std::logic_error("step() on a replica that was compiled with training = false");
+  using Clock = std::chrono::steady_clock;
   const StepContext context{batch.lease, true, batch.first};
+  const auto began = Clock::now();
   auto result = run_forward(batch, batch_, context);
   if (!result) return result;
+  const auto forward_done = Clock::now();
   const auto& backward = compiled_.program.backward;
   const StopWatch watch(seconds_of(StepPart::backward));
   for (std::size_t i = 0; i < backward.size(); ++i) {
@@ -129,6 +132,8 @@ core::Result<nn::StepResult> CpuReplica::step(const nn::Batch& batch, const std:
     if (operation.finished_bucket >= 0 && on_bucket_ready) on_bucket_ready(operation.finished_bucket);
   }
   if (measured_) ++measured_->steps;
+  result->forward_s = std::chrono::duration<double>(forward_done - began).count();
+  result->backward_s = std::chrono::duration<double>(Clock::now() - forward_done).count();
   return result;
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "data/files/class_names.hpp"
+#include "data/files/class_list.hpp"
 #include "data/files/split_files.hpp"
 #include "data/pictures.hpp"
 #include "data/sources/batch_files.hpp"
@@ -49,28 +49,36 @@ PictureOptions picture_options(const DataConfig& config, std::int64_t limit, boo
   return options;
 }
 
+/// What classes.txt says, or without it the configuration.
+struct Classes {
+  std::int32_t count = 0;
+  std::vector<std::string> names;
+};
+
+Result<Classes> classes_of(const DataConfig& config) {
+  auto names = class_list(path_of(config));
+  if (!names) return tl::unexpected(std::move(names.error()));
+  if (names->empty()) return Classes{static_cast<std::int32_t>(config.classes), {}};
+  return Classes{static_cast<std::int32_t>(names->size()), std::move(*names)};
+}
+
 OpenedDataset opened(const DataConfig& config, std::int64_t limit, std::shared_ptr<const SampleSource> source,
-                     std::vector<std::string> class_names = {}) {
+                     const std::vector<std::string>& class_names = {}) {
   if (config.random_resized_crop && config.crop == 0)
     return fail(Errc::config, "data.random_resized_crop needs data.crop: the side of the images in pixels");
   const bool plain = source->raw_shape().has_value();
   auto options = picture_options(config, limit, plain);
-  options.class_names = std::move(class_names);
+  options.class_names = class_names;
   auto data = PictureDataset::open(options, std::move(source));
   if (!data) return tl::unexpected(data.error());
   return *std::move(data);
 }
 
 template <class Source>
-OpenedDataset opened(const DataConfig& config, std::int64_t limit, Result<std::shared_ptr<const Source>> source) {
+OpenedDataset opened(const DataConfig& config, std::int64_t limit, Result<std::shared_ptr<const Source>> source,
+                     const std::vector<std::string>& class_names = {}) {
   if (!source) return tl::unexpected(source.error());
-  std::vector<std::string> names;
-  if ((*source)->class_names().empty()) {
-    auto read = read_class_names(path_of(config), (*source)->classes());
-    if (!read) return tl::unexpected(read.error());
-    names = *std::move(read);
-  }
-  return opened(config, limit, std::shared_ptr<const SampleSource>(*std::move(source)), std::move(names));
+  return opened(config, limit, std::shared_ptr<const SampleSource>(*std::move(source)), class_names);
 }
 
 Result<RawShape> plain_shape(const DataConfig& config, const RawShape& own) {
@@ -101,8 +109,9 @@ OpenedDataset open_folder(const DataConfig& config, Split split, std::int64_t li
 OpenedDataset open_shards(const DataConfig& config, Split split, std::int64_t limit) {
   auto files = split_files(config.name, path_of(config), split == Split::train, ".tar");
   if (!files) return tl::unexpected(files.error());
-  return opened(config, limit,
-                TarShards::open({*std::move(files), static_cast<std::int32_t>(config.classes), kMostBytes}));
+  const auto classes = classes_of(config);
+  if (!classes) return tl::unexpected(classes.error());
+  return opened(config, limit, TarShards::open({*std::move(files), classes->count, kMostBytes}), classes->names);
 }
 
 OpenedDataset open_csv(const DataConfig& config, Split split, std::int64_t limit) {
@@ -120,7 +129,9 @@ OpenedDataset open_csv(const DataConfig& config, Split split, std::int64_t limit
 OpenedDataset open_batches(const DataConfig& config, Split split, std::int64_t limit) {
   auto files = split_files(config.name, path_of(config), split == Split::train, ".batch");
   if (!files) return tl::unexpected(files.error());
-  return opened(config, limit, BatchFiles::open({*std::move(files), static_cast<std::int32_t>(config.classes)}));
+  const auto classes = classes_of(config);
+  if (!classes) return tl::unexpected(classes.error());
+  return opened(config, limit, BatchFiles::open({*std::move(files), classes->count}), classes->names);
 }
 
 OpenedDataset open_records(const DataConfig& config, Split split, std::int64_t limit) {
@@ -128,8 +139,9 @@ OpenedDataset open_records(const DataConfig& config, Split split, std::int64_t l
   if (!shape) return tl::unexpected(shape.error());
   auto files = split_files(config.name, path_of(config), split == Split::train, ".rec");
   if (!files) return tl::unexpected(files.error());
-  return opened(config, limit,
-                RecordFiles::open({*std::move(files), *shape, static_cast<std::int32_t>(config.classes)}));
+  const auto classes = classes_of(config);
+  if (!classes) return tl::unexpected(classes.error());
+  return opened(config, limit, RecordFiles::open({*std::move(files), *shape, classes->count}), classes->names);
 }
 
 OpenedDataset open_synthetic(const DataConfig& config, Split split, std::int64_t limit) {

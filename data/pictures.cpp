@@ -118,11 +118,6 @@ Result<std::shared_ptr<const PictureDataset>> PictureDataset::open(const Picture
   return data;
 }
 
-std::vector<std::string> PictureDataset::class_names() const {
-  auto names = source_->class_names();
-  return names.empty() ? options_.class_names : names;
-}
-
 std::int64_t PictureDataset::at(std::int64_t index) const {
   if (index < 0 || index >= size_) throw std::out_of_range(fmt::format("sample {} of {}", index, size_));
   return size_ == source_->size() ? index : index * source_->size() / size_;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "data/dataset.hpp"
 #include "data/images/geometry.hpp"
@@ -16,15 +15,15 @@
 namespace troupe::data {
 
 struct PictureOptions {
-  std::string name;          // the result of name()
-  std::int64_t side = 0;     // of the images, pixels; 0: plain images as they are
+  std::string name;                      // the result of name()
+  std::vector<std::string> class_names;  // where the source has none
+  std::int64_t side = 0;                 // of the images, pixels; 0: plain images as they are
   std::int64_t shorter = 0;  // evaluation: length of a picture's shorter side before the centre is cut; at least `side`
   bool random_resized_crop = false;  // training: a random part becomes the image
   CropRange range;
-  JitterStrength jitter;                 // training
-  std::int64_t most_pixels = 0;          // larger pictures are refused
-  std::int64_t limit = 0;                // use so many samples, evenly spread; 0: all
-  std::vector<std::string> class_names;  // where the source has none
+  JitterStrength jitter;         // training
+  std::int64_t most_pixels = 0;  // larger pictures are refused
+  std::int64_t limit = 0;        // use so many samples, evenly spread; 0: all
 };
 
 /// Pixels in memory, of one picture.
@@ -44,7 +43,9 @@ class PictureDataset final : public Dataset {
   [[nodiscard]] std::int64_t size() const noexcept override { return size_; }
   [[nodiscard]] ImageShape shape() const noexcept override { return shape_; }
   [[nodiscard]] std::int32_t classes() const noexcept override { return source_->classes(); }
-  [[nodiscard]] std::vector<std::string> class_names() const override;
+  [[nodiscard]] std::vector<std::string> class_names() const override {
+    return options_.class_names.empty() ? source_->class_names() : options_.class_names;
+  }
   [[nodiscard]] core::Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const override;
   [[nodiscard]] core::Result<std::int32_t> read_augmented(std::int64_t index, const AugmentKey& key,
                                                           std::span<std::uint8_t> pixels) const override;

@@ -41,6 +41,9 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.steps += earlier.steps;
   progress.samples += earlier.samples;
   progress.compute_s += earlier.compute_s;
+  progress.forward_s += earlier.forward_s;
+  progress.backward_s += earlier.backward_s;
+  progress.optimizer_s += earlier.optimizer_s;
   progress.exchange_s += earlier.exchange_s;
   progress.wait_s += earlier.wait_s;
   progress.load_s += earlier.load_s;

@@ -36,10 +36,13 @@ struct WorkerProgress {
   double loss_sum = 0;               // Σ over samples since the last report
   std::uint64_t top1 = 0;            // correct samples since the last report
   std::uint64_t recent_samples = 0;  // since the last report
-  double compute_s = 0;
-  double exchange_s = 0;  // blocked while its exchange was in progress
-  double wait_s = 0;      // blocked by other members
-  double load_s = 0;      // blocked by its loader
+  double compute_s = 0;              // with the pauses of cluster.slowdown and synthetic_step_ms
+  double forward_s = 0;              // of it: forward and loss
+  double backward_s = 0;             // of it: backward, with the checks of its gradients
+  double optimizer_s = 0;            // of it: the optimizer, and the strategy's arithmetic on the worker's own vectors
+  double exchange_s = 0;             // blocked while its exchange was in progress
+  double wait_s = 0;                 // blocked by other members
+  double load_s = 0;                 // blocked by its loader
   std::uint64_t exchanges = 0;
   std::uint64_t dropped = 0;
   std::uint64_t skipped = 0;

@@ -9,10 +9,10 @@ namespace troupe::experiment {
 using Json = nlohmann::json;
 
 /// A worker's sums; figures since the last report are not kept.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerProgress, worker, steps, samples, compute_s, exchange_s, wait_s,
-                                                load_s, exchanges, dropped, skipped, refused, passed, replaced, bytes,
-                                                staleness_sum, staleness_count, staleness_max, norm_sum, norm_max,
-                                                staleness, waits)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerProgress, worker, steps, samples, compute_s, forward_s,
+                                                backward_s, optimizer_s, exchange_s, wait_s, load_s, exchanges, dropped,
+                                                skipped, refused, passed, replaced, bytes, staleness_sum,
+                                                staleness_count, staleness_max, norm_sum, norm_max, staleness, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EpochTotals, loss, top1, samples, began_s, closed, last_loss)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SessionTotals, train_s, samples, workers)
 

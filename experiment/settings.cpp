@@ -251,7 +251,10 @@ const core::Table<ClusterConfig>& cluster_table() {
        {"kernels", &ClusterConfig::kernels, one_of({"measured", "fixed"}),
         "how the algorithm of each convolution is chosen: by measurement when the run starts, with the choices in "
         "plan.json, or by a fixed rule, so that two runs compute the same bits; with several batch sizes always by the "
-        "rule"}}};
+        "rule"},
+       {"pinning", &ClusterConfig::pinning, one_of({"auto", "off"}),
+        "auto: each worker's threads have cores of their own and memory near them, where there are enough cores; a "
+        "worker gives its cores up when other programs use them"}}};
   return table;
 }
 

@@ -49,6 +49,7 @@ struct ClusterConfig {
   std::string device = "cpu";
   std::string precision = "fp32";
   std::string kernels = "measured";
+  std::string pinning = "auto";
 };
 
 struct ExchangeConfig {

@@ -1,5 +1,7 @@
 #include "experiment/summary.hpp"
 
+#include <algorithm>
+#include <ranges>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -25,6 +27,9 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["steps"] = p.steps;
   json["samples"] = p.samples;
   json["compute_s"] = p.compute_s;
+  json["forward_s"] = p.forward_s;
+  json["backward_s"] = p.backward_s;
+  json["optimizer_s"] = p.optimizer_s;
   json["exchange_s"] = p.exchange_s;
   json["wait_s"] = p.wait_s;
   json["load_s"] = p.load_s;
@@ -39,6 +44,16 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["replaced"] = p.replaced;
   json["gradient_norm_mean"] = p.steps > 0 ? Json(p.norm_sum / static_cast<double>(p.steps)) : Json(nullptr);
   json["gradient_norm_max"] = p.norm_max;
+}
+
+/// The least, mean and greatest time of any worker.
+Json spread(const std::vector<WorkerProgress>& workers, double WorkerProgress::*part) {
+  if (workers.empty()) return nullptr;
+  const auto [least, most] = std::ranges::minmax(workers | std::views::transform(part));
+  if (most == 0) return nullptr;
+  double sum = 0;
+  for (const auto& worker : workers) sum += worker.*part;
+  return {{"min", least}, {"mean", sum / static_cast<double>(workers.size())}, {"max", most}};
 }
 
 Json validation_of(const ValidationSummary& v) {
@@ -102,7 +117,10 @@ std::string to_json(const Summary& s) {
              {{"compute_s", time.compute_s},
               {"exchange_s", time.exchange_s},
               {"wait_s", time.wait_s},
-              {"load_s", time.load_s}}},
+              {"load_s", time.load_s},
+              {"forward_s", spread(s.per_worker, &WorkerProgress::forward_s)},
+              {"backward_s", spread(s.per_worker, &WorkerProgress::backward_s)},
+              {"optimizer_s", spread(s.per_worker, &WorkerProgress::optimizer_s)}}},
             {"exchange",
              {{"count", s.exchange_count},
               {"bytes", s.exchange_bytes},

@@ -63,6 +63,8 @@ struct StepResult {
   std::int64_t top1 = 0;  // correct samples
   std::int64_t top5 = 0;
   std::int64_t samples = 0;
+  double forward_s = 0;   // of step(): its time, with the loss
+  double backward_s = 0;  // of step(): the rest, with the callbacks of buckets
 };
 
 /// Consecutive arena floats whose gradients become final together, in backward order: bucket 0 first.

@@ -44,7 +44,10 @@ std::size_t most_floats(const RunSpec& spec, const nn::Layout& layout) {
 }
 
 Site::Site(const SiteContext& context, SiteSetup setup)
-    : context_(context), setup_(std::move(setup)), self_(*context.system) {}
+    : context_(context),
+      setup_(std::move(setup)),
+      pinning_(pin_site(*context.spec->settings, setup_.exchange, setup_.site, setup_.workers)),
+      self_(*context.system) {}
 
 Site::~Site() { halt(); }
 
@@ -97,13 +100,22 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
     if (auto compiled = compile(); !compiled) return compiled;
   if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
-  const auto& data = context_.spec->settings->data;
-  for (const auto w : setup_.workers) {
-    members_.loaders.push_back(
-        context_.system->spawn(loader, LoaderSetup{w, context_.spec->source.train, context_.spec->settings->batch(w),
-                                                   data.prefetch, data.decode_threads, context_.clock}));
-  }
+  for (const auto w : setup_.workers) members_.loaders.push_back(spawn_loader(w));
   return {};
+}
+
+/// With cores of its own the loader has a thread of its own.
+LoaderActor Site::spawn_loader(std::uint32_t w) const {
+  const auto& settings = *context_.spec->settings;
+  LoaderSetup setup{.worker = w,
+                    .builder = context_.spec->source.train,
+                    .batch = settings.batch(w),
+                    .prefetch = settings.data.prefetch,
+                    .decode_threads = settings.data.decode_threads,
+                    .cpus = pinning_.loaders,
+                    .clock = context_.clock};
+  if (setup.cpus.empty()) return context_.system->spawn(loader, std::move(setup));
+  return context_.system->spawn<caf::detached>(loader, std::move(setup));
 }
 
 Measured Site::measure(const MeasureOrder& order) {
@@ -118,7 +130,8 @@ Measured Site::measure(const MeasureOrder& order) {
   return measured;
 }
 
-WorkerSetup Site::worker_setup(std::uint32_t w) const {
+WorkerSetup Site::worker_setup(std::size_t index) const {
+  const auto w = setup_.workers[index];
   const auto& spec = *context_.spec;
   const auto& settings = *spec.settings;
   auto compile = compile_options(context_, w);
@@ -131,6 +144,7 @@ WorkerSetup Site::worker_setup(std::uint32_t w) const {
           .compile = compile,
           .arenas = arenas_,
           .plan = setup_.plan,
+          .cpus = pinning_.workers.empty() ? core::Cpus() : pinning_.workers[index],
           .strategy = spec.strategy,
           .train = settings.train,
           .total_epochs = static_cast<double>(settings.run.epochs),
@@ -145,8 +159,8 @@ WorkerSetup Site::worker_setup(std::uint32_t w) const {
 }
 
 core::Result<void> Site::compile() {
-  for (const auto w : setup_.workers)
-    members_.workers.push_back(context_.system->spawn<caf::detached>(worker, worker_setup(w)));
+  for (std::size_t k = 0; k < setup_.workers.size(); ++k)
+    members_.workers.push_back(context_.system->spawn<caf::detached>(worker, worker_setup(k)));
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
   for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
   core::Result<void> result;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/deployment/pinning.hpp"
 #include "actors/exchanger/exchanger.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
@@ -77,6 +78,8 @@ class Site {
   [[nodiscard]] const std::optional<nn::Plan>& plan() const noexcept { return setup_.plan; }
   [[nodiscard]] const ExchangerActor& exchanger() const noexcept { return exchanger_; }
   [[nodiscard]] const SiteMembers& members() const noexcept { return members_; }
+  /// The cores of the workers here, for the user; may be empty.
+  [[nodiscard]] const std::string& pinning() const noexcept { return pinning_.text; }
 
   /// `actors`: the known members themselves; members of other sites are replaced by proxies. Returns the directory for the supervisors at
   /// this site: its worker proxies end with their members.
@@ -89,10 +92,12 @@ class Site {
   [[nodiscard]] WorkerActor proxy(std::uint32_t worker, const WorkerActor& member);
   [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
-  [[nodiscard]] WorkerSetup worker_setup(std::uint32_t worker) const;
+  [[nodiscard]] WorkerSetup worker_setup(std::size_t index) const;
+  [[nodiscard]] LoaderActor spawn_loader(std::uint32_t worker) const;
 
   SiteContext context_;
   SiteSetup setup_;
+  SitePinning pinning_;
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
   std::shared_ptr<std::atomic<std::uint64_t>> moves_ = std::make_shared<std::atomic<std::uint64_t>>(0);

@@ -95,6 +95,7 @@ class SiteBody {
     site_->begin(std::move(actors));
     for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
+    if (const auto note = pinning_note({site_->pinning()}); !note.empty()) setup_->log(note);
     return true;
   }
 
@@ -174,7 +175,7 @@ class SiteBody {
   }
 
   [[nodiscard]] SiteReady ready(const core::Result<void>& result) const {
-    if (result) return {};
+    if (result) return {.error = {}, .pinning = site_->pinning()};
     setup_->log(fmt::format("{}: {}", describe(order_), result.error().message));
     return {.error = result.error().message, .code = result.error().code};
   }

@@ -80,9 +80,10 @@ constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
   return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
-           x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped,
-           x.refused, x.passed, x.replaced, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.norm_sum,
-           x.norm_max, x.recent_norm_sum, x.recent_steps, x.staleness, x.waits, x.done);
+           x.recent_samples, x.compute_s, x.forward_s, x.backward_s, x.optimizer_s, x.exchange_s, x.wait_s, x.load_s,
+           x.exchanges, x.dropped, x.skipped, x.refused, x.passed, x.replaced, x.bytes, x.staleness_sum,
+           x.staleness_count, x.staleness_max, x.norm_sum, x.norm_max, x.recent_norm_sum, x.recent_steps, x.staleness,
+           x.waits, x.done);
 }
 
 template <class Inspector>
@@ -299,7 +300,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Measured& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SiteReady& x) {
-  return f(caf::meta::type_name("SiteReady"), x.error, x.code);
+  return f(caf::meta::type_name("SiteReady"), x.error, x.code, x.pinning);
 }
 
 template <class Inspector>

@@ -161,6 +161,7 @@ struct CompileOrder {};
 struct SiteReady {
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
+  std::string pinning{};  // the cores of its workers, for the user
   bool operator==(const SiteReady&) const = default;
 };
 

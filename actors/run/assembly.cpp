@@ -170,6 +170,7 @@ core::Result<void> Assembly::prepare_sites() {
   for (auto& handle : sites_) {
     if (!handle.here || !result) continue;
     result = handle.here->prepare(start_);
+    pinning_.push_back(handle.here->pinning());
     handle.members = handle.here->members();
     if (handle.here->layout()) layout_ = handle.here->layout();
     if (handle.here->plan() && made_plan_.json.empty()) made_plan_ = *handle.here->plan();
@@ -179,6 +180,7 @@ core::Result<void> Assembly::prepare_sites() {
         preparing, Movement{sites_[0].here->moves(), kPrepareSilence}, stop_,  // it fetches the checkpoint from site 0
         [&](const SiteReady& ready, const SiteMembers& members) {
           handle->members = members;
+          pinning_.push_back(one_line(ready.pinning));
           if (!ready.error.empty()) {
             if (result) result = tl::unexpected(at(*handle, {ready.code, ready.error}));
           } else if (!is_whole(*handle) && result) {

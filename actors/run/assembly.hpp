@@ -87,9 +87,10 @@ class Assembly {
   std::shared_ptr<const StartState> start_;
   ExchangePlan exchange_;
   std::shared_ptr<const nn::Layout> layout_;
-  nn::Plan made_plan_;             // worker 0's
-  std::uint64_t data_ = 0;         // fingerprint of the data set; only in a run over nodes
-  std::vector<SiteHandle> sites_;  // by site
+  nn::Plan made_plan_;                // worker 0's
+  std::uint64_t data_ = 0;            // fingerprint of the data set; only in a run over nodes
+  std::vector<SiteHandle> sites_;     // by site
+  std::vector<std::string> pinning_;  // the cores of the workers, by site
   SiteAddresses addresses_;
   CoordinatorActor coordinator_;
   RecorderActor recorder_;

@@ -45,6 +45,7 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   if (!exchange_.measured.empty())
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
+  if (auto pinned = pinning_note(pinning_); !pinned.empty()) notes.push_back({Note::Level::info, std::move(pinned)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());
   auto shown = console;
   shown.learning_rate = [all = spec_.settings, workers = static_cast<int>(spec_.workers)](double epochs) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/protocol/supervision.hpp"
+#include "core/affinity/binding.hpp"
 #include "data/order/lease_lookahead.hpp"
 
 namespace troupe::actors {
@@ -21,8 +24,28 @@ Decoded as_decoded(std::uint32_t buffer, const core::Result<std::int64_t>& built
   return {buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
 }
 
-DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder) {
-  return {[builder](const DecodeOrder& order, const BorrowedBatch& space) {
+/// Keeps a thread that decodes off the workers' cores, as long as it has others to itself.
+class DecodingThread {
+ public:
+  DecodingThread(core::Cpus cpus, const core::Clock& clock) : cpus_(std::move(cpus)), clock_(clock) {}
+  /// Call it in the thread, before each batch.
+  void stay_off_workers() {
+    if (!cpus_.empty())
+      if (auto bound = core::ThreadBinding::bind_this_thread(std::exchange(cpus_, {}))) binding_ = std::move(*bound);
+    if (binding_ && binding_->release_if_crowded(clock_.now())) binding_.reset();
+  }
+
+ private:
+  core::Cpus cpus_;
+  const core::Clock& clock_;
+  std::optional<core::ThreadBinding> binding_;
+};
+
+DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder,
+                                    const core::Cpus& cpus, const core::Clock* clock) {
+  const auto thread = std::make_shared<DecodingThread>(cpus, *clock);
+  return {[builder, thread](const DecodeOrder& order, const BorrowedBatch& space) {
+    thread->stay_off_workers();
     return as_decoded(order.buffer, builder->build(order.lease, space.images, space.labels));
   }};
 }
@@ -34,7 +57,9 @@ constexpr auto kDecodeDeadline = std::chrono::minutes(5);
 class LoaderBody {
  public:
   LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
-      : self_(self), setup_(std::move(setup)) {
+      : self_(self),
+        setup_(std::move(setup)),
+        thread_(setup_.decode_threads > 1 ? core::Cpus() : setup_.cpus, *setup_.clock) {
     const auto pixels = static_cast<std::size_t>(setup_.batch * setup_.builder->image_shape().size());
     for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
       buffers_.push_back(std::make_shared<Staging>(
@@ -42,8 +67,14 @@ class LoaderBody {
       free_.push_back(static_cast<std::uint32_t>(k));
     }
     if (setup_.decode_threads > 1) {
-      for (std::int64_t k = 0; k < setup_.decode_threads; ++k)
-        decoders_.push_back(self_->spawn<caf::linked>(decoder, setup_.builder));
+      for (std::int64_t k = 0; k < setup_.decode_threads; ++k) {
+        const auto spawn = [&](auto how) {
+          return self_->spawn<decltype(how)::value>(decoder, setup_.builder, setup_.cpus, setup_.clock);
+        };
+        decoders_.push_back(setup_.cpus.empty()
+                                ? spawn(std::integral_constant<caf::spawn_options, caf::linked>{})
+                                : spawn(std::integral_constant<caf::spawn_options, caf::linked + caf::detached>{}));
+      }
     }
   }
 
@@ -109,6 +140,7 @@ class LoaderBody {
       free_.pop_front();
       order_.push_back({{buffer, lease, granted_ns, 0}, false});
       if (decoders_.empty()) {
+        thread_.stay_off_workers();
         const auto space = lend(buffer);
         decoded(as_decoded(buffer, setup_.builder->build(lease, space.images, space.labels)));
       } else {
@@ -145,6 +177,7 @@ class LoaderBody {
 
   LoaderActor::stateful_pointer<LoaderState> self_;
   LoaderSetup setup_;
+  DecodingThread thread_;
   ActorDirectory actors_;
   std::vector<std::shared_ptr<Staging>> buffers_;
   std::vector<DecoderActor> decoders_;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "actors/protocol/handles.hpp"
+#include "core/affinity/machine.hpp"
 #include "core/clock.hpp"
 #include "data/batch_builder.hpp"
 
@@ -18,6 +19,7 @@ struct LoaderSetup {
   std::int64_t batch = 64;
   std::int64_t prefetch = 4;
   std::int64_t decode_threads = 1;     // 1: the loader itself decodes; more: so many decoder actors
+  core::Cpus cpus{};                   // for it and its decoders, which are then spawned detached; empty: any
   const core::Clock* clock = nullptr;  // outlives the actor
 };
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "actors/protocol/handles.hpp"
+#include "core/affinity/machine.hpp"
 #include "core/clock.hpp"
 #include "nn/backend.hpp"
 #include "nn/optimizer.hpp"
@@ -23,6 +24,7 @@ struct WorkerSetup {
   nn::CompileOptions compile;
   std::shared_ptr<core::Allocator> arenas{};  // owner of compile.arenas where the worker must keep it alive
   std::optional<nn::Plan> plan;               // of the run; none: the backend chooses
+  core::Cpus cpus{};                          // for its threads; empty: any
   std::shared_ptr<const strategies::Strategy> strategy;
   nn::TrainConfig train;
   double total_epochs = 1;

@@ -22,6 +22,7 @@ void WorkerBody::report() {
   progress_.worker = setup_.self;
   progress_.loss = progress_.recent_samples ? progress_.loss_sum / static_cast<double>(progress_.recent_samples) : 0;
   progress_.compute_s = core::seconds(compute_time_ + totals.local);
+  progress_.optimizer_s = core::seconds(totals.local);
   experiment::take(progress_, totals);
   progress_.refused += bad_gradients_;
   progress_.load_s = core::seconds(load_time_);

@@ -1,4 +1,6 @@
 // A worker before its first step, and the membership news that it gets from then on.
+#include <fmt/format.h>
+
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
 
@@ -7,6 +9,9 @@ namespace troupe::actors {
 using strategies::WorkerId;
 
 core::Result<Prepared> WorkerBody::prepare() {
+  // Before the replica exists: its memory is to be near these cpus, and its threads are to inherit them.
+  if (!setup_.cpus.empty())
+    if (auto bound = core::ThreadBinding::bind_this_thread(setup_.cpus)) binding_.emplace(std::move(*bound));
   if (setup_.plan) setup_.compile.plan = &*setup_.plan;
   auto memory = WorkerMemory::create({.backend = setup_.backend,
                                       .graph = setup_.graph.get(),
@@ -47,6 +52,10 @@ void WorkerBody::begin(const ActorDirectory& actors) {
                                               static_cast<int>(memory_->replica().buckets().size()),
                                               std::move(versions), start_->optimizer_steps.at(setup_.self)},
                 this);
+  if (!setup_.cpus.empty() && !binding_)
+    self_->send(actors_.recorder,
+                Note{Note::Level::warning, fmt::format("worker {} could not be pinned to {}: it may not use them",
+                                                       setup_.self, core::to_text(setup_.cpus))});
   reported_at_ = now();
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   next_step_ = start_->first_steps.at(setup_.self);

@@ -97,6 +97,8 @@ void WorkerBody::compute_now() {
     return run_error(core::Errc::diverged, losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
   lease_open_ = true;
   ++progress_.steps;
+  progress_.forward_s += result->forward_s;
+  progress_.backward_s += result->backward_s;
   progress_.samples += static_cast<std::uint64_t>(result->samples);
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);

@@ -12,6 +12,7 @@
 #include "actors/worker/peer_mailbox.hpp"
 #include "actors/worker/rendezvous.hpp"
 #include "actors/worker/worker.hpp"
+#include "core/affinity/binding.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/state/wire_bytes.hpp"
 #include "strategies/host/worker_host.hpp"
@@ -112,6 +113,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] bool report_is_due() const;
   void report();
   [[nodiscard]] bool look_at(const experiment::GuardedStep& step);
+  void leave_crowded_cpus();
   void run_error(core::Errc code, const std::string& text);
 
   Self self_;
@@ -154,8 +156,9 @@ class WorkerBody final : public strategies::WorkerPort,
   WorkerProgress progress_;     // sent by the next report()
   experiment::BadUpdates bad_;  // consecutive unusable gradients of this worker
   experiment::LossWatch losses_;
-  float usable_ = core::kLargestUsable;  // largest magnitude in a gradient that the run's wire format carries
-  std::uint64_t bad_gradients_ = 0;      // unusable gradients of this worker so far
+  std::optional<core::ThreadBinding> binding_;  // of this thread and the replica's, from prepare() on
+  float usable_ = core::kLargestUsable;         // largest magnitude in a gradient that the run's wire format carries
+  std::uint64_t bad_gradients_ = 0;             // unusable gradients of this worker so far
 };
 
 }  // namespace troupe::actors

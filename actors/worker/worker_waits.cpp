@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/worker/worker_body.hpp"
+#include "core/text/plural.hpp"
 
 namespace troupe::actors {
 
@@ -30,6 +31,7 @@ void WorkerBody::tick() {
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
   answer_peer_messages(true);
   silences_.check(now());
+  leave_crowded_cpus();
   const auto late = now() - setup_.exchange_deadline;
   // A missing member may be busy with an exchange over sites, as the leader of its group.
   const auto oldest = rendezvous_.oldest();
@@ -39,6 +41,16 @@ void WorkerBody::tick() {
         fmt::format("worker {}: worker {} has not joined a reduction within exchange.deadline_s = {:g}", setup_.self,
                     fmt::join(rendezvous_.missing(), ", "), core::seconds(setup_.exchange_deadline)));
   }
+}
+
+/// Pinning must not make a run slower: where other programs use the same cpus, the kernel finds better ones.
+void WorkerBody::leave_crowded_cpus() {
+  if (!binding_ || !binding_->release_if_crowded(now())) return;
+  self_->send(actors_.recorder,
+              Note{Note::Level::info,
+                   fmt::format("worker {} is no longer pinned: other threads compete for {} {}", setup_.self,
+                               core::noun(binding_->cpus().size(), "cpu"), core::to_text(binding_->cpus()))});
+  binding_.reset();
 }
 
 void WorkerBody::run_error(core::Errc code, const std::string& text) {

@@ -58,9 +58,7 @@ core::Result<void> run_convert(const ConvertArguments& arguments) {
     options.max_bad -= converted->left_out;
   }
   progress.clear();
-  const auto needs_classes = arguments.form == "folder" ? "" : " and the same data.classes";
-  return print(text +
-               fmt::format("{}: read it with data.name = \"{}\"{}\n", arguments.output, arguments.form, needs_classes));
+  return print(text + fmt::format("{}: read it with data.name = \"{}\"\n", arguments.output, arguments.form));
 }
 
 Action declare_convert(CLI::App& app) {

@@ -14,6 +14,9 @@
 
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "core/affinity/assignment.hpp"
+#include "core/affinity/binding.hpp"
+#include "core/text/plural.hpp"
 #include "transport/common/module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -66,7 +69,54 @@ Json module(std::string_view absent) {
   return absent.empty() ? Json{{"built", true}} : Json{{"built", false}, {"absent", absent}};
 }
 
-Json findings() {
+struct Workers {
+  unsigned count = 2;
+  unsigned threads = 1;
+};
+
+/// The cores of this machine, and those that the workers of a run would have.
+Json pinning(const Workers& workers) {
+  const auto usable = core::usable_cpus();
+  Json found{{"usable_cpus", usable}};
+  const auto& machine = core::this_machine();
+  if (!machine) {
+    found["absent"] = machine.error().message;
+    return found;
+  }
+  found["machine"] = core::describe(*machine);
+  for (const auto& core : machine->cores)
+    found["cores"].push_back({{"cpus", core.cpus}, {"cache", core.cache}, {"memory_node", core.node}});
+  const auto assignment =
+      core::assign(*machine, usable, std::vector<unsigned>(workers.count, workers.threads), workers.count);
+  found["workers"] = Json::array();
+  for (const auto& cpus : assignment.workers)
+    found["workers"].push_back({{"cpus", cpus}, {"memory_nodes", core::memory_nodes(*machine, cpus)}});
+  if (!assignment.reason.empty()) found["not_pinned"] = assignment.reason;
+  return found;
+}
+
+/// As lines of the plain report.
+std::string pinning_report(const Workers& workers) {
+  const auto usable = core::usable_cpus();
+  const auto& machine = core::this_machine();
+  if (!machine) return fmt::format("pinning  none: {}\n", machine.error().message);
+  std::string lines = fmt::format("cores    {}; this process may use {} {}\n", core::describe(*machine),
+                                  core::noun(usable.size(), "cpu"), core::to_text(usable));
+  const auto assignment =
+      core::assign(*machine, usable, std::vector<unsigned>(workers.count, workers.threads), workers.count);
+  const auto asked =
+      fmt::format("{} with {}", core::counted(workers.count, "worker"), core::counted(workers.threads, "thread"));
+  if (!assignment.reason.empty()) return lines + fmt::format("pinning  {}: none, too few cpus\n", asked);
+  lines += fmt::format("pinning  {}:\n", asked);
+  for (std::size_t worker = 0; worker < assignment.workers.size(); ++worker)
+    lines += fmt::format("         {}\n", core::describe(*machine, worker, assignment.workers[worker]));
+  if (!assignment.helpers.empty())
+    lines += fmt::format("         decoding on {} {}\n", core::noun(assignment.helpers.size(), "cpu"),
+                         core::to_text(assignment.helpers));
+  return lines;
+}
+
+Json findings(const Workers& workers) {
   // CAF_VERSION is MMmmpp in decimal.
   const auto caf = fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
   const auto memory =
@@ -80,17 +130,19 @@ Json findings() {
   };
   const auto registry = transport::built_in_endpoints();
   for (const auto& endpoint : modules()) found[std::string(endpoint.name)] = module(registry.absence(endpoint.name));
+  found["pinning"] = pinning(workers);
   found["onednn"] = {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}};
   found["caf"] = {{"version", caf}};
   return found;
 }
 
-std::string report(const Json& found) {
+std::string report(const Json& found, const Workers& workers) {
   const auto text = [&](const char* key) { return found[key].get<std::string>(); };
   std::string lines = fmt::format("troupe   {}\n", text("version"));
   lines += fmt::format("cpu      {}, {} threads for this process\n", text("cpu"), found["threads"].get<unsigned>());
   lines += fmt::format("memory   {:.1f} GiB\n",
                        static_cast<double>(found["memory_bytes"].get<std::uint64_t>()) / (1ULL << 30));
+  lines += pinning_report(workers);
   lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(),
                        found["onednn"]["isa"].get<std::string>());
   lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
@@ -109,10 +161,17 @@ std::string report(const Json& found) {
 
 Action declare_doctor(CLI::App& app) {
   const auto json = std::make_shared<bool>(false);
+  const auto workers = std::make_shared<Workers>();
+  app.add_option("--workers", workers->count, "show the cores of so many workers of a run on this machine")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--threads", workers->threads, "threads of each of them, as cluster.threads_per_worker")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_flag("--json", *json, "one line of JSON");
-  return [json] {
-    const auto found = findings();
-    return print(*json ? found.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : report(found));
+  return [json, workers] {
+    const auto found = findings(*workers);
+    return print(*json ? found.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : report(found, *workers));
   };
 }
 
@@ -123,6 +182,7 @@ Command doctor() {
           .summary = "say what this build and this machine can do",
           .examples =
               "  troupe doctor\n"
+              "  troupe doctor --workers 4 --threads 2\n"
               "  troupe doctor --json\n",
           .declare = declare_doctor,
           .ranks = Ranks::each};

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "data/files/class_list.hpp"
 #include "data/images/encode.hpp"
 #include "data/images/jpeg.hpp"
 #include "data/order/sampler.hpp"
@@ -76,6 +77,11 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
       ++converted.samples;
   }
   if (auto finished = writer->finish(); !finished) return tl::unexpected(std::move(finished.error()));
+  if (options.form == FileForm::folder) return converted;
+  auto names = data.class_names();
+  for (auto label = static_cast<std::int32_t>(names.size()); label < data.classes(); ++label)
+    names.push_back(std::to_string(label));
+  if (auto written = write_class_list(directory, names); !written) return tl::unexpected(std::move(written.error()));
   return converted;
 }
 

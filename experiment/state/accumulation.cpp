@@ -79,6 +79,8 @@ class AccumulatingReplica final : public nn::Replica {
       sum.top1 += result->top1;
       sum.top5 += result->top5;
       sum.samples += result->samples;
+      sum.forward_s += result->forward_s;
+      sum.backward_s += result->backward_s;
       outputs_.insert(outputs_.end(), part_->outputs().begin(), part_->outputs().end());
     }
     if (sum.samples > 0) sum.loss = loss / static_cast<double>(sum.samples);

@@ -43,6 +43,15 @@ TEST_F(IdxTest, ReadsPlainFiles) {
   EXPECT_EQ(pixels, (Bytes{40, 41, 42, 43, 44, 45}));
 }
 
+TEST_F(IdxTest, ClassesOfFashionMnistHaveNames) {
+  write_data_set(path());
+  EXPECT_TRUE(open().value()->class_names().empty());
+  const auto clothes = IdxDataset::open({path(), "fashion-mnist", 10, 0}, Split::test).value()->class_names();
+  ASSERT_EQ(clothes.size(), 10U);
+  EXPECT_EQ(clothes.front(), "T-shirt/top");
+  EXPECT_EQ(clothes.back(), "ankle boot");
+}
+
 TEST_F(IdxTest, TrainingAndTestFilesDiffer) {
   write_data_set(path());
   const auto test = open(Split::test);

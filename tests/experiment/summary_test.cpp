@@ -68,7 +68,8 @@ TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   EXPECT_TRUE(json["time_to_target_s"].is_null());
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
-  EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
+  EXPECT_EQ(keys(json["time"]),
+            (Keys{"compute_s", "exchange_s", "wait_s", "load_s", "forward_s", "backward_s", "optimizer_s"}));
   EXPECT_EQ(keys(json["exchange"]),
             (Keys{"count", "bytes", "dropped", "staleness_mean", "staleness_max", "skipped", "refused"}));
   EXPECT_EQ(json["device"], "cpu");

@@ -11,7 +11,7 @@ namespace troupe::tests {
 template <class T>
 auto fields_of(T& x) {
   constexpr auto kCount = actors::kFieldCount<T>;
-  static_assert(kCount <= 30, "one more line, please");
+  static_assert(kCount <= 34, "one more line, please");
   if constexpr (kCount == 0) {
     return std::tuple<>();
   } else if constexpr (kCount == 1) {
@@ -113,6 +113,26 @@ auto fields_of(T& x) {
            bb, bc, bd] = x;
     return std::tie(aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay,
                     az, ba, bb, bc, bd);
+  } else if constexpr (kCount == 31) {
+    auto& [aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay, az, ba,
+           bb, bc, bd, be] = x;
+    return std::tie(aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay,
+                    az, ba, bb, bc, bd, be);
+  } else if constexpr (kCount == 32) {
+    auto& [aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay, az, ba,
+           bb, bc, bd, be, bf] = x;
+    return std::tie(aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay,
+                    az, ba, bb, bc, bd, be, bf);
+  } else if constexpr (kCount == 33) {
+    auto& [aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay, az, ba,
+           bb, bc, bd, be, bf, bg] = x;
+    return std::tie(aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay,
+                    az, ba, bb, bc, bd, be, bf, bg);
+  } else if constexpr (kCount == 34) {
+    auto& [aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay, az, ba,
+           bb, bc, bd, be, bf, bg, bh] = x;
+    return std::tie(aa, ab, ac, ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av, aw, ax, ay,
+                    az, ba, bb, bc, bd, be, bf, bg, bh);
   }
 }
 

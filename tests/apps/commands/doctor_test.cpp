@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +29,25 @@ TEST(DoctorTest, PlainReportNamesTheLibraries) {
   EXPECT_EQ(outcome.code, 0);
   for (const auto* name : {"cpu", "memory", "oneDNN", "CAF"})
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+}
+
+TEST(DoctorTest, ShowsTheCoresOfTheMachineAndOfItsWorkers) {
+  const auto outcome = troupe({"doctor", "--workers", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto found = nlohmann::json::parse(outcome.out)["pinning"];
+  ASSERT_FALSE(found["usable_cpus"].empty());
+  if (found.contains("absent")) GTEST_SKIP() << found["absent"];
+  ASSERT_EQ(found["workers"].size(), 1U);
+  for (const auto& cpu : found["workers"][0]["cpus"]) {
+    EXPECT_TRUE(std::ranges::any_of(found["cores"], [&](const auto& core) {
+      return std::ranges::find(core["cpus"], cpu) != core["cpus"].end();
+    })) << cpu;
+  }
+  const auto plain = troupe({"doctor", "--workers", "1"}).out;
+  EXPECT_NE(plain.find("hardware thread"), std::string::npos) << plain;
+  EXPECT_NE(plain.find("worker 0 on cpu"), std::string::npos) << plain;
+  EXPECT_NE(troupe({"doctor", "--workers", "4096"}).out.find("too few cpus"), std::string::npos);
+  EXPECT_EQ(troupe({"doctor", "--workers", "0"}).code, 2);
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "data/files/class_list.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace troupe::data {
+namespace {
+
+constexpr const char* kName = "classes.txt";
+constexpr std::size_t kMostNames = 1'000'000;
+constexpr std::size_t kMostBytes = 1000;  // of a name
+
+}  // namespace
+
+core::Result<std::vector<std::string>> class_list(const std::filesystem::path& directory) {
+  const auto path = directory / kName;
+  std::vector<std::string> names;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return names;
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return tl::unexpected(core::from_errno(errno, "open", path.string()));
+  const auto bad = [&](std::string_view why) {
+    return core::fail(core::Errc::data, fmt::format("{}: line {}: {}", path.string(), names.size() + 1, why));
+  };
+  std::set<std::string> seen;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) return bad("no name of a class");
+    if (line.size() > kMostBytes) return bad(fmt::format("a name of {} bytes", line.size()));
+    if (names.size() == kMostNames) return bad("more than a million classes");
+    if (!seen.insert(line).second) return bad(fmt::format("the class '{}' comes twice", line));
+    names.push_back(std::move(line));
+  }
+  if (names.empty()) return bad("no name of a class");
+  return names;
+}
+
+core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
+  const auto path = directory / kName;
+  const auto temporary = path.string() + ".part";
+  errno = 0;
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    for (const auto& name : names) out << name << '\n';
+    out.close();
+    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
+  return {};
+}
+
+}  // namespace troupe::data

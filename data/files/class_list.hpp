@@ -1,0 +1,21 @@
+/// classes.txt: the names of a data set's classes, a line each, in the order of their numbers. It stands beside files that have only numbers
+/// (shards, batch files, records). Thread rule: pure but for the file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace troupe::data {
+
+/// The names in DIRECTORY/classes.txt; empty: there is no such file. Errc::data names file and line: an empty name, one that comes twice,
+/// more than a million; no name at all.
+[[nodiscard]] core::Result<std::vector<std::string>> class_list(const std::filesystem::path& directory);
+
+/// Writes it, as a whole. Errc::io, no_space.
+[[nodiscard]] core::Result<void> write_class_list(const std::filesystem::path& directory,
+                                                  const std::vector<std::string>& names);
+
+}  // namespace troupe::data
