@@ -43,6 +43,7 @@ struct Command {
 [[nodiscard]] Command simulate();
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();
+[[nodiscard]] Command predict();
 [[nodiscard]] Command export_model();  // export.cpp: `export` is a word of C++
 [[nodiscard]] Command grid();
 [[nodiscard]] Command plot();
@@ -56,5 +57,9 @@ struct Command {
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();
 [[nodiscard]] Command bench_exchange();  // of bench
+[[nodiscard]] Command data_sets();       // data.cpp: `data` is a namespace
+[[nodiscard]] Command data_inspect();    // of data
+[[nodiscard]] Command data_convert();    // of data
+[[nodiscard]] Command data_mean();       // of data
 
 }  // namespace troupe::apps

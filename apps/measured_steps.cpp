@@ -13,19 +13,17 @@ namespace {
 struct WorkerKind {
   std::int64_t batch = 0;
   int threads = 0;
-  nn::Precision precision = nn::Precision::fp32;
   auto operator<=>(const WorkerKind&) const = default;
 };
 
 /// `copies` replicas at once; the mean of their figures, and the steps of all.
-core::Result<cpu::StepBench> measure(const nn::Graph& graph, const WorkerKind& kind, double seconds,
+core::Result<cpu::StepBench> measure(const nn::Graph& graph, const nn::CompileOptions& compile, double seconds,
                                      std::size_t copies) {
   std::vector<core::Result<cpu::StepBench>> results(copies, cpu::StepBench{});
   {
     std::vector<std::jthread> others;  // a replica belongs to the thread that compiles it
     const auto one = [&](std::size_t copy) {
-      results[copy] = cpu::run_step_bench(
-          graph, {.batch = kind.batch, .precision = kind.precision, .threads = kind.threads, .seconds = seconds});
+      results[copy] = cpu::run_step_bench(graph, {.compile = compile, .seconds = seconds});
     };
     for (std::size_t copy = 1; copy < copies; ++copy) others.emplace_back(one, copy);
     one(0);
@@ -50,8 +48,7 @@ core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, 
                                           bool together) {
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
   const auto kind_of = [&](std::size_t worker) {
-    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker),
-                      settings.precision()};
+    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
   };
   const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1;
   MeasuredSteps measured;
@@ -62,7 +59,9 @@ core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, 
     if (known == done.end()) {
       const auto fit = std::max<std::size_t>(cores() / static_cast<std::size_t>(kind.threads), 1);
       const auto copies = together ? std::min(fit, workers) : 1;
-      auto bench = measure(graph, kind, seconds, copies);
+      auto compile = settings.compile_options(worker);
+      compile.batch = kind.batch;
+      auto bench = measure(graph, compile, seconds, copies);
       if (!bench) return tl::unexpected(std::move(bench.error()));
       known = done.emplace(kind, std::move(*bench)).first;
       measured.at_once = std::max(measured.at_once, copies);

@@ -28,6 +28,9 @@ inline constexpr float kLargestUsable = 0x1p50F;
 ///   adagrad:   r ← r + g'²;  x ← x − lr g' / (√r + ε)                                       (Duchi et al. 2011)
 ///   adam:      m ← μ m + (1 − μ) g';  r ← ρ r + (1 − ρ) g'²;  x ← x − lr m̂ / (√r̂ + ε),
 ///              m̂ = m / (1 − μ^t), r̂ = r / (1 − ρ^t)                                          (Kingma & Ba 2015)
+///   adamw:     adam with g for g', then Δ ← Δ − lr · weight_decay · x              (Loshchilov & Hutter 2019; as PyTorch's)
+///   adadelta:  r ← ρ r + (1 − ρ) g'²;  d = √(u + ε) / √(r + ε) · g';  u ← ρ u + (1 − ρ) d²;  x ← x − lr d      (Zeiler 2012)
+///   rmsprop_inside:  as rmsprop, with √(r + ε) for √r + ε                                                  (TensorFlow's)
 /// x is rounded as x + Δ with the Δ of optimize_delta, so a change that is applied later gives the same bits.
 struct OptimizerStep {
   OptimizerKind kind = OptimizerKind::sgd;
@@ -43,7 +46,8 @@ struct OptimizerStep {
   bool operator==(const OptimizerStep&) const = default;
 };
 
-/// An optimizer's state vectors; a vector that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r.
+/// An optimizer's state vectors; a vector that its kind does not have may be empty. first: v, r, or adam's m; second: adam's r,
+/// adadelta's u. adamw's are adam's.
 struct OptimizerState {
   OptimizerState() = default;
   OptimizerState(Span first, Span second = {}) noexcept : first(first), second(second) {}

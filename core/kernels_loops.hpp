@@ -209,20 +209,33 @@ struct Loops {
       v.store(first);
       if constexpr (kKind == momentum) return v;
       return T::all(step.momentum) * v - T::all(step.lr) * decayed;
-    } else if constexpr (kKind == adam) {
-      const T m = T::all(step.momentum) * T::load(first) + T::all(1 - step.momentum) * decayed;
-      const T r = T::all(step.decay) * T::load(second) + T::all(1 - step.decay) * (decayed * decayed);
+    } else if constexpr (kKind == adam || kKind == adamw) {
+      const T gradient = kKind == adam ? decayed : g;
+      const T m = T::all(step.momentum) * T::load(first) + T::all(1 - step.momentum) * gradient;
+      const T r = T::all(step.decay) * T::load(second) + T::all(1 - step.decay) * (gradient * gradient);
       m.store(first);
       r.store(second);
-      return T::all(-step.lr) *
-             (T::all(step.first_scale) * m / (sqrt(T::all(step.second_scale) * r) + T::all(step.epsilon)));
-    } else {
-      static_assert(kKind == rmsprop || kKind == adagrad, "an optimizer without its arithmetic");
-      const T square = decayed * decayed;
-      const T r = kKind == rmsprop ? T::all(step.decay) * T::load(first) + T::all(1 - step.decay) * square
-                                   : T::load(first) + square;
+      const T direction = T::all(step.first_scale) * m / (sqrt(T::all(step.second_scale) * r) + T::all(step.epsilon));
+      if constexpr (kKind == adam) return T::all(-step.lr) * direction;
+      return T::all(-step.lr) * (direction + T::all(step.weight_decay) * x);
+    } else if constexpr (kKind == adadelta) {
+      const T r = T::all(step.decay) * T::load(first) + T::all(1 - step.decay) * (decayed * decayed);
+      const T old = T::load(second);
+      const T change = sqrt(old + T::all(step.epsilon)) / sqrt(r + T::all(step.epsilon)) * decayed;
       r.store(first);
-      return T::all(-step.lr) * (decayed / (sqrt(r) + T::all(step.epsilon)));
+      (T::all(step.decay) * old + T::all(1 - step.decay) * (change * change)).store(second);
+      return T::all(-step.lr) * change;
+    } else {
+      static_assert(kKind == rmsprop || kKind == rmsprop_inside || kKind == adagrad,
+                    "an optimizer without its arithmetic");
+      const T square = decayed * decayed;
+      const T r = kKind == adagrad ? T::load(first) + square
+                                   : T::all(step.decay) * T::load(first) + T::all(1 - step.decay) * square;
+      r.store(first);
+      if constexpr (kKind == rmsprop_inside)
+        return T::all(-step.lr) * (decayed / sqrt(r + T::all(step.epsilon)));
+      else
+        return T::all(-step.lr) * (decayed / (sqrt(r) + T::all(step.epsilon)));
     }
   }
 

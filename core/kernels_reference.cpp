@@ -24,17 +24,30 @@ float step_change(std::size_t i, ConstSpan x, ConstSpan g, const OptimizerState&
       return kind == momentum ? v : step.momentum * v - step.lr * decayed;
     }
     case rmsprop:
+    case rmsprop_inside:
     case adagrad: {
       float& r = state.first[i];
-      r = kind == rmsprop ? step.decay * r + (1 - step.decay) * square : r + square;
+      r = kind == adagrad ? r + square : step.decay * r + (1 - step.decay) * square;
+      if (kind == rmsprop_inside) return -(step.lr * (decayed / std::sqrt(r + step.epsilon)));
       return -(step.lr * (decayed / (std::sqrt(r) + step.epsilon)));
     }
-    case adam: {
+    case adam:
+    case adamw: {
+      const float gradient = kind == adam ? decayed : g[i];
       float& m = state.first[i];
       float& r = state.second[i];
-      m = step.momentum * m + (1 - step.momentum) * decayed;
+      m = step.momentum * m + (1 - step.momentum) * gradient;
+      r = step.decay * r + (1 - step.decay) * (gradient * gradient);
+      const float direction = step.first_scale * m / (std::sqrt(step.second_scale * r) + step.epsilon);
+      return -(step.lr * (kind == adam ? direction : direction + step.weight_decay * x[i]));
+    }
+    case adadelta: {
+      float& r = state.first[i];
+      float& u = state.second[i];
       r = step.decay * r + (1 - step.decay) * square;
-      return -(step.lr * (step.first_scale * m / (std::sqrt(step.second_scale * r) + step.epsilon)));
+      const float change = std::sqrt(u + step.epsilon) / std::sqrt(r + step.epsilon) * decayed;
+      u = step.decay * u + (1 - step.decay) * (change * change);
+      return -(step.lr * change);
     }
   }
   return -(step.lr * decayed);

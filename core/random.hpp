@@ -17,6 +17,7 @@ enum class Purpose : std::uint32_t {
   strategy = 6,    ///< index: (worker << 40) | step
   schedule = 7,    ///< index: free; random schedules of tests and simulation
   test = 8,        ///< index: free
+  validation = 9,  ///< index: 0
 };
 
 /// One Philox block: four 32-bit words from a 128-bit counter and a 64-bit key. Pure.

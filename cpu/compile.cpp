@@ -306,7 +306,8 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
       nn::initialise_statistics(graph, result.statistics.view());
     }
     auto program = std::move(builder).build(
-        {*result.layout, statistics, result.parameters.data(), result.gradients.data(), result.statistics.data()});
+        {*result.layout, statistics, result.parameters.data(), result.gradients.data(), result.statistics.data()},
+        options.recompute);
     if (!program) return tl::unexpected(std::move(program.error()));
     result.program = std::move(*program);
     if (options.training) result.buckets = cut_buckets(graph, *result.layout, kBucketFloats, result.program.backward);

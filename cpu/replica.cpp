@@ -69,6 +69,7 @@ CpuReplica::CpuReplica(const nn::Graph& graph, const nn::CompileOptions& options
     : graph_(graph),
       batch_(options.batch),
       threads_(options.threads),
+      label_smoothing_(options.label_smoothing),
       compiled_(std::move(compiled)),
       stream_(compiled_.engine) {}
 
@@ -100,7 +101,8 @@ core::Result<nn::StepResult> CpuReplica::lose(const nn::Batch& batch, std::int64
   for (const ProgramHead& head : heads) {
     const bool main = &head == &heads.back();
     if (!main && !context.training) continue;
-    auto result = compute_loss(graph_.loss(), head.outputs, batch.labels, samples, classes(), head.gradients);
+    auto result = compute_loss(graph_.loss(), head.outputs, batch.labels, samples, classes(), head.gradients,
+                               context.training ? label_smoothing_ : 0);
     if (!result) return result;
     if (main) {
       result->loss += auxiliary;

@@ -61,6 +61,7 @@ class CpuReplica final : public nn::Replica {
   nn::Graph graph_;
   std::int64_t batch_;
   int threads_;
+  double label_smoothing_;
   Compiled compiled_;
   dnnl::stream stream_;
   std::optional<Measured> measured_;

@@ -21,18 +21,20 @@ constexpr float kMomentum = 0.9f;
 core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options) {
   using Clock = std::chrono::steady_clock;
   core::HostAllocator allocator;
-  const auto [batch, slowdown] = std::pair(options.batch, options.slowdown);
+  const auto [batch, slowdown] = std::pair(options.compile.batch, options.slowdown);
   const auto backend = make_backend();
-  auto compiled = backend->compile(
-      graph,
-      {.batch = options.batch, .precision = options.precision, .threads = options.threads, .arenas = &allocator});
+  auto compile = options.compile;
+  compile.arenas = &allocator;
+  auto compiled = backend->compile(graph, compile);
   if (!compiled) return tl::unexpected(std::move(compiled.error()));
   nn::Replica& replica = **compiled;
 
   core::Random random(1, core::Purpose::test, 0);
-  std::vector<float> parameters(replica.layout()->canonical_floats());
-  for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
-  replica.import_canonical(parameters);
+  {  // freed before the steps: whoever measures the process's memory means the step's
+    std::vector<float> parameters(replica.layout()->canonical_floats());
+    for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
+    replica.import_canonical(parameters);
+  }
   std::vector<float> images(static_cast<std::size_t>(batch * graph.input().size()));
   for (float& x : images) x = static_cast<float>(random.normal());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));

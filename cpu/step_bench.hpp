@@ -16,17 +16,15 @@ struct StepBench {
 };
 
 struct StepBenchOptions {
-  std::int64_t batch = 64;
-  nn::Precision precision = nn::Precision::fp32;
-  int threads = 1;
-  double seconds = 1;  // length of a window
+  nn::CompileOptions compile;  // its arenas are the benchmark's own
+  double seconds = 1;          // length of a window
   /// Above 1 a pause follows every step, as on a worker with cluster.slowdown: the pauses are not counted, but their effect on caches and
   /// clocks is.
   double slowdown = 1;
   bool breakdown = false;
 };
 
-/// The best of three windows, on the calling thread with `threads` OpenMP threads. Errors as compile and step.
+/// The best of three windows, on the calling thread with `compile.threads` OpenMP threads. Errors as compile and step.
 [[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options);
 
 }  // namespace troupe::cpu

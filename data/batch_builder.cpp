@@ -8,8 +8,13 @@
 
 namespace troupe::data {
 
-BatchBuilder::BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed, Order order)
-    : data_(std::move(data)), preprocess_(std::move(preprocess)), seed_(seed), sampler_(seed, data_->size(), order) {
+BatchBuilder::BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed, Order order,
+                           const BatchLimits& limits)
+    : data_(std::move(data)),
+      preprocess_(std::move(preprocess)),
+      seed_(seed),
+      sampler_(seed, data_->size(), order, {data_->shard_begins(), limits.window}),
+      bad_(std::make_shared<BadSamples>(limits.max_bad)) {
   if (preprocess_.source_shape() != data_->shape())
     throw std::invalid_argument("the preprocessing is for images of another shape");
 }
@@ -21,22 +26,37 @@ void BatchBuilder::check_room(std::int64_t count, std::size_t images, std::size_
         fmt::format("no room for a batch of {} in {} floats and {} labels", count, images, labels));
 }
 
-core::Result<void> BatchBuilder::build(const Lease& lease, std::span<float> images,
-                                       std::span<std::int32_t> labels) const {
+core::Result<BatchBuilder::Readable> BatchBuilder::read(std::int64_t sample, const AugmentKey* key,
+                                                        std::span<std::uint8_t> pixels) const {
+  for (std::int64_t tried = 0;; ++tried) {
+    const auto label = key ? data_->read_augmented(sample, *key, pixels) : data_->read(sample, pixels);
+    if (label) return Readable{sample, *label};
+    if (label.error().code != core::Errc::data || tried == data_->size()) return tl::unexpected(label.error());
+    if (auto counted = bad_->add(sample, label.error()); !counted) return tl::unexpected(counted.error());
+    sample = (sample + 1) % data_->size();
+  }
+}
+
+core::Result<std::int64_t> BatchBuilder::build(const Lease& lease, std::span<float> images,
+                                               std::span<std::int32_t> labels) const {
   check_room(lease.count, images.size(), labels.size());
   const auto order = sampler_.permutation(lease.epoch);
   const auto image = static_cast<std::size_t>(image_shape().size());
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
+  const AugmentKey key{seed_, lease.epoch};
+  std::int64_t replaced = 0;
   auto position = static_cast<std::size_t>(lease.first) % order->size();
   for (std::size_t i = 0; i < static_cast<std::size_t>(lease.count); ++i) {
     const std::int64_t sample = (*order)[position];
-    const auto label = data_->read(sample, pixels);
-    if (!label) return tl::unexpected(label.error());
-    labels[i] = *label;
-    preprocess_.apply(pixels, preprocess_.train_view(seed_, lease.epoch, sample), images.subspan(i * image, image));
+    const auto read = this->read(sample, &key, pixels);
+    if (!read) return tl::unexpected(read.error());
+    replaced += read->sample != sample ? 1 : 0;
+    labels[i] = read->label;
+    preprocess_.apply(pixels, preprocess_.train_view(seed_, lease.epoch, read->sample),
+                      images.subspan(i * image, image));
     if (++position == order->size()) position = 0;
   }
-  return {};
+  return replaced;
 }
 
 core::Result<void> BatchBuilder::build_range(std::int64_t first, std::int64_t count, std::span<float> images,
@@ -48,9 +68,9 @@ core::Result<void> BatchBuilder::build_range(std::int64_t first, std::int64_t co
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
   const View center = preprocess_.center_view();
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const auto label = data_->read(first + static_cast<std::int64_t>(i), pixels);
-    if (!label) return tl::unexpected(label.error());
-    labels[i] = *label;
+    const auto read = this->read(first + static_cast<std::int64_t>(i), nullptr, pixels);
+    if (!read) return tl::unexpected(read.error());
+    labels[i] = read->label;
     preprocess_.apply(pixels, center, images.subspan(i * image, image));
   }
   return {};

@@ -9,16 +9,23 @@
 #include "core/error.hpp"
 #include "data/dataset.hpp"
 #include "data/lease.hpp"
+#include "data/order/bad_samples.hpp"
+#include "data/order/sampler.hpp"
 #include "data/preprocessing.hpp"
-#include "data/sampler.hpp"
 
 namespace troupe::data {
+
+struct BatchLimits {
+  std::int64_t window =
+      0;  // of files of consecutive samples: how many samples are shuffled together (ShardWindows); 0: all
+  std::int64_t max_bad = 0;  // unreadable samples that are replaced; one more is an error
+};
 
 class BatchBuilder {
  public:
   /// `seed` is the run's, for the epoch's permutation and augmentation. REQUIRES preprocess.source_shape() == data->shape().
   BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed,
-               Order order = Order::shuffled);
+               Order order = Order::shuffled, const BatchLimits& limits = {});
 
   [[nodiscard]] const Dataset& dataset() const noexcept { return *data_; }
   [[nodiscard]] std::int64_t size() const noexcept { return data_->size(); }  ///< samples
@@ -27,11 +34,15 @@ class BatchBuilder {
   }  ///< of one image in a batch
   [[nodiscard]] const Preprocess& preprocess() const noexcept { return preprocess_; }
   [[nodiscard]] std::int32_t classes() const noexcept { return data_->classes(); }
+  /// Samples that could not be read so far, each counted once. In their place stands the next readable sample of the data set, and its
+  /// label: the same in every process and epoch.
+  [[nodiscard]] std::int64_t bad_samples() const { return bad_->count(); }
 
   /// Training: the lease's samples, augmented. Fills the first lease.count images [count, image_shape()] and labels [count]. Throws
-  /// std::invalid_argument if the spans are too short. A data error names the file and the record.
-  [[nodiscard]] core::Result<void> build(const Lease& lease, std::span<float> images,
-                                         std::span<std::int32_t> labels) const;
+  /// std::invalid_argument if the spans are too short. A data error names the file and the record. Returns how many of the samples were
+  /// unreadable and replaced (bad_samples()).
+  [[nodiscard]] core::Result<std::int64_t> build(const Lease& lease, std::span<float> images,
+                                                 std::span<std::int32_t> labels) const;
 
   /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES a range within [0, size()). Fills the
   /// first `count` images and labels and does not touch the rest (nn::Batch::count is the number of valid ones).
@@ -39,12 +50,20 @@ class BatchBuilder {
                                                std::span<std::int32_t> labels) const;
 
  private:
+  /// The sample that stands for `sample`: itself, or the next one that can be read. Its bytes are in `pixels`.
+  struct Readable {
+    std::int64_t sample = 0;
+    std::int32_t label = 0;
+  };
+  [[nodiscard]] core::Result<Readable> read(std::int64_t sample, const AugmentKey* key,
+                                            std::span<std::uint8_t> pixels) const;
   void check_room(std::int64_t count, std::size_t images, std::size_t labels) const;
 
   std::shared_ptr<const Dataset> data_;
   Preprocess preprocess_;
   std::uint64_t seed_;
   Sampler sampler_;
+  std::shared_ptr<BadSamples> bad_;
 };
 
 }  // namespace troupe::data

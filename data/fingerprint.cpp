@@ -11,17 +11,18 @@ namespace troupe::data {
 namespace {
 
 constexpr std::int64_t kSamples = 1000;
+constexpr std::int64_t kStreamedSamples = 100;  // read from files, perhaps over a network
 
 core::Result<std::uint64_t> fingerprint_of(const Dataset& data, std::uint64_t seed) {
   const auto shape = data.shape();
   const std::array<std::int64_t, 5> facts{data.size(), shape.channels, shape.height, shape.width, data.classes()};
   std::uint64_t hash = XXH3_64bits_withSeed(facts.data(), sizeof(facts), seed);
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape.size()));
-  const auto samples = std::min(kSamples, data.size());
+  std::vector<std::uint8_t> bytes;
+  const auto samples = std::min(data.streamed() ? kStreamedSamples : kSamples, data.size());
   for (std::int64_t k = 0; k < samples; ++k) {
-    const auto label = data.read(k * data.size() / samples, pixels);
+    const auto label = data.stored(k * data.size() / samples, bytes);
     if (!label) return tl::unexpected(label.error());
-    hash = XXH3_64bits_withSeed(pixels.data(), pixels.size(), hash + static_cast<std::uint64_t>(*label));
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash + static_cast<std::uint64_t>(*label));
   }
   return hash;
 }

@@ -8,8 +8,9 @@
 
 namespace troupe::data {
 
-/// XXH3-64 of both splits: sizes, shapes, classes, and a thousand samples of each, evenly spread, with their labels. Equal for
-/// equal data sets in any packing of files. Detects accidents, not forgery. Errors as Dataset::read.
+/// XXH3-64 of both splits: sizes, shapes, classes, and a thousand samples of each (a hundred, as they are stored, of streamed ones),
+/// evenly spread, with their labels. Equal for equal data sets in any packing of files. Detects accidents, not forgery. Errors as
+/// Dataset::stored.
 [[nodiscard]] core::Result<std::uint64_t> fingerprint(const Source& source);
 
 }  // namespace troupe::data

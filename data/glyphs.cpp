@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/random.hpp"
-#include "data/glyph_shapes.hpp"
+#include "data/drawing/glyph_shapes.hpp"
 
 namespace troupe::data {
 namespace {

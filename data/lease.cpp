@@ -1,6 +1,7 @@
 #include "data/lease.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -114,7 +115,7 @@ void LeaseScheduler::drop_unfillable_tail() {
 Lease LeaseScheduler::hand_out(std::uint32_t worker, std::uint64_t index, std::int64_t first, std::int64_t covers,
                                std::int64_t round_begin) {
   const double position = epoch_ + static_cast<double>(round_begin) / static_cast<double>(options_.epoch_size);
-  const Lease lease{index, epoch_, first % options_.epoch_size, options_.batches[worker], position};
+  const Lease lease{index, epoch_, first % options_.epoch_size, options_.batches[worker], position, lr_factor_};
   outstanding_.emplace(index, Outstanding{lease, worker, covers});
   return lease;
 }
@@ -282,6 +283,7 @@ std::string LeaseScheduler::state() const {
   json["next_index"] = next_index_;
   json["done_count"] = done_count_;
   json["done_positions"] = done_positions_;
+  json["lr_factor"] = lr_factor_;
   json["free"] = nlohmann::ordered_json::array();
   for (const auto& [first, count] : free_) json["free"].push_back({first, count});
   return json.dump();
@@ -311,6 +313,10 @@ core::Result<void> LeaseScheduler::restore(const std::string& state) try {
   restored.epoch_ = json.at("epoch");
   restored.next_index_ = json.at("next_index");
   restored.done_count_ = json.at("done_count");
+  restored.lr_factor_ = json.value("lr_factor", 1.0);  // older programs had none
+  if (!(restored.lr_factor_ > 0) || !std::isfinite(restored.lr_factor_))
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("lease state has the learning-rate factor {}", restored.lr_factor_));
   restored.open_epoch();
   if (restored.epoch_ < options_.epochs) {
     restored.done_positions_ = json.at("done_positions");

@@ -23,6 +23,7 @@ struct Lease {
   std::int64_t first = 0;     // position in the epoch's permutation
   std::int64_t count = 0;     // samples: the worker's batch
   double epoch_position = 0;  // epochs done when the lease (equal: its round) begins; learning-rate schedules use it
+  double lr_factor = 1;       // what a plateau schedule has made of the learning rate (set_lr_factor)
   bool operator==(const Lease&) const = default;
 };
 
@@ -71,6 +72,10 @@ class LeaseScheduler {
   /// restore() are done, with or without done() calls, and no other round has begun: later leases are granted again under the same
   /// indexes. Errc::internal: these rounds are not all of this epoch and granted; the state is unchanged.
   [[nodiscard]] core::Result<void> rewind(std::uint64_t rounds);
+
+  /// Leases granted from now on have this factor. REQUIRES quiet(): the leases of a round have the same.
+  void set_lr_factor(double factor) noexcept { lr_factor_ = factor; }
+  [[nodiscard]] double lr_factor() const noexcept { return lr_factor_; }
 
   /// Stops granting. With `equal`, a round that has begun is still granted to its other workers, so that rounds are complete.
   void pause();
@@ -142,6 +147,7 @@ class LeaseScheduler {
   std::uint64_t begin_index_ = 0;    // of this session's first lease
   Mark mark_;
   std::uint32_t epoch_ = 0;
+  double lr_factor_ = 1;
   bool paused_ = false;
 };
 

@@ -23,14 +23,15 @@ void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict b
 
 }  // namespace
 
-core::Result<Statistics> measure_statistics(const Dataset& data) {
+core::Result<Statistics> measure_statistics(const Dataset& data, std::int64_t most) {
   const ImageShape shape = data.shape();
   const std::size_t plane = positive(shape.height * shape.width);
   std::vector<std::uint64_t> sums(positive(shape.size()));
   std::vector<std::uint64_t> squares(positive(shape.channels));
   std::vector<std::uint8_t> pixels(positive(shape.size()));
-  for (std::int64_t sample = 0; sample < data.size(); ++sample) {
-    if (const auto label = data.read(sample, pixels); !label) return tl::unexpected(label.error());
+  const std::int64_t count = most > 0 ? std::min(most, data.size()) : data.size();
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (const auto label = data.read(k * data.size() / count, pixels); !label) return tl::unexpected(label.error());
     for (std::size_t i = 0; i < pixels.size(); ++i) sums[i] += pixels[i];
     for (std::size_t c = 0; c < squares.size(); ++c) {
       std::uint64_t square = 0;
@@ -39,7 +40,7 @@ core::Result<Statistics> measure_statistics(const Dataset& data) {
     }
   }
 
-  const auto samples = static_cast<double>(data.size());
+  const auto samples = static_cast<double>(count);
   Statistics result;
   for (const auto sum : sums) result.image_mean.push_back(static_cast<double>(sum) / (samples * kFullByte));
   for (std::size_t c = 0; c < squares.size(); ++c) {

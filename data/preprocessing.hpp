@@ -34,8 +34,8 @@ struct Statistics {
 };
 
 /// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read.
-/// REQUIRES a data set that is not empty.
-[[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data);
+/// `most` > 0: of so many samples, evenly spread. REQUIRES a data set that is not empty.
+[[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data, std::int64_t most = 0);
 
 /// The visible part of a sample. `top` and `left` are in pixels of the source, and negative inside the padding.
 struct View {

@@ -8,6 +8,7 @@
 #include "data/cifar10.hpp"
 #include "data/glyphs.hpp"
 #include "data/idx.hpp"
+#include "data/picture_sources.hpp"
 
 namespace troupe::data {
 namespace {
@@ -71,12 +72,35 @@ constexpr std::array kRows = {
                "data/cifar10)",
                PublishedForm{kCifar10Shape, kCifar10Classes, 50'000, 10'000}, open_cifar10},
     DatasetRow{"glyphs", "digits drawn by the program, 60,000 + 10,000 of 28 x 28: needs no file", kMnistForm,
-               open_glyphs},
+               open_glyphs, nullptr, true},
+    DatasetRow{
+        "folder",
+        "JPEG and PNG pictures of any size, a folder per class: data.path has the folders train and test (or val)",
+        std::nullopt, open_folder},
+    DatasetRow{
+        "shards",
+        "the same in tar files as WebDataset writes them (001.jpg, 001.cls): train*.tar and test*.tar (or val*.tar)",
+        std::nullopt, open_shards},
+    DatasetRow{"csv", "the same listed as lines path,label: train.csv and test.csv (or val.csv) in data.path",
+               std::nullopt, open_csv},
+    DatasetRow{"batches",
+               "plain images in train*.batch and test*.batch, one shape for all: docs/formats/data.md has the header",
+               std::nullopt, open_batches},
+    DatasetRow{"records",
+               "data.shape bytes and a byte per class for each image, in train*.rec and test*.rec: 794 bytes for MNIST",
+               std::nullopt, open_records},
+    DatasetRow{"synthetic", "images from data.seed, of data.shape and data.classes: needs no file", std::nullopt,
+               open_synthetic, synthetic_form, true},
 };
 
 }  // namespace
 
 std::span<const DatasetRow> dataset_registry() { return kRows; }
+
+core::Result<std::optional<PublishedForm>> form_of(const DatasetRow& row, const DataConfig& config) {
+  if (!row.form_of) return row.published;
+  return row.form_of(config).map([](const PublishedForm& form) { return std::optional(form); });
+}
 
 const DatasetRow* find_dataset(std::string_view name) {
   const auto* const row = std::ranges::find(kRows, name, &DatasetRow::name);

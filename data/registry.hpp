@@ -25,12 +25,17 @@ struct PublishedForm {
 struct DatasetRow {
   std::string_view name;
   std::string_view description;            // one line
-  std::optional<PublishedForm> published;  // none: the files must be opened
+  std::optional<PublishedForm> published;  // none: the files must be opened, or form_of() says it
   /// Opens a split and uses its first `limit` samples; 0: all.
   core::Result<std::shared_ptr<const Dataset>> (*open)(const DataConfig& config, Split split, std::int64_t limit);
+  /// The form where it follows from the configuration; null: see `published`.
+  core::Result<PublishedForm> (*form_of)(const DataConfig& config) = nullptr;
+  bool drawn = false;  // by the program: there are no files
 };
 
 [[nodiscard]] std::span<const DatasetRow> dataset_registry();
+/// The form of `row`'s data set, if it is known without opening files. Errc::config: from form_of().
+[[nodiscard]] core::Result<std::optional<PublishedForm>> form_of(const DatasetRow& row, const DataConfig& config);
 /// Null if no data set has this name.
 [[nodiscard]] const DatasetRow* find_dataset(std::string_view name);
 

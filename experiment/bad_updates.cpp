@@ -12,6 +12,7 @@ namespace troupe::experiment {
 core::Result<GuardedStep> guarded_step(nn::Replica& replica, const core::Kernels& kernels, float limit,
                                        const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   GuardedStep step;
+  double squares = 0;  // in the order of the buckets: the same in every run
   const auto look = [&](int bucket) {
     const auto& range = replica.buckets()[static_cast<std::size_t>(bucket)];
     const auto gradient = replica.gradients().subspan(range.offset, range.count);
@@ -19,11 +20,13 @@ core::Result<GuardedStep> guarded_step(nn::Replica& replica, const core::Kernels
       kernels.fill(gradient, 0);
       step.refused = true;
     }
+    squares += kernels.squared_norm(gradient);
     if (on_bucket_ready) on_bucket_ready(bucket);
   };
   auto result = replica.step(batch, look);
   if (!result) return tl::unexpected(std::move(result.error()));
   step.result = *result;
+  step.gradient_norm = std::sqrt(squares);
   return step;
 }
 

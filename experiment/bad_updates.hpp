@@ -2,7 +2,7 @@
 /// changes no centre. Both are counted; too many in a row at one member end the run (train.max_bad_updates). The numbers alone decide, so a
 /// replay decides alike.
 ///
-/// Cost: one read of each gradient bucket, as soon as backward has written it, and one read of each push.
+/// Cost: two reads of each gradient bucket (numbers, norm), as soon as backward has written it, and one read of each push.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace troupe::experiment {
 /// The result of a step whose gradient was checked before any use.
 struct GuardedStep {
   nn::StepResult result;
-  bool refused = false;  // some buckets of the gradient held bad numbers; they are now zeros
+  double gradient_norm = 0;  // Euclidean, of the whole gradient as it is used: before clipping
+  bool refused = false;      // some buckets of the gradient held bad numbers; they are now zeros
 };
 
 /// Replica::step(); a bucket with a number beyond `limit` becomes zeros before `on_bucket_ready` receives it.

@@ -34,15 +34,23 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
   return total;
 }
 
+nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Allocator& arenas) {
+  constexpr std::int64_t kBatch = 100;             // large enough to be efficient
+  constexpr std::int64_t kMostFloats = 4'000'000;  // of a batch's images
+  const auto& test = *spec.source.test;
+  const auto fit = std::max<std::int64_t>(kMostFloats / test.image_shape().size(), 1);
+  return {.batch = std::min({kBatch, fit, test.size()}),
+          .precision = spec.settings->precision(),
+          .threads = threads,
+          .arenas = &arenas,
+          .training = false,
+          .measure = spec.settings->cluster.kernels == "measured"};
+}
+
 core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                              core::ConstSpan statistics, ConfusionMatrix* confusion) {
-  constexpr std::int64_t kBatch = 100;  // large enough to be efficient
   core::HostAllocator memory;
-  auto replica = backend.compile(*spec.graph, {.batch = std::min(kBatch, spec.source.test->size()),
-                                               .precision = spec.settings->precision(),
-                                               .threads = spec.settings->threads(0),
-                                               .arenas = &memory,
-                                               .training = false});
+  auto replica = backend.compile(*spec.graph, evaluation_options(spec, spec.settings->threads(0), memory));
   if (!replica) return tl::unexpected(replica.error());
   return evaluate(**replica, *spec.source.test, parameters, statistics, {}, confusion);
 }

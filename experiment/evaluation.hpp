@@ -32,7 +32,11 @@ struct Score {
                                            const std::function<void()>& after_each_batch = {},
                                            ConfusionMatrix* confusion = nullptr);
 
-/// Evaluates the test split of `plan`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
+/// How every evaluation of a run compiles its model, so that all have the same bits: batches of 100 samples, or fewer of large images.
+/// REQUIRES the data to be open. `arenas` outlives the replica.
+[[nodiscard]] nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Allocator& arenas);
+
+/// Evaluates the test split of `spec`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
 [[nodiscard]] core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                                            core::ConstSpan statistics, ConfusionMatrix* confusion = nullptr);
 

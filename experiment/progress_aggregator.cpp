@@ -30,6 +30,13 @@ void take(WorkerProgress& progress, const strategies::WorkerTotals& totals) {
   progress.staleness.assign(totals.staleness.counts().begin(), totals.staleness.counts().end());
 }
 
+void add_norm(WorkerProgress& progress, double norm) {
+  progress.norm_sum += norm;
+  progress.norm_max = std::max(progress.norm_max, norm);
+  progress.recent_norm_sum += norm;
+  ++progress.recent_steps;
+}
+
 void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.steps += earlier.steps;
   progress.samples += earlier.samples;
@@ -42,10 +49,13 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.skipped += earlier.skipped;
   progress.refused += earlier.refused;
   progress.passed += earlier.passed;
+  progress.replaced += earlier.replaced;
   progress.bytes += earlier.bytes;
   progress.staleness_sum += earlier.staleness_sum;
   progress.staleness_count += earlier.staleness_count;
   progress.staleness_max = std::max(progress.staleness_max, earlier.staleness_max);
+  progress.norm_sum += earlier.norm_sum;
+  progress.norm_max = std::max(progress.norm_max, earlier.norm_max);
   for (std::size_t bin = 0; bin < std::min(progress.staleness.size(), earlier.staleness.size()); ++bin)
     progress.staleness[bin] += earlier.staleness[bin];
   for (std::size_t cause = 0; cause < std::min(progress.waits.size(), earlier.waits.size()); ++cause)

@@ -12,6 +12,9 @@ namespace troupe::experiment {
 /// Copies the counts of a worker's host into its report: everything except its own times, samples and bytes.
 void take(WorkerProgress& progress, const strategies::WorkerTotals& totals);
 
+/// Counts the norm of one step's gradient.
+void add_norm(WorkerProgress& progress, double norm);
+
 /// Adds the sums of an earlier part of the same worker's session or run, times included; figures since the last report do not change.
 void add(WorkerProgress& progress, const WorkerProgress& earlier);
 
@@ -31,6 +34,7 @@ class ProgressAggregator {
     double images_per_s = 0;
   };
   [[nodiscard]] EpochMeans close_epoch(double train_s);
+  [[nodiscard]] const EpochTotals& epoch() const noexcept { return epoch_; }
   /// No training since the last epoch was closed, by this session or the one before.
   [[nodiscard]] bool epoch_closed() const noexcept { return epoch_.closed; }
 

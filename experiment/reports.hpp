@@ -9,6 +9,8 @@
 
 namespace troupe::experiment {
 
+inline constexpr double kUnknown = -1;  // of numbers that are never below 0
+
 /// A run begins, or continues after a resume.
 struct RunStarted {
   std::string name;
@@ -43,10 +45,15 @@ struct WorkerProgress {
   std::uint64_t skipped = 0;
   std::uint64_t refused = 0;        // gradients and pushes with bad numbers (bad_updates.hpp)
   std::uint64_t passed = 0;         // skipped steps, whose leases were given up
+  std::uint64_t replaced = 0;       // samples that could not be read, with others in their place (data.max_bad)
   std::uint64_t bytes = 0;          // exchanged, both directions
   std::uint64_t staleness_sum = 0;  // over `staleness_count` updates of shards, in versions of the centre
   std::uint64_t staleness_count = 0;
   std::uint64_t staleness_max = 0;
+  double norm_sum = 0;  // Σ over steps of the gradient's Euclidean norm, before clipping
+  double norm_max = 0;
+  double recent_norm_sum = 0;  // since the last report
+  std::uint64_t recent_steps = 0;
   std::vector<std::uint64_t> staleness{};  // updates by bin of strategies::StalenessHistogram
   std::vector<double> waits{};             // seconds of wait_s by cause: workers, then servers
   std::vector<std::uint64_t> done{};       // leases finished since the last report
@@ -67,6 +74,29 @@ struct EpochReport {
   double lr = 0;
   double train_s = 0;  // training time of the run so far
   bool operator==(const EpochReport&) const = default;
+};
+
+/// The model on the split that decides, when an evaluation was due: the validation split, or without one the test split.
+struct EvaluationReport {
+  bool validation = true;  // else the test split
+  double epoch = 0;        // epochs done, fractional
+  std::uint64_t steps = 0;
+  double loss = 0;
+  double accuracy = 0;
+  double top5 = -1;  // below 0: fewer than five classes
+  double lr_factor = 1;
+  double lr = 0;
+  double train_s = 0;  // training time of the run so far
+  bool operator==(const EvaluationReport&) const = default;
+};
+
+/// The validation split in a summary. Numbers that are none: not evaluated, or not reached.
+struct ValidationSummary {
+  bool has = false;  // the run has a validation split
+  double loss = kUnknown, accuracy = kUnknown, top5 = -1;
+  double best_loss = kUnknown, best_accuracy = kUnknown, best_epoch = kUnknown, best_train_s = kUnknown;
+  std::uint64_t evaluations = 0;
+  bool operator==(const ValidationSummary&) const = default;
 };
 
 /// A line for the user: a checkpoint saved or refused, a warning, an interruption.
@@ -91,7 +121,9 @@ struct Summary {
   std::uint64_t staleness_max = 0;
   std::string center_hash;
   std::vector<WorkerProgress> per_worker;  // final values, in rank order
-  std::string stopped_by{};  // before the last epoch: "max_seconds", "target_accuracy" or "interrupt"; empty: not
+  std::string stopped_by{};  // before the last epoch: name(coordination::EarlyStop) or "interrupt"; empty: not
+  ValidationSummary validation{};
+  double time_to_target_s = kUnknown;  // of training; unknown: no target, or not reached
   bool operator==(const Summary&) const = default;
 };
 

@@ -115,7 +115,9 @@ core::Result<std::shared_ptr<const strategies::Strategy>> make_strategy(const Se
   auto strategy = strategies::make(settings.config, {.workers = workers,
                                                      .servers = static_cast<std::uint32_t>(settings.cluster.servers),
                                                      .seed = static_cast<std::uint64_t>(settings.run.seed),
-                                                     .optimizer = step});
+                                                     .optimizer = step,
+                                                     .epsilon_inside = settings.train.rmsprop_epsilon == "inside",
+                                                     .ema = settings.train.ema});
   if (!strategy) return tl::unexpected(std::move(strategy.error()));
   return std::shared_ptr<const strategies::Strategy>(std::move(*strategy));
 }
@@ -143,6 +145,11 @@ core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
                                [&](const std::string& key) { return settings.config.where(key); });
   if (!graph) return tl::unexpected(graph.error());
   spec.graph = std::make_shared<const nn::Graph>(std::move(*graph));
+  if (settings.train.label_smoothing > 0 && spec.graph->loss() != nn::Loss::softmax_cross_entropy)
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: train.label_smoothing is for cross-entropy, and the model's loss is the squared "
+                                  "error: use 0, or model.loss = \"softmax_cross_entropy\"",
+                                  settings.config.where("train.label_smoothing")));
 
   if (spec.source.train) {
     auto leases = cut_leases(spec, spec.source.train->size());

@@ -10,8 +10,9 @@ using Json = nlohmann::json;
 
 /// A worker's sums; figures since the last report are not kept.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerProgress, worker, steps, samples, compute_s, exchange_s, wait_s,
-                                                load_s, exchanges, dropped, skipped, refused, passed, bytes,
-                                                staleness_sum, staleness_count, staleness_max, staleness, waits)
+                                                load_s, exchanges, dropped, skipped, refused, passed, replaced, bytes,
+                                                staleness_sum, staleness_count, staleness_max, norm_sum, norm_max,
+                                                staleness, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EpochTotals, loss, top1, samples, began_s, closed, last_loss)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SessionTotals, train_s, samples, workers)
 
@@ -24,7 +25,50 @@ Json to_json_of(const TestScore& score) {
 /// Null means not finite.
 double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
+Json to_json_of(const coordination::EvaluatedAt& at) {
+  return {{"leases", at.leases}, {"epoch", at.epoch}, {"train_s", at.train_s}};
+}
+
+Json to_json_of(const coordination::WatchState& watched) {
+  return {{"evaluations", watched.evaluations},       {"since_best", watched.since_best},
+          {"since_fall", watched.since_fall},         {"lr_factor", watched.lr_factor},
+          {"best_loss", watched.best.loss},           {"best_accuracy", watched.best.accuracy},
+          {"best_at", to_json_of(watched.best_at)},   {"last_at", to_json_of(watched.last_at)},
+          {"begun_at", to_json_of(watched.begun_at)}, {"target_s", watched.target_s}};
+}
+
+coordination::EvaluatedAt evaluated_at(const Json& json) {
+  return {json.at("leases"), json.at("epoch"), json.at("train_s")};
+}
+
+coordination::WatchState watch_state(const Json& json) {
+  return {.evaluations = json.at("evaluations"),
+          .since_best = json.at("since_best"),
+          .since_fall = json.at("since_fall"),
+          .lr_factor = json.at("lr_factor"),
+          .best = {number(json.at("best_loss")), number(json.at("best_accuracy"))},
+          .best_at = evaluated_at(json.at("best_at")),
+          .last_at = evaluated_at(json.at("last_at")),
+          .begun_at = evaluated_at(json.at("begun_at")),
+          .target_s = number(json.at("target_s"))};
+}
+
+TestScore score_of(const Json& json) {
+  return {number(json.at("loss")), number(json.at("accuracy")), number(json.at("top5"))};
+}
+
 }  // namespace
+
+void take(Summary& summary, const coordination::WatchState& watched) {
+  if (std::isfinite(watched.target_s)) summary.time_to_target_s = watched.target_s;
+  auto& validation = summary.validation;
+  if (!validation.has || watched.evaluations == 0) return;
+  validation.evaluations = watched.evaluations;
+  validation.best_loss = watched.best.loss;
+  validation.best_accuracy = watched.best.accuracy;
+  validation.best_epoch = watched.best_at.epoch;
+  validation.best_train_s = watched.best_at.train_s;
+}
 
 std::string to_text(const RunTotals& totals) {
   return Json{{"worker_steps", totals.worker_steps},
@@ -35,6 +79,8 @@ std::string to_text(const RunTotals& totals) {
               {"center_version", totals.center_version},
               {"epoch", totals.epoch},
               {"test", to_json_of(totals.test)},
+              {"validation", to_json_of(totals.validation)},
+              {"evaluations", to_json_of(totals.watched)},
               {"session", totals.session}}
       .dump();
 }
@@ -50,10 +96,9 @@ core::Result<RunTotals> parse_totals(std::string_view text) try {
   totals.epoch = {.began_s = totals.train_s, .closed = true};
   if (json.contains("epoch")) json["epoch"].get_to(totals.epoch);
   if (json.contains("session")) json["session"].get_to(totals.session);
-  if (json.contains("test")) {
-    const auto& test = json["test"];
-    totals.test = {number(test.at("loss")), number(test.at("accuracy")), number(test.at("top5"))};
-  }
+  if (json.contains("test")) totals.test = score_of(json["test"]);
+  if (json.contains("validation")) totals.validation = score_of(json["validation"]);
+  if (json.contains("evaluations")) totals.watched = watch_state(json["evaluations"]);
   return totals;
 } catch (const Json::exception&) {
   return core::fail(core::Errc::corrupt, "the field \"totals\" is not what a run writes");

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "experiment/reports.hpp"
+#include "strategies/coordination/evaluation_watch.hpp"
 
 namespace troupe::experiment {
 
@@ -48,8 +49,13 @@ struct RunTotals {
   std::uint64_t center_version = 0;  // of the newest shard
   EpochTotals epoch{};
   TestScore test{};
+  TestScore validation{kUnknown, kUnknown};
+  coordination::WatchState watched{};  // what evaluations have led to so far
   SessionTotals session{};
 };
+
+/// What evaluations have led to, as a summary has it: the best validation score, the time to the target.
+void take(Summary& summary, const coordination::WatchState& watched);
 
 /// The totals as JSON.
 [[nodiscard]] std::string to_text(const RunTotals& totals);

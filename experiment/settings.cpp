@@ -30,6 +30,13 @@ core::Rule checkpoint_period() {
           }};
 }
 
+core::Rule evaluation_period() {
+  return {"\"N epochs\" | \"N steps\"", [](const core::Value& value) {
+            const auto* text = std::get_if<std::string>(&value);
+            return text != nullptr && parse_evaluation_period(*text).has_value();
+          }};
+}
+
 core::Rule journal_policy() {
   return {"\"all\" | \"off\" | \"N KB\" | \"N MB\" | \"N GB\"", [](const core::Value& value) {
             const auto* text = std::get_if<std::string>(&value);
@@ -85,6 +92,20 @@ core::Result<void> check_parts(const Settings& settings) {
   return {};
 }
 
+/// The test split decides about nothing but run.target_accuracy, as it always has.
+core::Result<void> check_watch(const Settings& settings) {
+  if (settings.data.validation != "none") return {};
+  const auto refused = [&](const char* key, const std::string& value) {
+    return core::fail(core::Errc::config, fmt::format("{}: {} = {} looks at a validation split, and there is none: set "
+                                                      "data.validation, for example \"0.1\"",
+                                                      settings.config.where(key), key, value));
+  };
+  if (settings.run.target_loss > 0) return refused("run.target_loss", fmt::format("{:g}", settings.run.target_loss));
+  if (settings.run.patience > 0) return refused("run.patience", fmt::format("{}", settings.run.patience));
+  if (settings.train.lr_policy == "plateau") return refused("train.lr_policy", "\"plateau\"");
+  return {};
+}
+
 /// Values that the option has but this build does not support.
 struct Served {
   std::string_view key;
@@ -129,6 +150,21 @@ std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<CheckpointPeriod> parse_evaluation_period(std::string_view text) {
+  const auto period = parse_checkpoint_period(text);
+  return period && period->seconds == 0 && (period->epochs > 0 || period->steps > 0) ? period : std::nullopt;
+}
+
+coordination::WatchOptions watch_options(const RunConfig& run, const nn::TrainConfig& train) {
+  const bool falls = train.lr_policy == "plateau";
+  return {.monitor = run.monitor == "loss" ? coordination::Monitor::loss : coordination::Monitor::accuracy,
+          .target_accuracy = run.target_accuracy,
+          .target_loss = run.target_loss,
+          .patience = static_cast<std::uint64_t>(run.patience),
+          .lr_patience = falls ? static_cast<std::uint64_t>(train.lr_patience) : 0,
+          .lr_gamma = train.lr_gamma};
+}
+
 std::optional<JournalPolicy> parse_journal(std::string_view text) {
   if (text == "all") return JournalPolicy{};
   if (text == "off") return JournalPolicy{.keep = false};
@@ -163,8 +199,23 @@ const core::Table<RunConfig>& run_table() {
         "write events.out.tfevents.* into the run's directory"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, between(2, core::kMostCount),
         "newest checkpoints that are kept"},
+       {"evaluate_every", &RunConfig::evaluate_every, evaluation_period(),
+        "how often the model is evaluated on the validation split, or without one on the test split; steps count over "
+        "all "
+        "workers"},
+       {"evaluation", &RunConfig::evaluation, one_of({"paused", "beside"}),
+        "paused: the workers stand still meanwhile, and their threads evaluate; beside: training goes on while a copy "
+        "of "
+        "the model is evaluated"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
-        "stop when the test accuracy reaches it; 0: never"},
+        "stop when the accuracy on the validation split, or without one on the test split, reaches it; 0: never"},
+       {"target_loss", &RunConfig::target_loss, between(0, core::kMostFloat),
+        "stop when the validation loss has fallen to it; 0: never"},
+       {"patience", &RunConfig::patience, between(0, core::kMostCount),
+        "evaluations in a row without a better validation score after which the run stops; 0: never"},
+       {"monitor", &RunConfig::monitor, one_of({"accuracy", "loss"}),
+        "the validation score that makes a model the best, and that patience, train.lr_patience and best.safetensors "
+        "follow"},
        {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
         "seconds of training after which the run stops and is evaluated; 0: no limit"},
        {"init", &RunConfig::init, core::anything(),
@@ -254,9 +305,11 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   settings.exchange = config.get(exchange_table());
   settings.journal = parse_journal(settings.run.journal).value();
   settings.checkpoint = parse_checkpoint_period(settings.run.checkpoint_every).value();
+  settings.evaluation = parse_evaluation_period(settings.run.evaluate_every).value();
   settings.config = std::move(config);
   if (auto fits = check_list_lengths(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_parts(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  if (auto fits = check_watch(settings); !fits) return tl::unexpected(std::move(fits.error()));
   return settings;
 }
 

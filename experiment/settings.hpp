@@ -13,6 +13,7 @@
 #include "nn/models.hpp"
 #include "nn/optimizer.hpp"
 #include "strategies/coordination/checkpoint_schedule.hpp"
+#include "strategies/coordination/evaluation_watch.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {
@@ -26,10 +27,15 @@ struct RunConfig {
   bool tensorboard = true;
   std::string checkpoint_every = "1 epoch";  // "N epochs" | "N steps" | "N s" | "N min" | "never"
   std::int64_t keep_checkpoints = 2;
-  double target_accuracy = 0;  // stop at this test accuracy; 0: never
-  double max_seconds = 0;      // of training; 0: no limit
-  std::string init;            // a checkpoint, another program's safetensors, or a run directory; empty: fresh weights
-  bool init_partial = false;   // take the tensors of `init` that fit
+  std::string evaluate_every = "1 epoch";  // "N epochs" | "N steps"
+  std::string evaluation = "paused";       // or "beside": training goes on meanwhile
+  double target_accuracy = 0;              // stop at this accuracy; 0: never
+  double target_loss = 0;                  // stop at this loss; 0: never
+  std::int64_t patience = 0;               // evaluations without a better score after which the run stops; 0: never
+  std::string monitor = "accuracy";        // or "loss": which score must get better
+  double max_seconds = 0;                  // of training; 0: no limit
+  std::string init;           // a checkpoint, another program's safetensors, or a run directory; empty: fresh weights
+  bool init_partial = false;  // take the tensors of `init` that fit
 };
 
 struct ClusterConfig {
@@ -62,6 +68,12 @@ using coordination::CheckpointPeriod;
 /// "N epochs" | "N steps" | "N s" | "N min" | "never"; N > 0, whole for epochs and steps. Null for anything else.
 [[nodiscard]] std::optional<CheckpointPeriod> parse_checkpoint_period(std::string_view text);
 
+/// When the model is evaluated: "N epochs" | "N steps", N > 0 and whole. Null for anything else.
+[[nodiscard]] std::optional<CheckpointPeriod> parse_evaluation_period(std::string_view text);
+
+/// What follows from the scores (strategies/coordination/evaluation_watch.hpp).
+[[nodiscard]] coordination::WatchOptions watch_options(const RunConfig& run, const nn::TrainConfig& train);
+
 /// How much of the journal is kept.
 struct JournalPolicy {
   bool keep = true;
@@ -80,6 +92,7 @@ struct Settings {
   ClusterConfig cluster;
   ExchangeConfig exchange;
   CheckpointPeriod checkpoint;
+  CheckpointPeriod evaluation;
   JournalPolicy journal;
 
   [[nodiscard]] nn::Precision precision() const noexcept {
@@ -92,6 +105,8 @@ struct Settings {
             .precision = precision(),
             .threads = threads(worker),
             .seed = static_cast<std::uint64_t>(run.seed),
+            .label_smoothing = train.label_smoothing,
+            .recompute = train.recompute,
             .measure = cluster.kernels == "measured" && data.batch.size() == 1};
   }
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }

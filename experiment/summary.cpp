@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 
 std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+/// Below 0: unknown, or fewer than five classes.
 Json top5(double value) { return value < 0 ? Json(nullptr) : Json(value); }
+Json known(double value) { return top5(value); }
 
 Json line(std::string_view kind, double at_s) { return {{"kind", kind}, {"t", at_s}}; }
 
@@ -34,6 +36,22 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["staleness_mean"] = mean_staleness(p);
   json["staleness_max"] = p.staleness_max;
   json["passed"] = p.passed;
+  json["replaced"] = p.replaced;
+  json["gradient_norm_mean"] = p.steps > 0 ? Json(p.norm_sum / static_cast<double>(p.steps)) : Json(nullptr);
+  json["gradient_norm_max"] = p.norm_max;
+}
+
+Json validation_of(const ValidationSummary& v) {
+  if (!v.has) return nullptr;
+  return {{"loss", known(v.loss)},
+          {"accuracy", known(v.accuracy)},
+          {"top5", top5(v.top5)},
+          {"evaluations", v.evaluations},
+          {"best",
+           {{"loss", known(v.best_loss)},
+            {"accuracy", known(v.best_accuracy)},
+            {"epoch", known(v.best_epoch)},
+            {"train_s", known(v.best_train_s)}}}};
 }
 
 std::string_view name(Note::Level level) {
@@ -103,6 +121,8 @@ std::string to_json(const Summary& s) {
   auto& workers = json["per_worker"] = Json::array();
   for (const auto& worker : s.per_worker) add_sums(workers.emplace_back(Json::object()), worker);
   json["stopped_by"] = s.stopped_by.empty() ? Json(nullptr) : Json(s.stopped_by);
+  json["validation"] = validation_of(s.validation);
+  json["time_to_target_s"] = known(s.time_to_target_s);
   return one_line(json);
 }
 
@@ -130,7 +150,9 @@ std::string to_json(const WorkerProgress& p, double at_s) {
   json["staleness"] = p.staleness;
   json["recent"] = {{"samples", p.recent_samples},
                     {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
-                    {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)}};
+                    {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)},
+                    {"gradient_norm", p.recent_steps > 0 ? Json(p.recent_norm_sum / static_cast<double>(p.recent_steps))
+                                                         : Json(nullptr)}};
   return one_line(json);
 }
 
@@ -144,6 +166,19 @@ std::string to_json(const EpochReport& r, double at_s) {
            {"test", {{"loss", r.test_loss}, {"accuracy", r.test_accuracy}, {"top5", top5(r.test_top5)}}},
            {"lr", r.lr},
            {"train_s", r.train_s}});
+  return one_line(json);
+}
+
+std::string to_json(const EvaluationReport& r, double at_s) {
+  Json json = line("evaluation", at_s);
+  json.update(Json{{"split", r.validation ? "validation" : "test"},
+                   {"epoch", r.epoch},
+                   {"steps", r.steps},
+                   {"loss", r.loss},
+                   {"accuracy", r.accuracy},
+                   {"top5", top5(r.top5)},
+                   {"lr", r.lr},
+                   {"train_s", r.train_s}});
   return one_line(json);
 }
 

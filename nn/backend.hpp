@@ -40,8 +40,10 @@ struct CompileOptions {
   std::uint64_t seed = 1;             // of dropout
   core::Allocator* arenas = nullptr;  // parameters, gradients, statistics; outlives the replica
   bool training = true;               // false: evaluate() only, no gradients, no backward workspace
+  double label_smoothing = 0;         // share of the label that all classes have equally; evaluate() ignores it
   const Plan* plan = nullptr;         // null: the backend chooses, and reports it in Replica::plan()
-  bool measure = true;                // without a plan: may choose by measurement; false: the same on every machine of a kind
+  bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
+  bool measure = true;  // without a plan: may choose by measurement; false: the same on every machine of a kind
 };
 
 /// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).

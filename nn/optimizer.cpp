@@ -32,6 +32,8 @@ const core::Table<TrainConfig>& train_table() {
   using core::between;
   using core::kLeastFloat;
   using core::kMostFloat;
+  constexpr double kMostSmoothing = 0.999;
+  constexpr double kMostAverage = 0.9999999;
   static const core::Table<TrainConfig> table{
       "train",
       {{"optimizer", &TrainConfig::optimizer, core::one_of(core::optimizer_names()), "rule of the local step"},
@@ -45,21 +47,36 @@ const core::Table<TrainConfig>& train_table() {
         "share of the mean of squared gradients kept per step" + those_with(&OptimizerInfo::decay)},
        {"epsilon", &TrainConfig::epsilon, between(kLeastFloat, kMostFloat),
         "added to the root of squared gradients" + those_with(&OptimizerInfo::epsilon)},
+       {"rmsprop_epsilon", &TrainConfig::rmsprop_epsilon, core::one_of({"outside", "inside"}),
+        "rmsprop: epsilon is added to the root, as PyTorch does, or to the mean of squares inside it, as TensorFlow "
+        "does; also where servers step with it"},
+       {"label_smoothing", &TrainConfig::label_smoothing, between(0, kMostSmoothing),
+        "share of the label that all classes have equally (cross-entropy); evaluation uses the plain label"},
+       {"ema", &TrainConfig::ema, between(0, kMostAverage),
+        "above 0: the model that is evaluated and saved is a moving average of the parameters, of which each update "
+        "leaves so much (0.9999)"},
        {"clip_value", &TrainConfig::clip_value, between(0, kMostFloat),
         "limit of each element of a gradient before it is used; 0: none"},
        {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
         "limit of a gradient's Euclidean norm before it is used; 0: none"},
        {"accumulate", &TrainConfig::accumulate, between(1, core::kMostCount),
         "number of equal parts in which a step's batch is computed, one after the other: the same step in less memory"},
+       {"recompute", &TrainConfig::recompute, core::anything(),
+        "backward computes cheap activations again (batch norm, pooling, concat) instead of keeping them: the same "
+        "step in less memory"},
        {"max_bad_updates", &TrainConfig::max_bad_updates, core::between(1, 1'000'000'000),
         "gradients or pushes of one worker in a row with numbers that are not finite, or too large to be of use: none "
         "is used, and so many end the run"},
-       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial", "cosine"}),
-        "how the learning rate falls; cosine: as half a cosine, to 0"},
+       {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial", "cosine", "plateau"}),
+        "how the learning rate falls; cosine: as half a cosine, to 0; plateau: when the validation score has not "
+        "improved "
+        "for lr_patience evaluations"},
        {"lr_step", &TrainConfig::lr_step, between(kLeastFloat, kMostFloat), "step: epochs between falls"},
-       {"lr_gamma", &TrainConfig::lr_gamma, between(kLeastFloat, kMostFloat), "step: factor of a fall"},
+       {"lr_gamma", &TrainConfig::lr_gamma, between(kLeastFloat, kMostFloat), "step, plateau: factor of a fall"},
        {"lr_power", &TrainConfig::lr_power, between(kLeastFloat, kMostFloat),
         "polynomial: exponent; 1 falls linearly to 0"},
+       {"lr_patience", &TrainConfig::lr_patience, between(1, core::kMostCount),
+        "plateau: evaluations in a row without a better validation score (run.monitor) before a fall"},
        {"warmup_epochs", &TrainConfig::warmup_epochs, between(0, kMostFloat),
         "epochs in which the learning rate grows linearly to its value"},
        {"warmup_from", &TrainConfig::warmup_from, between(0, kMostFloat),
@@ -89,12 +106,15 @@ bool depends_on_length(const TrainConfig& config) noexcept {
   return config.lr_policy == "polynomial" || config.lr_policy == "cosine";
 }
 
-core::OptimizerKind optimizer_kind(const TrainConfig& config) { return core::optimizer_info(config.optimizer).kind; }
+core::OptimizerKind optimizer_kind(const TrainConfig& config) {
+  return core::with_epsilon(core::optimizer_info(config.optimizer), config.rmsprop_epsilon == "inside");
+}
 
-core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers) {
-  const auto& optimizer = core::optimizer_info(config.optimizer);
+core::OptimizerStep optimizer_step(const TrainConfig& config, double epoch_position, double total_epochs, int workers,
+                                   double lr_factor) {
+  const auto& optimizer = core::optimizer_info(optimizer_kind(config));
   return {.kind = optimizer.kind,
-          .lr = static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers)),
+          .lr = static_cast<float>(learning_rate(config, epoch_position, total_epochs, workers) * lr_factor),
           .momentum = optimizer.momentum ? static_cast<float>(config.momentum) : 0.0f,
           .weight_decay = static_cast<float>(config.weight_decay),
           .decay = static_cast<float>(config.beta2),

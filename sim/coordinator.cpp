@@ -23,15 +23,18 @@ namespace {
 /// Seconds of training are sums of rounded numbers; an event's time is exact.
 constexpr double kRoundedTime_s = 1e-9;
 
-coordination::CoordinatorOptions options_of(const SimulatedRun& run) {
+coordination::CoordinatorOptions options_of(const World& world) {
+  const auto& run = world.run;
   coordination::CoordinatorOptions options;
   options.needs = run.needs;
   // A real run of members that share collectives ends with the first loss, and is resumed; here they restart at once (failures.hpp).
   options.needs.group = false;
   options.workers = run.workers;
   options.epochs = run.leases.epochs;
-  options.target_accuracy = run.target_accuracy;
-  options.resumed = true;  // no checkpoint at the start: it is not a part of the forecast
+  options.evaluations = run.evaluations;
+  options.evaluates_beside = run.evaluates_beside;
+  if (world.gradients) options.watch = run.watch;  // without a model there are no scores
+  options.resumed = true;                          // no checkpoint at the start: it is not a part of the forecast
   options.how_to_go_on = "raise failures.mean_time_between_s";
   return options;
 }
@@ -41,7 +44,7 @@ coordination::CoordinatorOptions options_of(const SimulatedRun& run) {
 Coordinator::Coordinator(World& world, data::LeaseScheduler leases, Duration pause)
     : world_(world),
       pause_(pause),
-      machine_(*this, options_of(world.run), std::make_shared<data::LeaseScheduler>(std::move(leases))) {}
+      machine_(*this, options_of(world), std::make_shared<data::LeaseScheduler>(std::move(leases))) {}
 
 void Coordinator::begin() { machine_.begin({}); }
 
@@ -91,6 +94,7 @@ void Coordinator::task_begins(std::uint64_t order) {
       waits_ = order_.task;
       return world_.peer_messages == 0 ? peer_messages_arrived() : void();
     case Task::evaluate: return evaluate();
+    case Task::await_evaluation: waits_ = order_.task; return beside_ ? void() : answer();
     case Task::prepare_newcomer: return prepare_newcomer();
     case Task::begin_newcomer:
       if (world_.failures->deaths(order_.worker) == deaths_before_)  // else its loss will be noticed
@@ -110,8 +114,7 @@ void Coordinator::task_done(std::uint64_t order) {
   if (!machine_.awaits(order)) return;
   const bool newcomer = order_.task == Task::prepare_newcomer;
   if (newcomer && world_.failures->deaths(order_.worker) != deaths_before_) return answer(TaskOutcome::refused);
-  const double accuracy = world_.gradients ? world_.gradients->score().accuracy() : 0;
-  machine_.answered({.number = order, .accuracy = accuracy, .newest = {}});
+  machine_.answered({.number = order, .score = score(), .newest = {}});
 }
 
 void Coordinator::silent() {
@@ -128,9 +131,28 @@ void Coordinator::workers_at_rest() {
 
 /// The last one is made by Simulation, when everything has ended.
 void Coordinator::evaluate() {
-  const bool goes_on = leases().epoch() + 1 < world_.run.leases.epochs && !machine_.stops();
+  const bool last = leases().epoch_done() && leases().epoch() + 1 >= world_.run.leases.epochs;
+  const bool goes_on = !last && !machine_.stops();
   if (goes_on && world_.gradients && !evaluate_model()) return;
   world_.queue.schedule(world_.queue.now() + (goes_on ? pause_ : Duration{0}), EventKind::task_done, 0, order_.number);
+}
+
+coordination::Score Coordinator::score() const {
+  if (!world_.gradients) return {};
+  return {world_.gradients->deciding().loss, world_.gradients->deciding().accuracy()};
+}
+
+/// The score is that of the copied model; it is known after the time of an evaluation.
+void Coordinator::evaluate_beside() {
+  if (world_.gradients && !evaluate_model()) return;
+  beside_ = score();
+  world_.queue.schedule(world_.queue.now() + pause_, EventKind::evaluated, 0);
+}
+
+void Coordinator::evaluated() {
+  if (!beside_) return;
+  machine_.scored(*std::exchange(beside_, std::nullopt));
+  if (waits_ == Task::await_evaluation) answer();
 }
 
 /// The centre's parameters come over the network.

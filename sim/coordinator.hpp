@@ -31,6 +31,7 @@ class Coordinator final : public coordination::CoordinatorPort {
   void task_begins(std::uint64_t order);
   void task_done(std::uint64_t order);
   void time_is_up();
+  void evaluated();              ///< beside training
   void silent();                 ///< no packet is in flight
   void peer_messages_arrived();  ///< no peer message is in flight
   void workers_at_rest();        ///< all workers have stopped, and no packet is in flight
@@ -57,23 +58,27 @@ class Coordinator final : public coordination::CoordinatorPort {
   void disconnected(strategies::WorkerId, strategies::WorkerId) override {}
   void find_replacement(strategies::WorkerId) override {}  // a lost host returns by itself, or does not
   void warn(const std::string&) override {}
-  void stops_early(coordination::EarlyStop) override {}  // result() asks for it
+  void evaluate_beside() override;
+  void judged(const coordination::EvaluationWatch::Verdict&) override {}  // a forecast keeps no model
+  void stops_early(coordination::EarlyStop) override {}                   // result() asks for it
   void ended(const std::optional<core::Error>& error) override;
 
  private:
   void answer(coordination::TaskOutcome outcome = coordination::TaskOutcome::done);
   void evaluate();
+  [[nodiscard]] coordination::Score score() const;
   void prepare_newcomer();
 
   World& world_;
   Duration pause_;
   coordination::Coordinator machine_;
-  coordination::Order order_;                 // the latest
-  std::optional<coordination::Task> waits_;   // for workers, or for what is in transit
-  std::optional<strategies::WorkerId> lost_;  // the next membership is without it
-  Duration latest_done_{0};                   // of the latest lease that ended
-  std::uint64_t deaths_before_ = 0;           // of the newcomer's host, before it was prepared
-  bool limit_planned_ = false;                // the time limit of this stretch of training
+  coordination::Order order_;                  // the latest
+  std::optional<coordination::Task> waits_;    // for workers, or for what is in transit
+  std::optional<strategies::WorkerId> lost_;   // the next membership is without it
+  Duration latest_done_{0};                    // of the latest lease that ended
+  std::uint64_t deaths_before_ = 0;            // of the newcomer's host, before it was prepared
+  std::optional<coordination::Score> beside_;  // of the model that is evaluated beside training
+  bool limit_planned_ = false;                 // the time limit of this stretch of training
 };
 
 }  // namespace troupe::sim

@@ -6,6 +6,8 @@
 #include "data/lease.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/cluster/cluster.hpp"
+#include "strategies/coordination/checkpoint_schedule.hpp"
+#include "strategies/coordination/evaluation_watch.hpp"
 #include "strategies/strategy.hpp"
 
 namespace troupe::sim {
@@ -33,7 +35,9 @@ struct SimulatedRun {
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
   core::Duration synthetic_step{0};  ///< minimum time of a step, before slowdown
   double max_seconds = 0;            ///< limit of training; 0: none
-  double target_accuracy = 0;        ///< with gradients: stop when the model reaches it; 0: never
+  coordination::CheckpointPeriod evaluations{.epochs = 1};
+  bool evaluates_beside = false;       ///< training goes on meanwhile
+  coordination::WatchOptions watch{};  ///< with gradients: targets, patience and plateaus
 
   [[nodiscard]] double slowdown_of(std::uint32_t worker) const {
     return slowdown.size() == 1 ? slowdown.front() : slowdown.at(worker);

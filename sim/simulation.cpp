@@ -90,6 +90,7 @@ void Simulation::happen(const Event& event) {
     case EventKind::packet_here: return deliver(event.who);
     case EventKind::task_begins: return world_.coordinator->task_begins(event.what);
     case EventKind::task_done: return world_.coordinator->task_done(event.what);
+    case EventKind::evaluated: return world_.coordinator->evaluated();
     case EventKind::time_is_up: return world_.coordinator->time_is_up();
     case EventKind::bucket_ready: return world_.workers[event.who]->bucket_ready(event.what);
     case EventKind::collective_done: return end_collective(event.who, event.what);

@@ -183,7 +183,7 @@ void Worker::step_ended(std::uint64_t life) {
   ask_for_leases();
   const auto& run = world_.run;
   host_->step_done(lease_.epoch_position, nn::optimizer_step(run.train, lease_.epoch_position, run.leases.epochs,
-                                                             static_cast<int>(run.workers)));
+                                                             static_cast<int>(run.workers), lease_.lr_factor));
 }
 
 void Worker::dismiss() {

@@ -162,7 +162,7 @@ class Downpour final : public Strategy {
 std::optional<core::OptimizerStep> server_optimizer(const std::string& name, const RunShape& shape) {
   if (name == kNone) return std::nullopt;
   auto step = shape.optimizer;
-  step.kind = core::optimizer_info(name).kind;
+  step.kind = core::with_epsilon(core::optimizer_info(name), shape.epsilon_inside);
   step.clip_value = step.clip_norm = 0;  // the workers clip: a shard sees a slice only
   return step;
 }

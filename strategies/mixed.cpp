@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "strategies/averaged.hpp"
 #include "strategies/downpour.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/host/journal_codec.hpp"
@@ -142,9 +143,7 @@ void MixedServer::refused(const Request& request, const ServerContext& context, 
   auto of_group = request;
   of_group.worker = grouping_.group_of(request.worker);
   const auto groups = grouping_.groups(context.membership);
-  ServerActions said;
-  inner_->refused(of_group, {context.self, groups, context.version}, said);
-  pass_on(said, then);
+  inner_->refused(of_group, {context.self, groups, context.version}, then);
 }
 
 void MixedServer::on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) {
@@ -158,18 +157,7 @@ void MixedServer::on(const DeadlinePassed& event, const ServerContext& context, 
 template <class Event>
 void MixedServer::tell_inner(const Event& event, const ServerContext& context, ServerActions& then) {
   const auto groups = grouping_.groups(context.membership);
-  ServerActions said;
-  inner_->on(event, {context.self, groups, context.version}, said);
-  pass_on(said, then);
-}
-
-void MixedServer::pass_on(const ServerActions& said, ServerActions& then) const {
-  for (const auto& action : said.list()) {
-    then.add(action);
-    const auto* apply = std::get_if<Apply>(&action);
-    if (average_ && apply && writes(apply->call, kCenter))
-      then.apply(scale_add(average_->slot, average_->decay, 1 - average_->decay, kCenter));
-  }
+  inner_->on(event, {context.self, groups, context.version}, then);
 }
 
 // ---- options
@@ -235,31 +223,23 @@ void add_mixed_options(core::Schema& schema) {
 
 class Mixed final : public Strategy {
  public:
-  Mixed(Grouping grouping, std::unique_ptr<Strategy> inner, double ema)
-      : grouping_(grouping), inner_(std::move(inner)) {
-    if (ema > 0) average_ = {server_state(inner_->needs().server_states), static_cast<float>(ema)};
-  }
+  Mixed(Grouping grouping, std::unique_ptr<Strategy> inner) : grouping_(grouping), inner_(std::move(inner)) {}
   Needs needs() const override {
     auto needs = inner_->needs();
     needs.group = needs.subgroups = true;
     needs.in_step = true;
-    if (!average_) return needs;
-    needs.model_slot = average_->slot;
-    ++needs.server_states;
-    needs.server_state_of += needs.server_state_of.empty() ? "ema" : " and ema";
     return needs;
   }
   std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<MixedWorker>(grouping_, inner_->worker());
   }
   std::unique_ptr<ServerRule> server() const override {
-    return std::make_unique<MixedServer>(grouping_, inner_->server(), average_);
+    return std::make_unique<MixedServer>(grouping_, inner_->server());
   }
 
  private:
   Grouping grouping_;
   std::unique_ptr<Strategy> inner_;
-  std::optional<MixedServer::Average> average_;
 };
 
 /// `name` is one of inner_names(): the option's rule checked it.
@@ -287,7 +267,7 @@ core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, c
   const auto size = group_size(options, shape);
   return inner.make(config, groups_of(size, shape))
       .map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
-        return std::make_unique<Mixed>(Grouping{size}, std::move(strategy), options.ema);
+        return averaged(std::make_unique<Mixed>(Grouping{size}, std::move(strategy)), options.ema);
       });
 }
 

@@ -5,7 +5,7 @@
 ///     the leader:       runs the inner strategy's worker rule with g, until that rule would compute the next step
 ///     each member:      x ← the leader's x;   computes the next step
 ///     a shard:          runs the inner strategy's server rule, with groups as its workers
-///                       ema > 0:  e ← ema · e + (1 − ema) · c  after every write of c;  e is the model and begins as c_0
+///                       ema > 0:  the model is an average of the centre (averaged.hpp)
 ///
 /// The leader is the lowest rank of the members that began together. For the servers a group is one worker under any leader: a new
 /// leader continues the clock of its group. Leases are equal shares: all members of a group take the same steps.
@@ -16,7 +16,7 @@
 /// action.
 #pragma once
 
-#include <optional>
+#include <utility>
 
 #include "strategies/strategy.hpp"
 
@@ -69,12 +69,7 @@ class MixedWorker final : public WorkerRule {
 
 class MixedServer final : public ServerRule {
  public:
-  struct Average {
-    Slot slot;
-    float decay = 0;
-  };
-  MixedServer(Grouping grouping, std::unique_ptr<ServerRule> inner, std::optional<Average> average)
-      : grouping_(grouping), inner_(std::move(inner)), average_(average) {}
+  MixedServer(Grouping grouping, std::unique_ptr<ServerRule> inner) : grouping_(grouping), inner_(std::move(inner)) {}
   void on(const Request& request, const ServerContext& context, ServerActions& then) override;
   void on(const MembershipChanged& event, const ServerContext& context, ServerActions& then) override;
   void on(const DeadlinePassed& event, const ServerContext& context, ServerActions& then) override;
@@ -85,11 +80,9 @@ class MixedServer final : public ServerRule {
  private:
   template <class Event>
   void tell_inner(const Event& event, const ServerContext& context, ServerActions& then);
-  void pass_on(const ServerActions& said, ServerActions& then) const;
 
   Grouping grouping_;
   std::unique_ptr<ServerRule> inner_;
-  std::optional<Average> average_;
 };
 
 [[nodiscard]] StrategyInfo mixed();

@@ -24,6 +24,8 @@ struct RunShape {
   std::uint64_t seed = 1;
   core::OptimizerStep
       optimizer{};  ///< the run's, as its training settings prescribe; the learning rate comes with each step
+  bool epsilon_inside = false;  ///< train.rmsprop_epsilon: also of the servers' optimizer
+  double ema = 0;               ///< train.ema: above 0, the model is a moving average of the parameters
 };
 
 /// The place of the model that is evaluated and saved.
@@ -61,8 +63,8 @@ struct Needs {
   bool peers = false;
   bool in_step = false;  ///< every worker takes the same number of steps, so leases are equal shares
   ModelHome model = ModelHome::center;
-  /// For ModelHome::center: kCenter, or the server_state(k) that holds an average of it. If no checkpoint has that average, it
-  /// begins as a copy of the centre, so that it is a model at every moment.
+  /// kCenter: the model is the centre, or the workers' parameters. Else an average of them (averaged.hpp): a server_state(k), or one of
+  /// worker_slots. If no checkpoint has that average, it begins as a copy of what it follows, so that it is a model at every moment.
   Slot model_slot = kCenter;
   WorkerState worker_state = WorkerState::discarded;
   /// With WorkerState::replicated: the saved state changes only at the end of a step, when all its exchanges have ended. Within a
@@ -75,6 +77,12 @@ struct Needs {
   bool rounds = true;     ///< a 16-bit wire has vectors to round; false: only masters travel, in float32
   std::vector<Period> periods{};  ///< of exchanges; a period longer than the run never comes: see warnings()
   std::optional<ChangedArithmetic> changed_arithmetic{};
+
+  [[nodiscard]] bool averages() const noexcept { return model_slot != kCenter; }
+  /// The vector of each shard or worker that the model is made of.
+  [[nodiscard]] Slot model_vector() const noexcept {
+    return model == ModelHome::center || averages() ? model_slot : kParams;
+  }
 
   /// Whether a worker may join during a run, with x = c and a fresh rule: the model must be the centre, and no collective may be
   /// shared. With leases on demand it may join at any moment. In step it joins between two steps that all members have ended, with

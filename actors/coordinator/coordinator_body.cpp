@@ -37,7 +37,10 @@ coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
           .epochs = setup.started.epochs,
           .checkpoints = settings.checkpoint,
           .max_s = settings.run.max_seconds,
-          .target_accuracy = settings.run.target_accuracy,
+          .evaluations = settings.evaluation,
+          .evaluates_beside = settings.run.evaluation == "beside",
+          .watch = experiment::watch_options(settings.run, settings.train),
+          .watched = setup.before.watched,
           .keeps_journal = settings.journal.keep,
           .resumed = setup.resumed,
           .ends_with_member = !setup.launcher.empty(),
@@ -78,6 +81,9 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
   result_.summary.test_loss = test.loss;
   result_.summary.test_accuracy = test.accuracy;
   result_.summary.test_top5 = test.top5;
+  const auto& validation = setup_.before.validation;
+  result_.summary.validation = {
+      .has = has_validation(), .loss = validation.loss, .accuracy = validation.accuracy, .top5 = validation.top5};
 }
 
 void CoordinatorBody::begin(const ActorDirectory& actors) {
@@ -215,6 +221,7 @@ void CoordinatorBody::perform(const Order& order) {
     case Task::await_peer_messages: return await_peer_messages(next);
     case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
+    case Task::await_evaluation: return await_evaluation(next.done);
     case Task::take_state:
       model_worker_ = order.worker;
       checkpoint_ = std::make_shared<Checkpoint>();
@@ -267,9 +274,28 @@ void CoordinatorBody::stops_early(coordination::EarlyStop why) {
   if (why == coordination::EarlyStop::max_seconds)
     note(Note::Level::info, fmt::format("run.max_seconds = {:g}: {:.1f} s of training are over: {}", run.max_seconds,
                                         machine_.trained_s(), where));
-  else
+  const auto& summary = result_.summary;
+  if (why == coordination::EarlyStop::target_accuracy)
     note(Note::Level::info, fmt::format("run.target_accuracy = {:g}: the model has {:.4f}: {}", run.target_accuracy,
-                                        result_.summary.test_accuracy, where));
+                                        has_validation() ? summary.validation.accuracy : summary.test_accuracy, where));
+  if (why == coordination::EarlyStop::target_loss)
+    note(Note::Level::info, fmt::format("run.target_loss = {:g}: the validation loss is {:.4f}: {}", run.target_loss,
+                                        summary.validation.loss, where));
+  if (why == coordination::EarlyStop::patience)
+    note(Note::Level::info, fmt::format("run.patience = {}: the validation {} has not improved since epoch {:.2f}: {}",
+                                        run.patience, run.monitor, machine_.watch().state().best_at.epoch, where));
+}
+
+void CoordinatorBody::judged(const coordination::EvaluationWatch::Verdict& verdict) {
+  if (verdict.improved && has_validation()) keep_best();
+  if (verdict.falls)
+    note(Note::Level::info,
+         fmt::format(
+             "train.lr_policy = \"plateau\": the validation {} has not improved for {}: the learning rate falls to "
+             "{:.3g}",
+             setup_.settings->run.monitor,
+             core::counted(static_cast<std::uint64_t>(setup_.settings->train.lr_patience), "evaluation"),
+             learning_rate()));
 }
 
 void CoordinatorBody::save() {
@@ -292,6 +318,7 @@ void CoordinatorBody::ended(const std::optional<core::Error>& error) {
   progress_.fill(summary, machine_.trained_s());
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);
+  experiment::take(summary, machine_.watch().state());
   if (listener_) caf::anon_send(listener_, result_);
 }
 

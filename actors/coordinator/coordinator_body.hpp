@@ -67,6 +67,8 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   }
   void find_replacement(strategies::WorkerId worker) override;
   void warn(const std::string& text) override;
+  void evaluate_beside() override;
+  void judged(const coordination::EvaluationWatch::Verdict& verdict) override;
   void stops_early(coordination::EarlyStop why) override;
   void ended(const std::optional<core::Error>& error) override;
 
@@ -112,12 +114,30 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
 
   // The model (coordinator_model.cpp).
   void take_model(const Continuations& next);
-  void take_weighted(std::uint32_t worker, const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
+  void take_vector(strategies::Slot slot, const Continuations& next);
+  void take_weighted(std::uint32_t worker, strategies::Slot slot, const std::shared_ptr<experiment::WeightedMean>& mean,
+                     const Next& next);
   void take_unread(std::uint32_t worker, std::size_t peer_message,
                    const std::shared_ptr<experiment::WeightedMean>& mean, const Next& next);
   void take_statistics(const Next& next);
+  /// The model that is being evaluated, and what there is to say of it.
+  struct Evaluation {
+    std::shared_ptr<std::vector<float>> model;
+    EvaluationReport report;
+    bool reported = false;             // by this session or the one before
+    std::optional<EpochReport> epoch;  // at the end of one that was not reported
+    experiment::EpochTotals open;      // the epoch before it was closed
+    bool last = false;                 // of a run that ends within an epoch
+    std::shared_ptr<Checkpoint> best;  // how far the run is, should it be the best model
+  };
   void evaluate(std::uint64_t number);
-  void evaluated(const Evaluated& evaluated);
+  void await_evaluation(const Next& next);
+  [[nodiscard]] Evaluation begin_evaluation();
+  void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
+  void report(const Evaluation& evaluation, const Evaluated& evaluated);
+  void keep_best();
+  [[nodiscard]] double learning_rate() const;
+  [[nodiscard]] bool has_validation() const { return setup_.settings->data.validation != "none"; }
   void snapshot_shards(strategies::Slot slot, const Next& next);
   void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
                        const Next& absent, bool journalled = true);
@@ -180,6 +200,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::Version center_version_ = 0;           // newest in any snapshot
   std::vector<strategies::Version> shard_versions_;  // in the latest snapshot
   std::uint64_t snapshots_ = 0;
+  std::optional<Evaluation> evaluation_;   // the latest that has begun
+  bool evaluates_ = false;                 // it has not ended
+  Next after_evaluation_;                  // continues await_evaluation
   double weight_ = 1;                      // of the worker of the latest snapshot
   std::uint64_t optimizer_steps_ = 0;      // of that worker
   strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them

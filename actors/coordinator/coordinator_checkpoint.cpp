@@ -27,7 +27,12 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.config = setup_.settings->config.to_toml();
   checkpoint.totals =
       progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  // A resumed run repeats an evaluation that has not ended, and reports its epoch then.
+  if (evaluates_ && evaluation_->epoch) checkpoint.totals.epoch = evaluation_->open;
   checkpoint.totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};
+  const auto& validation = result_.summary.validation;
+  checkpoint.totals.validation = {validation.loss, validation.accuracy, validation.top5};
+  checkpoint.totals.watched = machine_.watch().state();
   checkpoint.totals.center_version = center_version_;
   checkpoint.totals.worker_steps = machine_.steps().all();
 }
@@ -75,8 +80,7 @@ std::vector<std::string> CoordinatorBody::state_prefixes() const {
   }
   for (int k = 0; k < setup_.needs.server_states && !setup_.needs.server_state_of.empty(); ++k)
     prefixes.push_back(server_state_prefix(k));
-  if (setup_.needs.model == ModelHome::center && setup_.needs.model_slot != strategies::kCenter)
-    prefixes.emplace_back(experiment::kCenterPrefix);
+  if (setup_.needs.averages()) prefixes.emplace_back(experiment::kCenterPrefix);
   return prefixes;
 }
 
@@ -103,7 +107,7 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
     }
     if (prefix == optimizer_prefix(-1, k)) return snapshot_worker(model_worker_, state, whole_arena(), own, without);
   }
-  if (prefix == experiment::kCenterPrefix) return snapshot_shards(strategies::kCenter, kept);
+  if (prefix == experiment::kCenterPrefix) return take_vector(strategies::kCenter, {kept, without});
   for (std::uint8_t k = 0; k < setup_.needs.server_states; ++k) {
     if (prefix == server_state_prefix(k)) return snapshot_shards(strategies::server_state(k), kept);
   }

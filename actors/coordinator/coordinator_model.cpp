@@ -16,12 +16,6 @@ using experiment::WeightedMean;
 using strategies::ModelHome;
 using strategies::Slot;
 
-namespace {
-
-constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles its replica at the first request
-
-}  // namespace
-
 void CoordinatorBody::take_model(const Continuations& next) {
   const auto checked = [this, next] {
     model_ = std::make_shared<std::vector<float>>(canonical());
@@ -30,23 +24,32 @@ void CoordinatorBody::take_model(const Continuations& next) {
          fmt::format("diverged: the model's parameters are not finite any more after {} steps over all workers{}",
                      progress_.steps(), experiment::against_divergence(setup_.settings->train.lr)));
   };
-  if (setup_.needs.model == ModelHome::center) return snapshot_shards(setup_.needs.model_slot, checked);
-  if (setup_.needs.model == ModelHome::weighted) return take_weighted(0, std::make_shared<WeightedMean>(), checked);
-  snapshot_worker(model_worker_, strategies::kParams, whole_arena(), checked, next.interrupted);
+  take_vector(setup_.needs.model_slot, {checked, next.interrupted});
 }
 
-/// Σ a_i x_i / Σ a_i, in rank order, over workers and their unread peer messages; at the end of a run none is unread.
-void CoordinatorBody::take_weighted(std::uint32_t worker, const std::shared_ptr<WeightedMean>& mean, const Next& next) {
+/// The model's vector, or with kCenter what an average of it follows: copied into the arena.
+void CoordinatorBody::take_vector(Slot slot, const Continuations& next) {
+  if (setup_.needs.model == ModelHome::center) return snapshot_shards(slot, next.done);
+  const Slot own = slot == strategies::kCenter ? strategies::kParams : slot;
+  if (setup_.needs.model == ModelHome::weighted)
+    return take_weighted(0, own, std::make_shared<WeightedMean>(), next.done);
+  snapshot_worker(model_worker_, own, whole_arena(), next.done, next.interrupted);
+}
+
+/// Σ a_i x_i / Σ a_i, in rank order, over workers and their unread peer messages; at the end of a run none is unread. An average has no
+/// part in peer messages.
+void CoordinatorBody::take_weighted(std::uint32_t worker, Slot slot, const std::shared_ptr<WeightedMean>& mean,
+                                    const Next& next) {
   if (worker == actors_.workers.size()) {
     mean->take(arena_->view());
     return next();
   }
-  const Next following = [this, worker, mean, next] { take_weighted(worker + 1, mean, next); };
-  const Next taken = [this, worker, mean, following] {
+  const Next following = [this, worker, slot, mean, next] { take_weighted(worker + 1, slot, mean, next); };
+  const Next taken = [this, worker, slot, mean, following] {
     mean->add(arena_->view(), weight_);
-    take_unread(worker, 0, mean, following);
+    slot == strategies::kParams ? take_unread(worker, 0, mean, following) : following();
   };
-  snapshot_worker(worker, strategies::kParams, whole_arena(), taken, following);
+  snapshot_worker(worker, slot, whole_arena(), taken, following);
 }
 
 /// These snapshots are not journalled: a replay does not have unread peer messages.
@@ -77,7 +80,8 @@ void CoordinatorBody::take_statistics(const Next& next) {
     std::vector<core::Span> views;
     for (std::uint32_t worker = 0; worker < arenas->size(); ++worker)
       if (is_member(worker)) views.push_back((*arenas)[worker].view());
-    *statistics_ = experiment::mean_statistics(layout, views);
+    // A copy of its own: an evaluation may still read the former one.
+    statistics_ = std::make_shared<std::vector<float>>(experiment::mean_statistics(layout, views));
     next();
   };
   const auto left = std::make_shared<std::size_t>(actors_.workers.size());
@@ -93,51 +97,6 @@ std::vector<float> CoordinatorBody::canonical() const {
   std::vector<float> canonical(setup_.layout->canonical_floats());
   setup_.layout->to_canonical(arena_->view(), canonical);
   return canonical;
-}
-
-void CoordinatorBody::evaluate(std::uint64_t number) {
-  const auto model = model_;
-  ask<Evaluated>(
-      kEvaluator, kEvaluatorSilence, actors_.evaluator,
-      [this, number](const Evaluated& evaluated) {
-        if (machine_.ended()) return;
-        if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
-        this->evaluated(evaluated);
-        machine_.answered({.number = number, .accuracy = result_.summary.test_accuracy, .newest = {}});
-      },
-      [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); },
-      EvaluateOrder{++snapshots_}, BorrowedView{core::Span{*model}, model},
-      BorrowedView{core::Span{*statistics_}, statistics_});
-}
-
-void CoordinatorBody::evaluated(const Evaluated& evaluated) {
-  const auto samples = static_cast<double>(std::max<std::int64_t>(evaluated.samples, 1));
-  auto& summary = result_.summary;
-  summary.test_loss = evaluated.loss;
-  summary.test_accuracy = static_cast<double>(evaluated.top1) / samples;
-  summary.test_top5 = evaluated.top5 < 0 ? -1 : static_cast<double>(evaluated.top5) / samples;
-  // An epoch that was reported, also by an earlier session, is not reported again.
-  if (progress_.epoch_closed()) return;
-  if (!setup_.leases->epoch_done()) {  // a time limit has ended the run within an epoch, which is not closed
-    return note(Note::Level::info,
-                fmt::format("test loss {:.4f}, accuracy {:.2f} % after {:.2f} epochs", summary.test_loss,
-                            100 * summary.test_accuracy, setup_.leases->epoch_position()));
-  }
-  const double train_s = machine_.trained_s();
-  const auto means = progress_.close_epoch(train_s);
-  EpochReport epoch{.epoch = setup_.leases->epoch() + 1,
-                    .epochs = setup_.started.epochs,
-                    .steps = progress_.steps(),
-                    .train_loss = means.loss,
-                    .train_accuracy = means.accuracy,
-                    .test_loss = summary.test_loss,
-                    .test_accuracy = summary.test_accuracy,
-                    .test_top5 = summary.test_top5};
-  epoch.images_per_s = means.images_per_s;
-  epoch.lr = nn::learning_rate(setup_.settings->train, setup_.leases->epoch_position(), setup_.started.epochs,
-                               static_cast<int>(setup_.started.workers));
-  epoch.train_s = train_s;
-  self_->send(actors_.recorder, epoch);
 }
 
 void CoordinatorBody::snapshot_shards(Slot slot, const Next& next) {

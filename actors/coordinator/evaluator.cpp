@@ -15,7 +15,7 @@ Evaluated failed(const core::Error& error) { return {.error = error.message, .co
 EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<EvaluatorState> self, EvaluatorSetup setup) {
   self->state.setup = std::move(setup);
   return {
-      [self](const EvaluateOrder&, const BorrowedView& parameters, const BorrowedView& statistics) -> Evaluated {
+      [self](const EvaluateOrder& order, const BorrowedView& parameters, const BorrowedView& statistics) -> Evaluated {
         auto& state = self->state;
         if (!state.replica) {
           auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);
@@ -29,10 +29,18 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
           told = now;
           self->send(coordinator, StillEvaluating{});
         };
-        const auto score =
-            experiment::evaluate(*state.replica, *state.setup.builder, parameters.data, statistics.data, tell);
-        if (!score) return failed(score.error());
-        return {.loss = score->loss, .top1 = score->top1, .top5 = score->top5, .samples = score->samples};
+        Evaluated evaluated;
+        const auto run = [&](const data::BatchBuilder& split, SplitScore& into) -> core::Result<void> {
+          return experiment::evaluate(*state.replica, split, parameters.data, statistics.data, tell)
+              .map([&](const experiment::Score& score) {
+                into = {.loss = score.loss, .top1 = score.top1, .top5 = score.top5, .samples = score.samples};
+              });
+        };
+        if (order.validation && state.setup.validation)
+          if (auto done = run(*state.setup.validation, evaluated.validation); !done) return failed(done.error());
+        if (order.test)
+          if (auto done = run(*state.setup.test, evaluated.test); !done) return failed(done.error());
+        return evaluated;
       },
       [self](const Halt&) {
         self->state.replica.reset();

@@ -1,5 +1,5 @@
-/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the test split with the parameters that
-/// it borrows. Training is paused meanwhile, so it may use all the workers' threads. About once a second it reports to the coordinator that
+/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the splits that are
+/// asked for with the parameters that it borrows. Training is paused meanwhile, so it may use all the workers' threads. About once a second it reports to the coordinator that
 /// it is still evaluating.
 #pragma once
 
@@ -17,8 +17,9 @@ struct EvaluatorSetup {
   std::shared_ptr<const nn::Graph> graph;
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
-  std::shared_ptr<const data::BatchBuilder> builder;
-  const core::Clock* clock = nullptr;  // outlives the actor
+  std::shared_ptr<const data::BatchBuilder> test;
+  std::shared_ptr<const data::BatchBuilder> validation;  // null: none
+  const core::Clock* clock = nullptr;                    // outlives the actor
 };
 
 struct EvaluatorState {

@@ -44,7 +44,7 @@ namespace troupe::data {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Lease& x) {
-  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position);
+  return f(caf::meta::type_name("Lease"), x.index, x.epoch, x.first, x.count, x.epoch_position, x.lr_factor);
 }
 
 }  // namespace troupe::data
@@ -81,14 +81,26 @@ template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& x) {
   return f(caf::meta::type_name("WorkerProgress"), x.worker, x.steps, x.samples, x.loss, x.loss_sum, x.top1,
            x.recent_samples, x.compute_s, x.exchange_s, x.wait_s, x.load_s, x.exchanges, x.dropped, x.skipped,
-           x.refused, x.passed, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.staleness, x.waits,
-           x.done);
+           x.refused, x.passed, x.replaced, x.bytes, x.staleness_sum, x.staleness_count, x.staleness_max, x.norm_sum,
+           x.norm_max, x.recent_norm_sum, x.recent_steps, x.staleness, x.waits, x.done);
 }
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
   return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
            x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, EvaluationReport& x) {
+  return f(caf::meta::type_name("EvaluationReport"), x.validation, x.epoch, x.steps, x.loss, x.accuracy, x.top5,
+           x.lr_factor, x.lr, x.train_s);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, ValidationSummary& x) {
+  return f(caf::meta::type_name("ValidationSummary"), x.has, x.loss, x.accuracy, x.top5, x.best_loss, x.best_accuracy,
+           x.best_epoch, x.best_train_s, x.evaluations);
 }
 
 template <class Inspector>
@@ -101,7 +113,8 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Summary& x) {
   return f(caf::meta::type_name("Summary"), x.run, x.strategy, x.model, x.dataset, x.device, x.precision, x.workers,
            x.servers, x.epochs, x.steps, x.samples, x.wall_s, x.train_loss, x.images_per_s, x.test_loss,
            x.test_accuracy, x.test_top5, x.exchange_count, x.exchange_bytes, x.exchange_dropped, x.exchange_skipped,
-           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker, x.stopped_by);
+           x.refused, x.staleness_mean, x.staleness_max, x.center_hash, x.per_worker, x.stopped_by, x.validation,
+           x.time_to_target_s);
 }
 
 template <class Inspector>
@@ -147,7 +160,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, LeaseGrant& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, BatchReady& x) {
-  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns);
+  return f(caf::meta::type_name("BatchReady"), x.buffer, x.lease, x.granted_ns, x.replaced);
 }
 
 template <class Inspector>
@@ -162,7 +175,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
-  return f(caf::meta::type_name("Decoded"), x.buffer, x.error);
+  return f(caf::meta::type_name("Decoded"), x.buffer, x.error, x.replaced);
 }
 
 template <class Inspector>
@@ -337,17 +350,22 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Updates& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, EvaluateOrder& x) {
-  return f(caf::meta::type_name("EvaluateOrder"), x.id);
+  return f(caf::meta::type_name("EvaluateOrder"), x.id, x.validation, x.test);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, SplitScore& x) {
+  return f(caf::meta::type_name("SplitScore"), x.loss, x.top1, x.top5, x.samples);
 }
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Evaluated& x) {
-  return f(caf::meta::type_name("Evaluated"), x.loss, x.top1, x.top5, x.samples, x.error, x.code);
+  return f(caf::meta::type_name("Evaluated"), x.validation, x.test, x.error, x.code);
 }
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, CheckpointOrder& x) {
-  return f(caf::meta::type_name("CheckpointOrder"), x.step);
+  return f(caf::meta::type_name("CheckpointOrder"), x.step, x.best);
 }
 
 template <class Inspector>

@@ -85,12 +85,16 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
                        account.done + p.done.size(), account.steps, account.granted);
   if (p.samples > account.granted * facts_.most_samples)
     return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
-  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.bytes,
+  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.replaced, p.bytes,
                            p.staleness_sum, p.staleness_count, p.staleness_max})
     if (count > kMostCount) return fmt::format("invalid count {}", count);
   if (p.top1 > p.recent_samples || p.recent_samples > p.samples)
     return fmt::format("invalid sample counts: {} of {} of {}", p.top1, p.recent_samples, p.samples);
   if (!std::isfinite(p.loss) || !std::isfinite(p.loss_sum)) return std::string("a loss that is no number");
+  if (p.recent_steps > p.steps ||
+      !std::ranges::all_of(std::initializer_list<double>{p.norm_sum, p.norm_max, p.recent_norm_sum},
+                           [](double norm) { return std::isfinite(norm) && norm >= 0; }))
+    return std::string("an invalid norm of gradients");
   if (!std::ranges::all_of(std::initializer_list<double>{p.compute_s, p.exchange_s, p.wait_s, p.load_s}, is_time) ||
       !std::ranges::all_of(p.waits, is_time))
     return std::string("invalid times");

@@ -88,6 +88,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::Note))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Summary))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::SplitScore))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

@@ -113,6 +113,7 @@ struct BatchReady {
   data::Lease lease;
   std::int64_t granted_ns =
       0;  // clock at the grant if it follows a pause, else 0: waiting before it is not loading time
+  std::uint32_t replaced = 0;  // samples that could not be read, with others in their place
   bool operator==(const BatchReady&) const = default;
 };
 struct BatchReturn {
@@ -127,6 +128,7 @@ struct DecodeOrder {
 struct Decoded {
   std::uint32_t buffer = 0;
   std::string error{};  // not empty: names file and record
+  std::uint32_t replaced = 0;
   bool operator==(const Decoded&) const = default;
 };
 
@@ -245,16 +247,24 @@ struct JournalFull {};
 /// Begin a new segment with the start state in this message. Answered when all later records belong to the new segment.
 struct RotateOrder {};
 struct Rotated {};
-/// Evaluate the borrowed canonical parameters, with the borrowed canonical statistics, on the test split.
+/// Evaluate the borrowed canonical parameters, with the borrowed canonical statistics, on these splits.
 struct EvaluateOrder {
   std::uint64_t id = 0;
+  bool validation = false;
+  bool test = true;
   bool operator==(const EvaluateOrder&) const = default;
 };
-struct Evaluated {
+/// The model on one split.
+struct SplitScore {
   double loss = 0;
   std::int64_t top1 = 0;
   std::int64_t top5 = -1;  // below 0: fewer than five classes
   std::int64_t samples = 0;
+  bool operator==(const SplitScore&) const = default;
+};
+struct Evaluated {
+  SplitScore validation{};  // samples 0: not evaluated
+  SplitScore test{};
   std::string error{};  // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
   bool operator==(const Evaluated&) const = default;
@@ -262,8 +272,10 @@ struct Evaluated {
 /// Signs of progress: from the evaluator while it evaluates, from the recorder while its disk jobs advance.
 struct StillEvaluating {};
 struct StillWriting {};
+/// Write a new generation, or replace the best model (RunDirectory::best_file).
 struct CheckpointOrder {
   std::uint64_t step = 0;
+  bool best = false;
   bool operator==(const CheckpointOrder&) const = default;
 };
 struct CheckpointWritten {

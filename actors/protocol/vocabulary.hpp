@@ -18,6 +18,7 @@ namespace troupe::actors {
 using experiment::BorrowedView;
 using experiment::Checkpoint;
 using experiment::EpochReport;
+using experiment::EvaluationReport;
 using experiment::ExchangePlan;
 using experiment::LeaseGranted;
 using experiment::MetricsWriter;

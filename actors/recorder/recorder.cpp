@@ -71,6 +71,11 @@ class RecorderBody {
     if (events_) check_events(events_->epoch(report, at()));
     line(to_json(report, at()));
   }
+  void evaluation(const EvaluationReport& report) {
+    console_.evaluation(report);
+    if (events_) check_events(events_->evaluation(report, at()));
+    line(to_json(report, at()));
+  }
   void note(const Note& note) {
     console_.note(note);
     line(to_json(note, at()));
@@ -87,9 +92,9 @@ class RecorderBody {
     return {};
   }
 
-  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(const CheckpointPayload& payload) {
+  [[nodiscard]] caf::result<CheckpointWritten> checkpoint(bool best, const CheckpointPayload& payload) {
     auto promise = self_->make_response_promise<CheckpointWritten>();
-    checkpoints_.push_back([this, promise, checkpoint = payload.checkpoint] { save(promise, checkpoint); });
+    checkpoints_.push_back([this, best, promise, checkpoint = payload.checkpoint] { save(promise, best, checkpoint); });
     save_what_may_be();
     return promise;
   }
@@ -105,18 +110,23 @@ class RecorderBody {
     end_when_written();
   }
 
-  void save(caf::typed_response_promise<CheckpointWritten> promise,
+  void save(caf::typed_response_promise<CheckpointWritten> promise, bool best,
             const std::shared_ptr<const Checkpoint>& checkpoint) {
     const auto path = std::make_shared<std::string>();
     disk_.write(
-        [store = setup_.checkpoints, files = setup_.disk, checkpoint, path]() -> core::Result<void> {
+        [store = setup_.checkpoints, files = setup_.disk, checkpoint, path,
+         best_file = best ? setup_.directory->best_file() : std::string()]() -> core::Result<void> {
+          if (!best_file.empty()) {
+            *path = best_file;
+            return experiment::save_start(best_file, *checkpoint, *files);
+          }
           auto saved = experiment::save(*store, *checkpoint);
           if (!saved) return tl::unexpected(saved.error());
           *path = std::move(*saved);
           return {};
         },
-        [this, promise, path](const core::Result<void>& saved) mutable {
-          if (saved) line(to_json(Note{Note::Level::info, "checkpoint " + *path}, at()));
+        [this, promise, path, best](const core::Result<void>& saved) mutable {
+          if (saved) line(to_json(Note{Note::Level::info, (best ? "best model " : "checkpoint ") + *path}, at()));
           promise.deliver(
               saved ? CheckpointWritten{.path = *path}
                     : CheckpointWritten{.path = {}, .error = saved.error().message, .code = saved.error().code});
@@ -244,14 +254,17 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       [self](const EpochReport& report) {
         if (self->state.body->accepts_from_here()) self->state.body->epoch(report);
       },
+      [self](const EvaluationReport& report) {
+        if (self->state.body->accepts_from_here()) self->state.body->evaluation(report);
+      },
       [self](const Note& note) {
         if (self->state.body->accepts(note)) self->state.body->note({note.level, one_line(note.text)});
       },
       [self](const JournalRecords& records) {
         if (self->state.body->accepts(records)) self->state.body->journal(records);
       },
-      [self](const CheckpointOrder&, const CheckpointPayload& payload) {
-        return self->state.body->checkpoint(payload);
+      [self](const CheckpointOrder& order, const CheckpointPayload& payload) {
+        return self->state.body->checkpoint(order.best, payload);
       },
       [self](const RotateOrder&, const CheckpointPayload& payload) { return self->state.body->rotate(payload); },
       [self](const Finish&, const RunEnd& end) { return self->state.body->finish(end); },

@@ -6,19 +6,13 @@
 
 #include "actors/coordinator/evaluator.hpp"
 #include "actors/run/assembly.hpp"
-#include "data/lease_lookahead.hpp"
+#include "data/order/lease_lookahead.hpp"
+#include "experiment/evaluation.hpp"
 #include "experiment/state/resume_notes.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-// Large enough to be efficient, small enough for a small workspace.
-constexpr std::int64_t kEvaluationBatch = 100;
-
-}  // namespace
 
 void Assembly::spawn_supervisors(const Beginning& beginning, const report::ConsoleOptions& console) {
   const auto checks = member_message_checks();
@@ -34,17 +28,13 @@ void Assembly::spawn_evaluator() {
   const auto& settings = *spec_.settings;
   int threads = 0;
   for (std::uint32_t worker = 0; worker < spec_.workers; ++worker) threads += settings.threads(worker);
-  threads = std::clamp(threads, 1, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  // Beside training it has the cores that the workers leave, or shares one with them.
+  threads = std::clamp(settings.run.evaluation == "beside" ? cores - threads : threads, 1, cores);
   evaluator_ = context_.system->spawn<caf::detached>(
-      evaluator, EvaluatorSetup{spec_.graph,
-                                context_.backend,
-                                {.batch = std::min(kEvaluationBatch, spec_.source.test->size()),
-                                 .precision = settings.precision(),
-                                 .threads = threads,
-                                 .arenas = context_.memory,
-                                 .training = false},
-                                spec_.source.test,
-                                context_.clock});
+      evaluator,
+      EvaluatorSetup{spec_.graph, context_.backend, experiment::evaluation_options(spec_, threads, *context_.memory),
+                     spec_.source.test, spec_.source.validation, context_.clock});
 }
 
 void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleOptions& console,

@@ -41,6 +41,12 @@ Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint&
   ProgressAggregator(spec.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
   summary.epochs = spec.leases->epoch() + (spec.leases->epoch_done() ? 1 : 0);
   summary.wall_s = checkpoint.totals.wall_s;
+  const auto& validation = checkpoint.totals.validation;
+  summary.validation = {.has = spec.source.validation != nullptr,
+                        .loss = validation.loss,
+                        .accuracy = validation.accuracy,
+                        .top5 = validation.top5};
+  experiment::take(summary, checkpoint.totals.watched);
   summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));
   return summary;
 }

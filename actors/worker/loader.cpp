@@ -9,7 +9,7 @@
 
 #include "actors/protocol/supervision.hpp"
 #include "core/affinity/binding.hpp"
-#include "data/lease_lookahead.hpp"
+#include "data/order/lease_lookahead.hpp"
 
 namespace troupe::actors {
 
@@ -19,6 +19,10 @@ struct Staging {
   std::vector<float> images;
   std::vector<std::int32_t> labels;
 };
+
+Decoded as_decoded(std::uint32_t buffer, const core::Result<std::int64_t>& built) {
+  return {buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
+}
 
 /// Keeps a thread that decodes off the workers' cores, as long as it has others to itself.
 class DecodingThread {
@@ -42,8 +46,7 @@ DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const
   const auto thread = std::make_shared<DecodingThread>(cpus, *clock);
   return {[builder, thread](const DecodeOrder& order, const BorrowedBatch& space) {
     thread->stay_off_workers();
-    const auto built = builder->build(order.lease, space.images, space.labels);
-    return Decoded{order.buffer, built ? std::string{} : built.error().message};
+    return as_decoded(order.buffer, builder->build(order.lease, space.images, space.labels));
   }};
 }
 
@@ -85,7 +88,7 @@ class LoaderBody {
     if (grant.leases.size() > lookahead_.pending() ||
         !std::ranges::all_of(grant.leases, [this](const data::Lease& lease) {
           return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
-                 std::isfinite(lease.epoch_position);
+                 std::isfinite(lease.epoch_position) && lease.lr_factor > 0 && std::isfinite(lease.lr_factor);
         }))
       return run_error("invalid leases");
     const auto now = setup_.clock->now();
@@ -135,12 +138,11 @@ class LoaderBody {
       stock_.pop_front();
       const auto buffer = free_.front();
       free_.pop_front();
-      order_.push_back({{buffer, lease, granted_ns}, false});
+      order_.push_back({{buffer, lease, granted_ns, 0}, false});
       if (decoders_.empty()) {
         thread_.stay_off_workers();
         const auto space = lend(buffer);
-        const auto built = setup_.builder->build(lease, space.images, space.labels);
-        decoded({buffer, built ? std::string{} : built.error().message});
+        decoded(as_decoded(buffer, setup_.builder->build(lease, space.images, space.labels)));
       } else {
         send_to_decoder(buffer, lease);
       }
@@ -158,7 +160,9 @@ class LoaderBody {
   void decoded(const Decoded& result) {
     if (!result.error.empty()) return run_error(result.error);
     for (auto& entry : order_) {
-      if (entry.ready.buffer == result.buffer) entry.decoded = true;
+      if (entry.ready.buffer != result.buffer) continue;
+      entry.decoded = true;
+      entry.ready.replaced = result.replaced;
     }
     while (!order_.empty() && order_.front().decoded) {
       const auto ready = order_.front().ready;

@@ -73,6 +73,7 @@ void WorkerBody::compute_now() {
   batches_.pop_front();
   ++next_step_;
   lease_ = next.ready.lease;
+  progress_.replaced += next.ready.replaced;
   const nn::Batch batch{
       .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
   const auto began = now();
@@ -100,6 +101,7 @@ void WorkerBody::compute_now() {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  experiment::add_norm(progress_, step->gradient_norm);
   if (!look_at(*step)) return;
   if (sleep.count() > 0)
     self_->delayed_send(self_, sleep, StepEnd{});
@@ -119,7 +121,7 @@ void WorkerBody::step_ended() {
   for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
     host_->bucket_ready(bucket);
   host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
-                                                             static_cast<int>(setup_.workers)));
+                                                             static_cast<int>(setup_.workers), lease_.lr_factor));
   after_event();
 }
 

@@ -33,7 +33,9 @@ core::Result<experiment::Settings> own_settings(const CheckpointArguments& argum
 }  // namespace
 
 void add_checkpoint(CLI::App& app, CheckpointArguments& arguments) {
-  app.add_option("CHECKPOINT|RUN_DIR", arguments.path, "a checkpoint file, or a run's directory: its newest")
+  app.add_option(
+         "CHECKPOINT|RUN_DIR", arguments.path,
+         "a checkpoint file, a run's directory: its newest, or with --config a safetensors file of another program")
       ->required();
   app.add_option("--config", arguments.config,
                  "configuration (TOML) for the model and data, in place of the run's or of the one in the checkpoint")

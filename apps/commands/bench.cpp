@@ -28,14 +28,14 @@ struct BenchArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::string model = "lenet";
-  std::int64_t batch = 64;
+  nn::CompileOptions compile;
   std::string precision = "fp32";
   std::string device = "cpu";
-  int threads = 1;
   double seconds = 1;
   double slowdown = 1;
   std::string profile;
   bool batch_given = false;
+  bool precision_given = false;
   bool threads_given = false;
   bool breakdown = false;
   bool json = false;
@@ -44,10 +44,10 @@ struct BenchArguments {
 /// Step times for a cluster file of `troupe simulate`: docs/formats/step-profile.md.
 core::Result<void> write_profile(const BenchArguments& arguments, const nn::Graph& graph, const cpu::StepBench& bench) {
   const nlohmann::ordered_json json{{"model", graph.name()},
-                                    {"batch", arguments.batch},
+                                    {"batch", arguments.compile.batch},
                                     {"precision", arguments.precision},
                                     {"device", arguments.device},
-                                    {"threads", arguments.threads},
+                                    {"threads", arguments.compile.threads},
                                     {"slowdown", arguments.slowdown},
                                     {"parameters", graph.parameter_count()},
                                     {"steps_ms", bench.steps_ms}};
@@ -79,8 +79,10 @@ core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& 
   if (!settings) return tl::unexpected(settings.error());
   const auto spec = experiment::build_run_spec(*settings, false);
   if (!spec) return tl::unexpected(spec.error());
-  if (!arguments.batch_given) arguments.batch = settings->batch(0);
-  if (!arguments.threads_given) arguments.threads = settings->threads(0);
+  const auto given = std::exchange(arguments.compile, settings->compile_options(0));
+  if (arguments.batch_given) arguments.compile.batch = given.batch;
+  if (arguments.threads_given) arguments.compile.threads = given.threads;
+  if (!arguments.precision_given) arguments.precision = settings->cluster.precision;
   return spec->graph;
 }
 
@@ -93,13 +95,11 @@ core::Result<void> run_step(BenchArguments arguments) {
   if (!model) return tl::unexpected(model.error());
   const auto& graph = **model;
   ProgressLine progress("measuring");
-  const cpu::StepBenchOptions options{
-      .batch = arguments.batch,
-      .precision = arguments.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32,
-      .threads = arguments.threads,
-      .seconds = arguments.seconds,
-      .slowdown = arguments.slowdown,
-      .breakdown = arguments.breakdown};
+  arguments.compile.precision = arguments.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  const cpu::StepBenchOptions options{.compile = arguments.compile,
+                                      .seconds = arguments.seconds,
+                                      .slowdown = arguments.slowdown,
+                                      .breakdown = arguments.breakdown};
   const auto bench = cpu::run_step_bench(graph, options);
   progress.clear();
   if (!bench) return tl::unexpected(bench.error());
@@ -107,7 +107,7 @@ core::Result<void> run_step(BenchArguments arguments) {
     if (auto written = write_profile(arguments, graph, *bench); !written) return written;
   cpu::Ceilings ceilings;
   if (arguments.breakdown) {
-    const auto measured = cpu::measure_ceilings(options.precision, arguments.threads);
+    const auto measured = cpu::measure_ceilings(options.compile.precision, options.compile.threads);
     if (!measured) return tl::unexpected(measured.error());
     ceilings = *measured;
   }
@@ -122,28 +122,28 @@ core::Result<void> run_step(BenchArguments arguments) {
   // Rates of large networks are a few images per second.
   const int digits = bench->images_per_s < 100 ? 2 : 0;
   return print(text + fmt::format("{}, batch {}, {}, {} x {}: {:.{}f} images/s, {:.3f} ms per step, {:.1f} GFLOP/s\n",
-                                  graph.name(), arguments.batch, arguments.precision, arguments.threads,
+                                  graph.name(), arguments.compile.batch, arguments.precision, arguments.compile.threads,
                                   arguments.device, bench->images_per_s, digits, bench->ms_per_step, bench->gflops));
 }
 
 Action declare_step(CLI::App& app) {
   const auto a = std::make_shared<BenchArguments>();
   auto* config = app.add_option("CONFIG", a->config,
-                                "measure the model of this configuration (TOML), with its worker 0's batch and threads "
-                                "unless --batch and --threads say otherwise");
+                                "measure the model of this configuration (TOML) as its worker 0 computes it; --batch, "
+                                "--precision and --threads say otherwise");
   add_set(app, a->overrides);
   app.add_option("--model", a->model, "a model of `troupe models`")
       ->check(word_of(model_names()))
       ->capture_default_str()
       ->excludes(config);
-  auto* batch = app.add_option("--batch", a->batch, "samples per step")
+  auto* batch = app.add_option("--batch", a->compile.batch, "samples per step")
                     ->check(whole_between(1, 1'000'000))
                     ->capture_default_str();
-  app.add_option("--precision", a->precision, "of forward and backward")
-      ->check(word_of({"fp32", "bf16"}))
-      ->capture_default_str();
+  auto* precision = app.add_option("--precision", a->precision, "of forward and backward")
+                        ->check(word_of({"fp32", "bf16"}))
+                        ->capture_default_str();
   app.add_option("--device", a->device, "what computes")->check(word_of({"cpu", "cuda"}))->capture_default_str();
-  auto* threads = app.add_option("--threads", a->threads, "threads that compute the step")
+  auto* threads = app.add_option("--threads", a->compile.threads, "threads that compute the step")
                       ->check(whole_between(1, 1024))
                       ->capture_default_str();
   app.add_option("--seconds", a->seconds, "length of a window; the best of three counts")
@@ -156,8 +156,9 @@ Action declare_step(CLI::App& app) {
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--breakdown", a->breakdown, "also the time of each layer, beside what this machine reaches at best");
   app.add_flag("--json", a->json, "one line of JSON");
-  return [a, batch, threads] {
+  return [a, batch, precision, threads] {
     a->batch_given = batch->count() > 0;
+    a->precision_given = precision->count() > 0;
     a->threads_given = threads->count() > 0;
     return run_step(*a);
   };

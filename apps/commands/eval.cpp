@@ -11,6 +11,7 @@
 #include "apps/confusion_report.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 
 namespace troupe::apps {
@@ -38,6 +39,18 @@ std::string sentence(const actors::Evaluation& e) {
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
 }
 
+/// Names that pictures can show: a name with a character that no font has is its number.
+ClassNames drawable(ClassNames names) {
+  plot::InstalledFonts fonts;
+  for (std::size_t label = 0; label < names.size(); ++label) {
+    if (plot::can_draw(fonts, names[label])) continue;
+    const auto number = std::to_string(label);
+    tell(fmt::format("troupe: {}\n", plot::explanation({names[label], number})));
+    names[label] = number;
+  }
+  return names;
+}
+
 core::Result<void> run_eval(const EvalArguments& arguments) {
   const auto settings = settings_of(arguments.checkpoint);
   if (!settings) return tl::unexpected(settings.error());
@@ -52,8 +65,8 @@ core::Result<void> run_eval(const EvalArguments& arguments) {
     text += "\n" + confusion_text(evaluation->confusion, evaluation->class_names);
   if (arguments.plot.empty()) return print(text);
   const auto title = fmt::format("{} on {}", evaluation->model, evaluation->dataset);
-  const auto pictures =
-      plot::render(confusion_figures(evaluation->confusion, evaluation->class_names, title), {arguments.plot, {"png"}});
+  const auto pictures = plot::render(confusion_figures(evaluation->confusion, drawable(evaluation->class_names), title),
+                                     {arguments.plot, {"png"}});
   if (!pictures) return tl::unexpected(pictures.error());
   if (!arguments.json) text += fmt::format("{}\n", fmt::join(*pictures, "\n"));
   return print(text);

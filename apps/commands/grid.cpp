@@ -89,7 +89,8 @@ class Probe {
     constexpr double kWindow_s = 0.05;
     if (is_new && rates_.size() <= kMostProbes)
       if (const auto bench = cpu::run_step_bench(
-              graph, {.batch = batch, .precision = precision, .threads = threads, .seconds = kWindow_s}))
+              graph, {.compile = {.batch = batch, .precision = precision, .threads = threads, .measure = false},
+                      .seconds = kWindow_s}))
         entry->second = bench->images_per_s;
     return entry->second;
   }

@@ -9,21 +9,22 @@ namespace troupe::core {
 
 const OptimizerInfo& optimizer_info(std::string_view name) {
   for (const auto& row : kOptimizers)
-    if (row.name == name) return row;
+    if (row.name == name && !row.variant) return row;
   throw std::invalid_argument(
       fmt::format("no optimizer is called \"{}\": there are {}", name, fmt::join(optimizer_names(), ", ")));
 }
 
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
-  for (const auto& row : kOptimizers) names.emplace_back(row.name);
+  for (const auto& row : kOptimizers)
+    if (!row.variant) names.emplace_back(row.name);
   return names;
 }
 
 std::vector<std::string> optimizer_names(bool OptimizerInfo::*property) {
   std::vector<std::string> names;
   for (const auto& row : kOptimizers)
-    if (row.*property) names.emplace_back(row.name);
+    if (row.*property && !row.variant) names.emplace_back(row.name);
   return names;
 }
 

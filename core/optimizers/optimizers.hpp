@@ -13,7 +13,17 @@
 namespace troupe::core {
 
 /// Element-wise optimizer rules. The numbers stand in journals: append new ones, never renumber.
-enum class OptimizerKind : std::uint8_t { sgd, momentum, nesterov, rmsprop, adagrad, adam };
+enum class OptimizerKind : std::uint8_t {
+  sgd,
+  momentum,
+  nesterov,
+  rmsprop,
+  adagrad,
+  adam,
+  adamw,
+  adadelta,
+  rmsprop_inside
+};
 
 /// One optimizer. Its formula stands at OptimizerStep.
 struct OptimizerInfo {
@@ -29,6 +39,7 @@ struct OptimizerInfo {
   bool on_servers = false;       ///< a shard may step with it on the workers' pushes
   bool outer = false;            ///< a shard may step with it on the mean of a round
   double outer_lr = 0;           ///< default learning rate there
+  bool variant = false;          ///< an option of another row chooses it: its name is no value of train.optimizer
   bool searched =
       false;  ///< the schedule search draws it for servers; not needed where another has the same kind of state
 };
@@ -79,6 +90,28 @@ inline constexpr auto kOptimizers = std::to_array<OptimizerInfo>({
      .bias_correction = true,
      .on_servers = true,
      .searched = true},
+    {.kind = OptimizerKind::adamw,
+     .name = "adamw",
+     .state_slots = 2,
+     .momentum = true,
+     .decay = true,
+     .epsilon = true,
+     .bias_correction = true,
+     .on_servers = true},
+    {.kind = OptimizerKind::adadelta,
+     .name = "adadelta",
+     .state_slots = 2,
+     .lr = 1,
+     .decay = true,
+     .epsilon = true,
+     .on_servers = true},
+    {.kind = OptimizerKind::rmsprop_inside,
+     .name = "rmsprop_inside",
+     .state_slots = 1,
+     .decay = true,
+     .epsilon = true,
+     .on_servers = true,
+     .variant = true},
 });
 inline constexpr std::size_t kOptimizerKinds = kOptimizers.size();
 
@@ -86,10 +119,16 @@ inline constexpr std::size_t kOptimizerKinds = kOptimizers.size();
 [[nodiscard]] constexpr const OptimizerInfo& optimizer_info(OptimizerKind kind) {
   return kOptimizers.at(static_cast<std::size_t>(kind));
 }
-/// The row of a name. Throws std::invalid_argument, with the names there are, for any other text: options are checked before.
+/// The row of a name that options offer. Throws std::invalid_argument, with these names, for any other text: options are checked before.
 [[nodiscard]] const OptimizerInfo& optimizer_info(std::string_view name);
 
-/// The names in the order of the table: all, or those that have the property: optimizer_names(&OptimizerInfo::outer).
+/// The kind of `info` with its ε inside the root or outside. Only rmsprop has both.
+[[nodiscard]] constexpr OptimizerKind with_epsilon(const OptimizerInfo& info, bool inside) {
+  return inside && info.kind == OptimizerKind::rmsprop ? OptimizerKind::rmsprop_inside : info.kind;
+}
+
+/// The names that options offer, in the order of the table: all, or those that have the property:
+/// optimizer_names(&OptimizerInfo::outer).
 [[nodiscard]] std::vector<std::string> optimizer_names();
 [[nodiscard]] std::vector<std::string> optimizer_names(bool OptimizerInfo::*property);
 

@@ -21,21 +21,30 @@ Operand running(const Lowering& lowering, const LayerContext& context, int which
   return lowering.program.statistic(context.first_statistic + which, context.input_shape.channels);
 }
 
-void add_evaluation(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
-                    normalization_flags flags, const NormTensors& tensors) {
+/// The normalisation with a given mean and variance: of evaluation, with the running ones; and how backward may compute the output of a
+/// training step again, with the batch's.
+void add_with_statistics(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
+                         normalization_flags flags, const NormTensors& tensors) {
   const auto descriptor = lowering.choices.choose<dnnl::batch_normalization_forward>(
       use_of(lowering, context.node, "evaluate"), "",
       {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
        flags | normalization_flags::use_global_stats},
       attributes(), lowering.engine);
-  lowering.program.add(Phase::forward, dnnl::batch_normalization_forward(descriptor),
-                       {{DNNL_ARG_SRC, tensors.source},
-                        {DNNL_ARG_MEAN, running(lowering, context, 0)},
-                        {DNNL_ARG_VARIANCE, running(lowering, context, 1)},
-                        {DNNL_ARG_SCALE, lowering.program.parameter(context.first_parameter)},
-                        {DNNL_ARG_SHIFT, lowering.program.parameter(context.first_parameter + 1)},
-                        {DNNL_ARG_DST, tensors.output}},
+  const auto arguments = [&](const Operand& mean, const Operand& variance) -> ProgramBuilder::Arguments {
+    return {{DNNL_ARG_SRC, tensors.source},
+            {DNNL_ARG_MEAN, mean},
+            {DNNL_ARG_VARIANCE, variance},
+            {DNNL_ARG_SCALE, lowering.program.parameter(context.first_parameter)},
+            {DNNL_ARG_SHIFT, lowering.program.parameter(context.first_parameter + 1)},
+            {DNNL_ARG_DST, tensors.output}};
+  };
+  const dnnl::batch_normalization_forward primitive(descriptor);
+  lowering.program.add(Phase::forward, primitive,
+                       arguments(running(lowering, context, 0), running(lowering, context, 1)),
                        descriptor.scratchpad_desc(), When::evaluation);
+  if (lowering.options.training)
+    lowering.program.add_recomputation(tensors.output, primitive, arguments(tensors.mean, tensors.variance),
+                                       descriptor.scratchpad_desc());
 }
 
 /// Backward updates the running values, so that a step that fails on a label does not change them.
@@ -68,14 +77,16 @@ Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const 
   NormTensors tensors;
   tensors.source = spatial_input(lowering, context);
   tensors.output = program.make(tensors.source.desc);
-  add_evaluation(lowering, context, layer, flags, tensors);
+  if (lowering.options.training) {
+    tensors.mean = program.make(per_channel);
+    tensors.variance = program.make(per_channel);
+  }
+  add_with_statistics(lowering, context, layer, flags, tensors);
   if (!lowering.options.training) return {tensors.output, {}};
 
   const auto forward = lowering.choices.choose<dnnl::batch_normalization_forward>(
       use_of(lowering, context.node, "forward"), "",
       {dnnl::prop_kind::forward_training, tensors.source.desc, epsilon, flags}, attributes(), lowering.engine);
-  tensors.mean = program.make(per_channel);
-  tensors.variance = program.make(per_channel);
   ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, tensors.source},
                                       {DNNL_ARG_DST, tensors.output},
                                       {DNNL_ARG_MEAN, tensors.mean},

@@ -90,8 +90,9 @@ LoweredJoin lower_concat(Lowering& lowering, const LayerContext& context, const 
   ProgramBuilder::Arguments arguments{{DNNL_ARG_DST, output}};
   for (std::size_t i = 0; i < sources.size(); ++i)
     arguments.emplace_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), sources[i]);
-  program.add(Phase::forward, dnnl::concat(concat), std::move(arguments), concat.scratchpad_desc());
+  program.add(Phase::forward, dnnl::concat(concat), arguments, concat.scratchpad_desc());
   if (!lowering.options.training) return {output, {}};
+  program.add_recomputation(output, dnnl::concat(concat), std::move(arguments), concat.scratchpad_desc());
 
   return {output, [=, &program](const Operand& output_gradient) {
             Operand whole = output_gradient;

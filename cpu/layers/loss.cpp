@@ -23,9 +23,11 @@ void count_hits(const float* z, std::int32_t label, std::int64_t classes, nn::St
   if (ahead < kTop && classes >= kTop) ++result.top5;
 }
 
-/// −log softmax(z)[label] = log Σ exp(z − max) + max − z[label]; gradient (softmax(z) − onehot) / samples.
+/// −log softmax(z)[label] = log Σ exp(z − max) + max − z[label]; gradient (softmax(z) − onehot) / samples. Smoothed by s, z[label] becomes
+/// (1 − s) z[label] + s · mean of z, and onehot the smoothed target.
 double softmax_cross_entropy(const float* z, std::span<const std::int32_t> labels, std::int64_t samples,
-                             std::int64_t classes, float* gradient) {
+                             std::int64_t classes, float* gradient, double smoothing) {
+  const auto share = static_cast<float>(smoothing / static_cast<double>(classes * samples));
   double sum = 0;
   std::array<float, kRowsAtOnce> maxima{};
   std::array<float, kRowsAtOnce> sums{};
@@ -36,11 +38,17 @@ double softmax_cross_entropy(const float* z, std::span<const std::int32_t> label
       const std::int64_t row = first + r;
       const auto label = labels[static_cast<std::size_t>(row)];
       const auto at = static_cast<std::size_t>(r);
-      sum += std::log(static_cast<double>(sums[at])) + (static_cast<double>(maxima[at]) - z[row * classes + label]);
+      double target = z[row * classes + label];
+      if (smoothing > 0) {
+        double mean = 0;
+        for (std::int64_t c = 0; c < classes; ++c) mean += z[row * classes + c];
+        target = (1 - smoothing) * target + smoothing * mean / static_cast<double>(classes);
+      }
+      sum += std::log(static_cast<double>(sums[at])) + (static_cast<double>(maxima[at]) - target);
       float* g = gradient + row * classes;
       const float scale = 1.0f / (sums[at] * static_cast<float>(samples));
-      for (std::int64_t c = 0; c < classes; ++c) g[c] *= scale;
-      g[label] -= 1.0f / static_cast<float>(samples);
+      for (std::int64_t c = 0; c < classes; ++c) g[c] = g[c] * scale - share;
+      g[label] -= static_cast<float>(1 - smoothing) / static_cast<float>(samples);
     }
   }
   return sum;
@@ -65,7 +73,8 @@ double squared_error(const float* z, std::span<const std::int32_t> labels, std::
 }  // namespace
 
 core::Result<nn::StepResult> compute_loss(nn::Loss loss, const float* z, std::span<const std::int32_t> labels,
-                                          std::int64_t samples, std::int64_t classes, float* gradient) {
+                                          std::int64_t samples, std::int64_t classes, float* gradient,
+                                          double smoothing) {
   for (std::int64_t row = 0; row < samples; ++row) {
     const auto label = labels[static_cast<std::size_t>(row)];
     if (label < 0 || label >= classes)
@@ -79,7 +88,7 @@ core::Result<nn::StepResult> compute_loss(nn::Loss loss, const float* z, std::sp
   for (std::int64_t row = 0; row < samples; ++row)
     count_hits(z + row * classes, labels[static_cast<std::size_t>(row)], classes, result);
   const double sum = loss == nn::Loss::softmax_cross_entropy
-                         ? softmax_cross_entropy(z, labels, samples, classes, gradient)
+                         ? softmax_cross_entropy(z, labels, samples, classes, gradient, smoothing)
                          : squared_error(z, labels, samples, classes, gradient);
   result.loss = sum / static_cast<double>(samples);
   return result;

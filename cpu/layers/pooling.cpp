@@ -49,6 +49,10 @@ Lowered lower_windows(Lowering& lowering, const LayerContext& context, const Win
   const auto forward = describe_pooling(lowering, context.node, source.desc, windows);
   const PooledOperands pooled = add_pooling(lowering, forward, source);
   if (!lowering.options.training) return {pooled.output, {}};
+  ProgramBuilder::Arguments arguments{{DNNL_ARG_SRC, source}, {DNNL_ARG_DST, pooled.output}};
+  if (pooled.winners) arguments.emplace_back(DNNL_ARG_WORKSPACE, pooled.winners);
+  program.add_recomputation(pooled.output, dnnl::pooling_forward(forward), std::move(arguments),
+                            forward.scratchpad_desc());
 
   return {pooled.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             if (!context.input_gradient) return {};

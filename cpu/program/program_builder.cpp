@@ -119,15 +119,20 @@ Operand ProgramBuilder::statistic(int statistic, std::int64_t channels) const {
   return {Place::statistic, statistic, plain_desc({channels})};
 }
 
-void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad,
-                         When when) {
-  if (phase == Phase::forward && when == When::evaluation && forward_for_ == When::training) return;
+ProgramBuilder::Draft ProgramBuilder::draft_of(dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad) {
   if (scratchpad.get_size() > 0) arguments.emplace_back(DNNL_ARG_SCRATCHPAD, make(scratchpad));
   Draft draft;
   draft.primitive = std::move(primitive);
   draft.arguments = std::move(arguments);
-  draft.when = phase == Phase::forward && when == When::always ? forward_for_ : when;
   draft.node = node_;
+  return draft;
+}
+
+void ProgramBuilder::add(Phase phase, dnnl::primitive primitive, Arguments arguments, const Desc& scratchpad,
+                         When when) {
+  if (phase == Phase::forward && when == When::evaluation && forward_for_ == When::training) return;
+  Draft draft = draft_of(std::move(primitive), std::move(arguments), scratchpad);
+  draft.when = phase == Phase::forward && when == When::always ? forward_for_ : when;
   drafts(phase).push_back(std::move(draft));
 }
 
@@ -221,7 +226,8 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   return std::move(placement.offsets);
 }
 
-core::Result<Program> ProgramBuilder::build(const Arenas& arenas) && {
+core::Result<Program> ProgramBuilder::build(const Arenas& arenas, bool recompute) && {
+  if (recompute) recompute_in_backward();
   std::size_t floats = 0;
   const std::vector<std::size_t> offsets = plan_slots(floats);
   static core::HostAllocator allocator;

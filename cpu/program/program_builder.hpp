@@ -3,7 +3,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,10 @@ class ProgramBuilder {
   void add(Phase phase, dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad,
            When when = When::always);
   void add(Phase phase, KernelCall kernel, std::initializer_list<Operand> data);
+  /// How backward may compute `output`, which forward wrote, again: the same bits, from operands that cost less memory to keep. Takes
+  /// effect where build() is asked to recompute and forward writes `output` once.
+  void add_recomputation(const Operand& output, dnnl::primitive primitive, Arguments arguments,
+                         const dnnl::memory::desc& scratchpad);
   /// Operations added from now on are of this node of the graph (Operation::node).
   void at_node(int node) noexcept { node_ = node; }
   /// Marks the gradients of `node` as final after the last added backward operation.
@@ -80,8 +86,9 @@ class ProgramBuilder {
   /// The arena layout of all parameters, in canonical order.
   [[nodiscard]] nn::Layout arena_layout(const std::vector<nn::Parameter>& parameters) const;
 
-  /// Plans the workspace and binds all operands. Errors: those of the workspace's allocation.
-  [[nodiscard]] core::Result<Program> build(const Arenas& arenas) &&;
+  /// Plans the workspace and binds all operands. `recompute`: backward uses recomputations, so that their outputs do not live from
+  /// forward to backward. Errors: those of the workspace's allocation.
+  [[nodiscard]] core::Result<Program> build(const Arenas& arenas, bool recompute) &&;
 
  private:
   struct Draft {
@@ -97,6 +104,13 @@ class ProgramBuilder {
     std::size_t floats = 0;
     bool kept = false;
   };
+  struct Recomputation {
+    Draft draft;
+    Operand output;
+  };
+  [[nodiscard]] Draft draft_of(dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad);
+  [[nodiscard]] bool can_recompute(int slot, const std::set<int>& kept) const;
+  void recompute_in_backward();
   std::vector<Draft>& drafts(Phase phase) noexcept { return drafts_[static_cast<std::size_t>(phase)]; }
   [[nodiscard]] std::vector<std::size_t> plan_slots(std::size_t& floats) const;
 
@@ -105,6 +119,7 @@ class ProgramBuilder {
   std::array<std::vector<Draft>, 3> drafts_;
   std::vector<std::optional<dnnl::memory::desc>> parameter_descs_;
   std::vector<std::pair<int, Operand>> working_copies_;
+  std::map<int, Recomputation> recomputations_;  // by the output's slot
   struct HeadDraft {
     Operand outputs;
     Operand gradients;

@@ -42,6 +42,9 @@ class RunDirectory {
   [[nodiscard]] std::string summary_file() const { return path_ + "/summary.json"; }
   [[nodiscard]] std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   [[nodiscard]] std::string checkpoints() const { return path_ + "/checkpoints"; }
+  [[nodiscard]] std::string best_file() const {
+    return path_ + "/best.safetensors";
+  }  // of a run with a validation split
 
   /// Removes the incomplete temporary files of a killed writer (nn::remove_temporaries). REQUIRES the directory's lock.
   [[nodiscard]] core::Result<void> remove_temporaries() const;

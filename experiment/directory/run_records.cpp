@@ -65,14 +65,16 @@ core::JournalRecord encode(const LostRecord& record) {
 
 core::JournalRecord encode(const LeaseGranted& record) {
   const auto& lease = record.lease;
-  return Writer(RunRecordKind::lease_granted)
-      .put(record.worker, 4)
+  const bool factor = lease.lr_factor != 1;
+  Writer out(factor ? RunRecordKind::lease_with_factor : RunRecordKind::lease_granted);
+  out.put(record.worker, 4)
       .put(lease.index, 8)
       .put(lease.epoch, 4)
       .put(static_cast<std::uint64_t>(lease.first), 8)
       .put(static_cast<std::uint64_t>(lease.count), 8)
-      .put(std::bit_cast<std::uint64_t>(lease.epoch_position), 8)
-      .done();
+      .put(std::bit_cast<std::uint64_t>(lease.epoch_position), 8);
+  if (factor) out.put(std::bit_cast<std::uint64_t>(lease.lr_factor), 8);
+  return out.done();
 }
 
 core::JournalRecord encode(const SnapshotRecord& record) {
@@ -120,7 +122,8 @@ core::Result<LostRecord> decode_lost(const core::JournalRecord& record) {
 }
 
 core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {
-  if (!is(record, RunRecordKind::lease_granted, kLeaseBytes))
+  const bool factor = is(record, RunRecordKind::lease_with_factor, kLeaseBytes + 8);
+  if (!factor && !is(record, RunRecordKind::lease_granted, kLeaseBytes))
     return core::fail(core::Errc::corrupt, "journal: not the record of a lease");
   Reader in(record);
   LeaseGranted granted;
@@ -130,6 +133,7 @@ core::Result<LeaseGranted> decode_lease(const core::JournalRecord& record) {
   granted.lease.first = static_cast<std::int64_t>(in.get(8));
   granted.lease.count = static_cast<std::int64_t>(in.get(8));
   granted.lease.epoch_position = std::bit_cast<double>(in.get(8));
+  if (factor) granted.lease.lr_factor = std::bit_cast<double>(in.get(8));
   return granted;
 }
 

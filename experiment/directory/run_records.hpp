@@ -17,9 +17,10 @@ enum class RunRecordKind : std::uint16_t {
   end = 0x0304,
   absent = 0x0305,
   lost = 0x0306,
+  lease_with_factor = 0x0307,
 };
 
-/// The coordinator granted `lease` to `worker`.
+/// The coordinator granted `lease` to `worker`: lease_granted, or lease_with_factor where Lease::lr_factor is not 1.
 struct LeaseGranted {
   std::uint32_t worker = 0;
   data::Lease lease;

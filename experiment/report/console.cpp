@@ -97,10 +97,12 @@ struct Console::State {
     const auto epoch_samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
     const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0,
                                    static_cast<double>(p.epochs));
-    // An epoch ends with its evaluation: until then its whole part is done.
-    p.epoch = std::min({static_cast<std::uint32_t>(done), epochs_reported, p.epochs - 1}) + 1;
+    // An epoch ends with its evaluation: until then its whole part is done. Not every epoch may have one.
+    constexpr double kBegun = 0.02;
+    const auto begun = std::max(epochs_reported, static_cast<std::uint32_t>(std::max(done - kBegun, 0.0)));
+    p.epoch = std::min({static_cast<std::uint32_t>(done), begun, p.epochs - 1}) + 1;
     p.fraction = std::min(done - (p.epoch - 1), 1.0);
-    if (learning_rate) p.lr = learning_rate(done);
+    if (learning_rate) p.lr = learning_rate(done) * lr_factor;
     if (p.images_per_s > 0) {
       p.epoch_left_s = (1 - p.fraction) * epoch_samples / p.images_per_s;
       p.run_left_s = (p.epochs - done) * epoch_samples / p.images_per_s;
@@ -170,6 +172,7 @@ struct Console::State {
   std::vector<Row> rows;  // by worker
   LossHistory losses;
   std::uint32_t epochs_reported = 0;
+  double lr_factor = 1;  // of a plateau schedule
   std::uint64_t steps_printed = 0;
   bool told_of_stop = false;
   bool ended = false;
@@ -196,6 +199,11 @@ void Console::epoch(const experiment::EpochReport& report) {
   state_->epochs_reported = report.epoch;
   state_->print(epoch_line(report));
   state_->last = state_->clock.now();  // a progress line beside it would add nothing
+}
+
+void Console::evaluation(const experiment::EvaluationReport& report) {
+  state_->lr_factor = report.lr_factor;
+  state_->print(evaluation_line(report));
 }
 
 void Console::note(const experiment::Note& note) {

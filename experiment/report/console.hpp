@@ -33,6 +33,7 @@ class Console {
   void started(const experiment::RunStarted& run);
   void progress(const experiment::WorkerProgress& progress);
   void epoch(const experiment::EpochReport& report);
+  void evaluation(const experiment::EvaluationReport& report);
   void note(const experiment::Note& note);
   /// The closing table: compute / exchange / wait / load per worker, in seconds and percent. The caller of the run reports the error.
   void ended(const experiment::RunEnd& end);

@@ -262,6 +262,12 @@ StyledLine epoch_line(const experiment::EpochReport& r) {
   return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
 }
 
+StyledLine evaluation_line(const experiment::EvaluationReport& r) {
+  StyledLine line(fmt::format("{} at epoch {:.2f}", r.validation ? "validation" : "test", r.epoch));
+  line.field(fmt::format("  loss {}", loss_text(r.loss)));
+  return line.field("  ").add(fmt::format("accuracy {}", percent(r.accuracy)), Style::green);
+}
+
 /// A field per word: a narrow terminal does not break it within one.
 StyledLine note_line(const experiment::Note& note) {
   StyledLine line;
@@ -274,6 +280,15 @@ StyledLine note_line(const experiment::Note& note) {
     at = end;
   }
   return line;
+}
+
+std::optional<StyledLine> slow_loading_line(const std::vector<experiment::WorkerProgress>& workers) {
+  constexpr double kNoticeable = 0.05;  // of the workers' time
+  const auto time = experiment::average_time(workers);
+  if (time.load_s <= kNoticeable * time.total_s()) return std::nullopt;
+  return StyledLine(fmt::format("workers stood still {:.0f} % of their time for batches: raise data.decode_threads",
+                                100 * time.load_s / time.total_s()),
+                    Style::yellow);
 }
 
 std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory,
@@ -306,6 +321,13 @@ std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
     lines.push_back(result.field(fmt::format(", loss {}", loss_text(s.test_loss))));
   }
+  if (auto slow = slow_loading_line(s.per_worker)) lines.push_back(std::move(*slow));
+  std::uint64_t replaced = 0;
+  for (const auto& w : s.per_worker) replaced += w.replaced;
+  if (replaced > 0)
+    lines.emplace_back(fmt::format("{} that could not be read: others stood in their place (data.max_bad)",
+                                   counted(replaced, "sample")),
+                       Style::yellow);
   if (!s.stopped_by.empty() && !end.failed)
     lines.emplace_back(fmt::format("stopped early, by run.{}", s.stopped_by), Style::yellow);
   StyledLine work(fmt::format("{} in {}", counted(s.samples, "sample"), clock_time(s.wall_s)));

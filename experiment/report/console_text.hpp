@@ -46,6 +46,8 @@ struct Position {
                                                   bool unicode);
 /// The worker with the longest wait, its cause and its share of the time; nothing below one percent.
 [[nodiscard]] std::optional<StyledLine> worst_wait_line(const std::vector<experiment::WorkerProgress>& workers);
+/// Says that the workers waited for their loaders for more than a twentieth of their time; nothing if they did not.
+[[nodiscard]] std::optional<StyledLine> slow_loading_line(const std::vector<experiment::WorkerProgress>& workers);
 /// Staleness of a worker's updates, in versions of the centre: "0 12 %  1 60 %  2 28 %". Where there are few columns, the last values are
 /// joined.
 [[nodiscard]] StyledLine staleness_line(const experiment::WorkerProgress& worker, std::size_t columns);
@@ -57,6 +59,7 @@ struct Position {
 /// `loss`: none before the first step.
 [[nodiscard]] StyledLine progress_line(const Position& position, std::uint64_t steps, std::optional<double> loss);
 [[nodiscard]] StyledLine epoch_line(const experiment::EpochReport& report);
+[[nodiscard]] StyledLine evaluation_line(const experiment::EvaluationReport& report);
 [[nodiscard]] StyledLine note_line(const experiment::Note& note);
 /// Head, one row per worker (staleness: mean and, in brackets, maximum), the longest wait and its cause, the staleness of each worker's
 /// updates, and the results of the run. Fits 80 columns; where there are fewer, rows have no seconds.

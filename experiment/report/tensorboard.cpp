@@ -137,6 +137,8 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   recent_loss_ += progress.loss_sum;
   recent_top1_ += progress.top1;
   recent_samples_ += progress.recent_samples;
+  recent_norm_ += progress.recent_norm_sum;
+  recent_steps_ += progress.recent_steps;
   const double seconds = at_s - told_at_s_;
   if (seconds < kEvery_s) return {};
 
@@ -161,12 +163,15 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
     values.emplace_back("progress/loss", recent_loss_ / recent);
     values.emplace_back("progress/accuracy", static_cast<double>(recent_top1_) / recent);
   }
+  if (recent_steps_ > 0)
+    values.emplace_back("progress/gradient_norm", recent_norm_ / static_cast<double>(recent_steps_));
   if (updates > 0)
     values.emplace_back("progress/staleness", static_cast<double>(staleness) / static_cast<double>(updates));
   told_ = workers_;
   told_at_s_ = at_s;
   recent_loss_ = 0;
-  recent_top1_ = recent_samples_ = 0;
+  recent_top1_ = recent_samples_ = recent_steps_ = 0;
+  recent_norm_ = 0;
   return scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), values);
 }
 
@@ -179,6 +184,14 @@ core::Result<void> TensorBoard::epoch(const experiment::EpochReport& report, dou
                  {"epoch/learning_rate", report.lr},
                  {"epoch/train_s", report.train_s}};
   if (report.test_top5 >= 0) values.emplace_back("accuracy/test_top5", report.test_top5);
+  return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
+}
+
+core::Result<void> TensorBoard::evaluation(const experiment::EvaluationReport& report, double at_s) {
+  const std::string split = report.validation ? "validation" : "test";
+  Scalars values{
+      {"loss/" + split, report.loss}, {"accuracy/" + split, report.accuracy}, {"evaluation/learning_rate", report.lr}};
+  if (report.top5 >= 0) values.emplace_back("accuracy/" + split + "_top5", report.top5);
   return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
 }
 

@@ -31,6 +31,7 @@ class TensorBoard {
   /// One event for all workers together, at most one in kEvery_s.
   [[nodiscard]] core::Result<void> progress(const experiment::WorkerProgress& progress, double at_s);
   [[nodiscard]] core::Result<void> epoch(const experiment::EpochReport& report, double at_s);
+  [[nodiscard]] core::Result<void> evaluation(const experiment::EvaluationReport& report, double at_s);
 
   /// The results for the same tab. A run that a resume may continue (interrupted, a lost peer) has no end yet, only its results so far.
   [[nodiscard]] core::Result<void> ended(const experiment::RunEnd& end, double at_s);
@@ -66,6 +67,8 @@ class TensorBoard {
   double told_at_s_ = 0;
   double recent_loss_ = 0;  // Σ over recent_samples_
   std::uint64_t recent_top1_ = 0, recent_samples_ = 0;
+  double recent_norm_ = 0;  // Σ over recent_steps_
+  std::uint64_t recent_steps_ = 0;
 };
 
 }  // namespace troupe::report

@@ -38,7 +38,7 @@ struct Checkpoint {
 /// Prefix of a worker's k-th optimizer state vector: its own, or for `worker` below 0 the common one ("optimizer.velocity.").
 [[nodiscard]] std::string optimizer_prefix(int worker, int k);
 [[nodiscard]] std::string server_state_prefix(int k);  // "server.state.0."
-/// Prefix of the centre where the model is another vector of the servers (Needs::model_slot); the model then has no prefix.
+/// Prefix of the centre, or of the workers' parameters, where the model is an average of them (Needs::model_slot) and has no prefix.
 inline constexpr const char* kCenterPrefix = "center.";
 /// Prefix of a worker's slot and of an unread peer message in a start state.
 [[nodiscard]] std::string worker_slot_prefix(std::uint32_t worker, strategies::Slot slot);  // "worker.0.slot.3.1."

@@ -36,6 +36,11 @@ std::string origin_of(const nn::WeightsFile& weights) {
                      text_or(weights.file, "strategy", "an unknown strategy"));
 }
 
+std::string model_of(const nn::WeightsFile& weights) {
+  if (!weights.step) return {};  // other programs do not say
+  return fmt::format("the file has model \"{}\", and ", text_or(weights.file, "model", "?"));
+}
+
 std::string describe_taken(const nn::TakenWeights& taken) {
   if (taken.kept.empty() && taken.left_over.empty()) return {};
   auto text = fmt::format(", {} tensors taken", taken.taken);
@@ -102,9 +107,9 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
       nn::weights_from(weights->file, graph, parameters, begin.statistics, partial ? nn::Fit::partial : nn::Fit::whole);
   if (!taken)
     return refuse(
-        {taken.error().code, fmt::format("{} (the file has model \"{}\", and this run trains \"{}\"{})",
-                                         taken.error().message, text_or(weights->file, "model", "?"), graph.name(),
-                                         partial ? "" : "; --partial, run.init_partial, takes the tensors that fit")});
+        {taken.error().code,
+         fmt::format("{} ({}this run trains \"{}\"{})", taken.error().message, model_of(*weights), graph.name(),
+                     partial ? "" : "; --partial, run.init_partial, takes the tensors that fit")});
 
   auto note = fmt::format("begins with the weights of {} ({}), {}{}", *path, origin_of(*weights),
                           nn::center_hash(parameters), describe_taken(*taken));

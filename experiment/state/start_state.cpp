@@ -40,7 +40,7 @@ std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint)
     notes.push_back({Note::Level::warning,
                      fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
                                  checkpoint->optimizer, spec.settings->train.optimizer)});
-  const bool averages = spec.needs.model_slot.kind == strategies::SlotKind::state;
+  const bool averages = spec.needs.averages() && spec.needs.model == strategies::ModelHome::center;
   if (averages && servers_go_on(spec, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
     notes.push_back(
         {Note::Level::warning,
@@ -105,12 +105,16 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
     for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }
-  if (const auto model = spec.needs.model_slot; model.kind == strategies::SlotKind::state) {
+  if (!spec.needs.averages()) return start;
+  if (const auto model = spec.needs.model_slot; spec.needs.model != strategies::ModelHome::center) {
+    start.average = start.parameters;
+    start.average_slot = model;
+  } else {
     start.server_states.resize(spec.needs.server_states);
     auto& average = start.server_states.at(model.index);
     if (!average) average = start.parameters;  // an average that is always a model begins at the parameters
-    if (auto center = find(checkpoint, kCenterPrefix)) start.parameters = std::move(center);
   }
+  if (auto followed = find(checkpoint, kCenterPrefix)) start.parameters = std::move(followed);
   return start;
 }
 

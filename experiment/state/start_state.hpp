@@ -31,7 +31,9 @@ struct ServerStart {
 };
 
 struct StartState {
-  CanonicalVector parameters;                                  // of the workers and the centre
+  CanonicalVector parameters;  // of the workers and the centre
+  CanonicalVector average{};   // of the workers, in `average_slot`; null: they keep none
+  strategies::Slot average_slot{};
   CanonicalVector statistics;                                  // null: the backend's own
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]

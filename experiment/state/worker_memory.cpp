@@ -36,6 +36,7 @@ void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
     return replica_->parameters_written();
   }
   replica_->import_canonical(*start.parameters);
+  if (start.average) replica_->layout()->from_canonical(*start.average, view(start.average_slot));
   if (start.statistics)
     nn::statistics_layout(replica_->graph()).from_canonical(*start.statistics, replica_->statistics());
   const auto& states = start.optimizer_states.at(worker);

@@ -32,6 +32,7 @@ enum class EventKind : std::uint32_t {
   collective_done,  ///< collective → its generation
   task_begins,      ///< order of the coordinator
   task_done,        ///< order of the coordinator
+  evaluated,        ///< an evaluation beside training
   time_is_up,       ///< run.max_seconds of training
   host_dies,        ///< host → deaths before, or a mark that the cluster file asks for it
   loss_noticed,     ///< host

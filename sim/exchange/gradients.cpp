@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "experiment/state/weighted_mean.hpp"
@@ -20,13 +21,10 @@ using strategies::WorkerId;
 
 namespace {
 
-/// As in real runs: large enough to be efficient, small enough for a modest workspace.
-constexpr std::int64_t kEvaluationBatch = 100;
-
-core::Result<nn::Precision> precision_of(const experiment::Settings& settings, const nn::Backend& backend) {
+core::Result<void> check_precision(const experiment::Settings& settings, const nn::Backend& backend) {
   const auto wanted = settings.precision();
   const auto served = backend.capabilities().precisions;
-  if (std::find(served.begin(), served.end(), wanted) != served.end()) return wanted;
+  if (std::find(served.begin(), served.end(), wanted) != served.end()) return {};
   return core::fail(
       Errc::config,
       fmt::format("{}: cluster.precision = \"{}\": {} does not compute in it; --gradients needs \"fp32\"",
@@ -38,8 +36,7 @@ core::Result<nn::Precision> precision_of(const experiment::Settings& settings, c
 core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::RunSpec& spec, nn::Backend& backend,
                                                            int buckets) {
   const auto& settings = *spec.settings;
-  const auto precision = precision_of(settings, backend);
-  if (!precision) return tl::unexpected(precision.error());
+  if (auto checked = check_precision(settings, backend); !checked) return tl::unexpected(std::move(checked.error()));
   std::unique_ptr<Gradients> gradients(new Gradients);
   auto& g = *gradients;
   g.spec_ = spec;
@@ -66,11 +63,8 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
                                     "cannot exchange them in place: use one batch size for all workers",
                                     settings.config.where("data.batch"), batch));
   }
-  auto evaluator = backend.compile(*spec.graph, {.batch = std::min(kEvaluationBatch, spec.source.test->size()),
-                                                 .precision = *precision,
-                                                 .threads = settings.threads(0),
-                                                 .arenas = &g.allocator_,
-                                                 .training = false});
+  auto evaluator =
+      backend.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), g.allocator_));
   if (!evaluator) return tl::unexpected(std::move(evaluator.error()));
   g.evaluator_ = std::move(*evaluator);
   auto shards = experiment::cut_shards(g.start_, *layout, spec.servers, spec.needs.server_states, backend.kernels(),
@@ -99,7 +93,9 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
 core::Result<void> Gradients::begin(WorkerId worker) {
   if (auto begun = memory_->begin(worker); !begun) return begun;
   std::copy(first_statistics_.begin(), first_statistics_.end(), memory_->view(worker, strategies::kStatistics).begin());
-  replicas_.begin()->second->layout()->from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
+  const auto& layout = *replicas_.begin()->second->layout();
+  layout.from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
+  if (start_.average) layout.from_canonical(*start_.average, memory_->view(worker, start_.average_slot));
   return {};
 }
 
@@ -114,7 +110,8 @@ void Gradients::fetch_center(WorkerId worker) {
 
 core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const data::Lease& lease) {
   auto& replica = *replicas_.at(lease.count);
-  if (auto built = spec_.source.train->build(lease, images_, labels_); !built) return built;
+  if (auto built = spec_.source.train->build(lease, images_, labels_); !built)
+    return tl::unexpected(std::move(built.error()));
   const auto params = memory_->view(worker, strategies::kParams), grads = memory_->view(worker, strategies::kGrads);
   const auto statistics = memory_->view(worker, strategies::kStatistics);
   std::copy(params.begin(), params.end(), replica.parameters().begin());
@@ -158,14 +155,14 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
       std::copy(part.begin(), part.end(), arena.begin() + static_cast<std::ptrdiff_t>(slice.offset));
     }
   } else if (needs.model == ModelHome::any_worker) {
-    const auto params = memory_->view(workers[0], strategies::kParams);
+    const auto params = memory_->view(workers[0], needs.model_vector());
     std::copy(params.begin(), params.end(), arena.begin());
   } else {
     experiment::WeightedMean mean;
     auto unread = peer_messages.begin();
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      mean.add(memory_->view(workers[i], strategies::kParams), weights[i]);
-      for (; unread != peer_messages.end() && unread->reader == workers[i]; ++unread)
+      mean.add(memory_->view(workers[i], needs.model_vector()), weights[i]);
+      for (; !needs.averages() && unread != peer_messages.end() && unread->reader == workers[i]; ++unread)
         mean.add(memory_->view(unread->reader, unread->slot), unread->weight);
     }
     mean.take(arena);
@@ -185,7 +182,12 @@ core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::s
   if (auto taken = take_model(workers, weights, peer_messages); !taken) return taken;
   auto score = experiment::evaluate(*evaluator_, *spec_.source.test, model_, statistics_);
   if (!score) return tl::unexpected(std::move(score.error()));
-  score_ = *score;
+  score_ = deciding_ = *score;
+  if (spec_.source.validation) {
+    auto validated = experiment::evaluate(*evaluator_, *spec_.source.validation, model_, statistics_);
+    if (!validated) return tl::unexpected(std::move(validated.error()));
+    deciding_ = *validated;
+  }
   if (!closes_epoch) return {};
   at.train_loss = train_loss();
   at.train_accuracy = samples_ > 0 ? static_cast<double>(correct_) / static_cast<double>(samples_) : 0;

@@ -54,6 +54,8 @@ class Gradients {
                                             EpochPoint at);
   [[nodiscard]] const std::vector<EpochPoint>& epochs() const noexcept { return epochs_; }
   [[nodiscard]] const experiment::Score& score() const noexcept { return score_; }  ///< of the latest evaluation
+  /// The same on the split that decides: the validation split, or without one the test split.
+  [[nodiscard]] const experiment::Score& deciding() const noexcept { return deciding_; }
   [[nodiscard]] double train_loss()
       const noexcept;  ///< mean over the samples since the last epoch closed; if there are none, of that epoch
   [[nodiscard]] std::string model_hash() const;  ///< of the latest evaluation
@@ -79,6 +81,7 @@ class Gradients {
   std::vector<float> model_;       // canonical, of the latest evaluation
   std::vector<float> statistics_;  // canonical
   experiment::Score score_;
+  experiment::Score deciding_;
   std::vector<EpochPoint> epochs_;
   double loss_ = 0;  // sums since the last epoch closed
   std::int64_t correct_ = 0;

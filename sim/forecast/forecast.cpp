@@ -45,7 +45,9 @@ core::Result<Size> size_of_model(const ForecastRequest& request) {
 core::Result<std::int64_t> training_samples(const data::DataConfig& data, std::int64_t of_model) {
   if (of_model > 0) return of_model;
   if (const auto published = data::published_samples(data, data::Split::train)) return *published;
-  return data::open_dataset(data, data::Split::train).map([](const auto& split) { return split->size(); });
+  return data::open_dataset(data, data::Split::train).map([&](const auto& split) {
+    return data::samples_to_train(data, split->size());
+  });
 }
 
 core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& size) {
@@ -88,7 +90,9 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.synthetic_step =
       std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));
   run.max_seconds = settings.run.max_seconds;
-  run.target_accuracy = settings.run.target_accuracy;
+  run.evaluations = settings.evaluation;
+  run.evaluates_beside = settings.run.evaluation == "beside";
+  run.watch = experiment::watch_options(settings.run, settings.train);
   return run;
 }
 

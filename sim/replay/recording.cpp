@@ -1,6 +1,7 @@
 #include "sim/replay/recording.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -51,7 +52,8 @@ class Sorter {
       });
     }
     switch (static_cast<RunRecordKind>(record.kind)) {
-      case RunRecordKind::lease_granted: return add_lease(record);
+      case RunRecordKind::lease_granted:
+      case RunRecordKind::lease_with_factor: return add_lease(record);
       case RunRecordKind::snapshot: return add_snapshot(record);
       case RunRecordKind::plan: return add_plan(record);
       case RunRecordKind::end: to_.complete = true; return {};
@@ -118,6 +120,8 @@ class Sorter {
       return refuse(fmt::format("a lease of epoch {}, position {:g}; the run has {:g}", lease.epoch,
                                 lease.epoch_position, epochs));
     }
+    if (!(lease.lr_factor > 0 && std::isfinite(lease.lr_factor)))
+      return refuse(fmt::format("a lease with the learning-rate factor {:g}", lease.lr_factor));
     return put(to_.leases, granted->worker, "worker", lease);
   }
   core::Result<void> add_snapshot(const core::JournalRecord& record) {

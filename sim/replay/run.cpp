@@ -25,8 +25,6 @@ using experiment::Checkpoint;
 
 namespace {
 
-constexpr std::int64_t kEvaluationBatch = 100;
-
 core::Error of(const Diverged& diverged, bool same_numbers) {
   return {core::Errc::diverged,
           same_numbers ? diverged.what()
@@ -275,11 +273,7 @@ class Replayer {
     const auto model = segment.model();
     if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
-    auto replica = backend_.compile(*spec.graph, {.batch = std::min(kEvaluationBatch, spec.source.test->size()),
-                                                  .precision = spec.settings->precision(),
-                                                  .threads = settings.threads(0),
-                                                  .arenas = &memory_,
-                                                  .training = false});
+    auto replica = backend_.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), memory_));
     if (!replica) return tl::unexpected(replica.error());
     const auto score = experiment::evaluate(**replica, *spec.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());

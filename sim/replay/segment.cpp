@@ -154,10 +154,10 @@ std::vector<float> Segment::model() {
     }
   } else if (spec_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
-    for (auto* worker : left()) mean.add(worker->memory().view(strategies::kParams), worker->host().weight());
+    for (auto* worker : left()) mean.add(worker->memory().view(spec_.needs.model_vector()), worker->host().weight());
     mean.take(arena);
   } else {
-    const auto params = left().front()->memory().view(strategies::kParams);
+    const auto params = left().front()->memory().view(spec_.needs.model_vector());
     std::copy(params.begin(), params.end(), arena.begin());
   }
   std::vector<float> canonical(layout_->canonical_floats());

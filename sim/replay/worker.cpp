@@ -127,7 +127,7 @@ bool ReplayWorker::feed(const StepDone& event) {
   const auto position = lease_.epoch_position;
   host_.step_done(position,
                   nn::optimizer_step(spec.settings->train, position, static_cast<double>(spec.settings->run.epochs),
-                                     static_cast<int>(spec.workers)),
+                                     static_cast<int>(spec.workers), lease_.lr_factor),
                   counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
   return true;
 }
@@ -242,6 +242,7 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
   progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  experiment::add_norm(progress_, step->gradient_norm);
   return true;
 }
 

@@ -19,18 +19,10 @@ std::vector<Step> first_steps(const CoordinatorOptions& options) {
 
 const char* name(Task task) noexcept {
   static constexpr std::array<const char*, kTasks> kNames{
-      "dismiss_workers",  "settle_workers", "await_peer_messages", "take_model",      "evaluate",      "take_state",
-      "prepare_newcomer", "begin_newcomer", "take_members",        "collect_records", "begin_segment", "find_newest"};
+      "dismiss_workers",  "settle_workers", "await_peer_messages", "take_model",     "evaluate",
+      "await_evaluation", "take_state",     "prepare_newcomer",    "begin_newcomer", "take_members",
+      "collect_records",  "begin_segment",  "find_newest"};
   return kNames[static_cast<std::size_t>(task)];
-}
-
-const char* name(EarlyStop why) noexcept {
-  switch (why) {
-    case EarlyStop::none: return "";
-    case EarlyStop::max_seconds: return "max_seconds";
-    case EarlyStop::target_accuracy: return "target_accuracy";
-  }
-  return "";
 }
 
 Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
@@ -41,12 +33,16 @@ Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
       members_(options_.workers),
       steps_(first_steps(options_)),
       schedule_(options_.checkpoints),
+      evaluations_(options_.evaluations),
+      watch_(options_.watch, options_.watched),
       wants_(options_.workers, 0),
       has_checkpoint_(options_.resumed),
       began_(options_.resumed),
       granted_(options_.steps_before),
       trained_s_(options_.trained_before_s) {
   schedule_.saved(position());
+  evaluations_.saved(position());
+  if (options_.watch.lr_patience == 0) leases_->set_lr_factor(1);  // a resume with another schedule
 }
 
 void Coordinator::begin(InitialMembers initial_members) {
@@ -69,6 +65,7 @@ void Coordinator::begin(InitialMembers initial_members) {
     return take_current_model();
   }
   if (leases_->epoch_done()) return at_boundary();  // interrupted in an epoch's last step, or to train longer
+  if (watch_.awaits(leases_->done_count())) return at_boundary();  // killed during an evaluation
   train();
 }
 
@@ -106,7 +103,8 @@ void Coordinator::serve(WorkerId worker, bool after_pause) {
     std::vector<data::Lease> leases;
     while (wants_[worker] > 0) {
       // Workers report too rarely to count steps by their reports.
-      if (disk_ != Disk::writing && schedule_.steps_due(granted_)) leases_->pause();
+      if ((disk_ != Disk::writing && schedule_.steps_due(granted_)) || evaluations_.steps_due(granted_))
+        leases_->pause();
       const auto lease = leases_->grant(worker);
       if (!lease) break;
       --wants_[worker];

@@ -31,8 +31,11 @@ struct CoordinatorOptions {
   std::uint32_t workers = 0;  ///< absent ones included
   std::uint32_t epochs = 1;
   CheckpointPeriod checkpoints{};
-  double max_s = 0;            ///< of training, earlier sessions included; 0: no limit
-  double target_accuracy = 0;  ///< ends the run at an epoch's end; 0: no target
+  double max_s = 0;                           ///< of training, earlier sessions included; 0: no limit
+  CheckpointPeriod evaluations{.epochs = 1};  ///< never by time
+  bool evaluates_beside = false;  ///< while training goes on; the last model of a run is evaluated before the run ends
+  WatchOptions watch{};
+  WatchState watched{};  ///< of earlier sessions
   bool keeps_journal = false;
   bool resumed = false;              ///< there is a checkpoint already
   bool ends_with_member = false;     ///< the loss of any member ends the run, as in an MPI job
@@ -94,6 +97,8 @@ class Coordinator {
   void journal_full();          ///< a new segment is due
   void ticked();                ///< about once a second: time limits
   void answered(const Answer& answer);
+  /// The evaluation beside training has ended.
+  void scored(const Score& score);
   /// The checkpoint is on disk, or could not be written: then the one before stays good.
   void written(const core::Result<void>& result);
   /// Ends the run. In an emergency the message says so.
@@ -117,6 +122,7 @@ class Coordinator {
   [[nodiscard]] const data::LeaseScheduler& leases() const noexcept { return *leases_; }
   [[nodiscard]] const strategies::MemberSteps& steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint32_t wants(WorkerId worker) const { return worker < wants_.size() ? wants_[worker] : 0; }
+  [[nodiscard]] const EvaluationWatch& watch() const noexcept { return watch_; }
   [[nodiscard]] double trained_s() const;  ///< of this run, earlier sessions included
   [[nodiscard]] std::string name_of(WorkerId worker) const;
 
@@ -155,6 +161,9 @@ class Coordinator {
   void take_current_model();
   void take_model() { perform(Task::take_model, model_worker()); }
   void model_taken(const Answer& answer);
+  void evaluate();
+  void judge(const Score& score, const EvaluatedAt& at);
+  [[nodiscard]] EvaluatedAt evaluated_at() const;
   void decide();
   void new_segment();
   void take_segment();
@@ -209,6 +218,10 @@ class Coordinator {
   Members members_;
   strategies::MemberSteps steps_;
   CheckpointSchedule schedule_;
+  CheckpointSchedule evaluations_;
+  std::optional<EvaluatedAt> beside_;  // the model that is evaluated beside training
+  bool saves_after_ = false;           // after await_evaluation; else the next evaluation begins
+  EvaluationWatch watch_;
   std::vector<std::uint32_t> wants_;      // by rank: leases requested, not granted yet
   std::vector<WorkerId> arrivals_;        // workers for which a newcomer is there
   std::uint32_t admissions_ = 0;          // in this pause; newcomers that were refused included
@@ -223,7 +236,7 @@ class Coordinator {
   bool has_checkpoint_ = false;  // on disk
   bool began_ = false;           // leases have been granted in this session
   bool fresh_epoch_ = false;     // no lease of the epoch has been granted
-  bool evaluated_ = false;       // the model at this epoch's end
+  bool evaluated_ = false;       // this epoch's end: the model, if an evaluation was due
   bool stop_ = false;            // at the next pause the run ends
   bool time_is_up_ = false;
   EarlyStop early_stop_ = EarlyStop::none;
@@ -232,7 +245,6 @@ class Coordinator {
   bool segment_due_ = false;
   std::uint64_t granted_ = 0;             // leases, earlier sessions included
   std::uint64_t segment_membership_ = 0;  // Membership::epoch with whose members the new segment begins
-  double accuracy_ = 0;                   // of the latest evaluation
   double trained_s_ = 0;                  // until the latest pause
   Duration training_since_{0};
   std::optional<Emergency> emergency_;

@@ -7,6 +7,11 @@ namespace troupe::coordination {
 
 /// REQUIRES the model's copy.
 void Coordinator::save() {
+  // A resumed run repeats an evaluation of the checkpoint's own model; the score of an earlier one must be in the checkpoint.
+  if (beside_ && beside_->leases != leases_->done_count()) {
+    saves_after_ = true;
+    return perform(Task::await_evaluation);
+  }
   // At most one copy of the state waits for the disk.
   if (must_be_written() && disk_ == Disk::writing) return await_disk(AfterDisk::take_state);
   perform(Task::take_state, model_worker());

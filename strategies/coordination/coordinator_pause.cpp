@@ -1,4 +1,6 @@
 // While training is paused: one task after the other, and what follows from each.
+#include <utility>
+
 #include "strategies/coordination/coordinator.hpp"
 
 namespace troupe::coordination {
@@ -28,10 +30,8 @@ void Coordinator::done(const Answer& answer) {
       return options_.needs.peers ? perform(Task::await_peer_messages) : take_segment();
     case Task::await_peer_messages: return segment ? take_segment() : take_model();
     case Task::take_model: return model_taken(answer);
-    case Task::evaluate:
-      accuracy_ = answer.accuracy;
-      evaluated_ = true;
-      return decide();
+    case Task::evaluate: judge(answer.score, evaluated_at()); return decide();
+    case Task::await_evaluation: return saves_after_ ? save() : evaluate();
     case Task::take_state: return state_taken(answer);
     case Task::prepare_newcomer:
       if (answer.outcome == TaskOutcome::done) return join(order_.worker, order_.first_step);
@@ -65,7 +65,7 @@ void Coordinator::at_boundary() {
   pause_ = Pause::boundary;
   if (time_is_up_ && !last_epoch_done()) stop_early(EarlyStop::max_seconds);
   if (last()) return dismiss();
-  if (segment_due_ && !leases_->epoch_done() && !checkpoint_due()) return go_on();
+  if (segment_due_ && !leases_->epoch_done() && !checkpoint_due() && !evaluates()) return go_on();
   take_current_model();
 }
 
@@ -86,24 +86,60 @@ void Coordinator::model_taken(const Answer& answer) {
   switch (pause_) {
     case Pause::segment: return take_members();
     case Pause::emergency: return is_still_newest(answer) ? perform(Task::take_state, model_worker()) : find_newest();
-    case Pause::boundary: return evaluates() ? perform(Task::evaluate) : decide();
+    case Pause::boundary: return evaluates() ? evaluate() : decide();
     default: return save();
   }
 }
 
-/// At an epoch's end, and where the time limit ends the run: its user waits for a result. An interrupt asks for none.
+/// When an evaluation is due, at the run's end, and where a limit ends the run: its user waits for a result. An interrupt asks for none.
 bool Coordinator::evaluates() const {
   const bool interrupted = error_ && error_->code == core::Errc::interrupted;
-  return leases_->epoch_done() || (dismissed_ && early_stop_ == EarlyStop::max_seconds && !interrupted);
+  if (dismissed_ && early_stop_ != EarlyStop::none && !interrupted) return true;
+  const bool resumed_here = granted_ == options_.steps_before;  // no lease since
+  if (!leases_->epoch_done())
+    return !stop_ && (evaluations_.due(position(), false) || (resumed_here && watch_.awaits(leases_->done_count())));
+  return last() || resumed_here || evaluations_.due(position(), true);
 }
 
-/// The model has been taken, and evaluated at an epoch's end: whether the run stops, and whether a checkpoint is due.
-void Coordinator::decide() {
-  const double target = options_.target_accuracy;
-  if (leases_->epoch_done() && target > 0 && accuracy_ >= target) {
-    stop_ = true;
-    if (!last_epoch_done()) stop_early(EarlyStop::target_accuracy);
+EvaluatedAt Coordinator::evaluated_at() const {
+  return {leases_->done_count(), leases_->epoch_position(), trained_s()};
+}
+
+/// A fall of the learning rate that an evaluation beside training has led to takes effect when the next one begins: at the same lease in
+/// every run of workers that are in step.
+void Coordinator::evaluate() {
+  if (beside_) {
+    saves_after_ = false;
+    return perform(Task::await_evaluation);
   }
+  if (options_.watch.lr_patience > 0) leases_->set_lr_factor(watch_.state().lr_factor);
+  evaluations_.saved(position());
+  if (!options_.evaluates_beside || last()) return perform(Task::evaluate);
+  beside_ = evaluated_at();
+  watch_.begin(*beside_);
+  port_.evaluate_beside();
+  decide();
+}
+
+void Coordinator::scored(const Score& score) {
+  if (ended() || !beside_) return;
+  judge(score, *std::exchange(beside_, std::nullopt));
+  if (stop_ && state_ == State::training) request_pause();
+}
+
+void Coordinator::judge(const Score& score, const EvaluatedAt& at) {
+  const auto verdict = watch_.look(score, at);
+  // Before any lease that follows: the leases of a round have the same learning rate.
+  if (verdict.falls && !options_.evaluates_beside) leases_->set_lr_factor(watch_.state().lr_factor);
+  if (verdict.improved || verdict.falls) port_.judged(verdict);
+  if (verdict.stop == EarlyStop::none) return;
+  stop_ = true;
+  if (!last_epoch_done()) stop_early(verdict.stop);
+}
+
+/// The model has been taken, and evaluated if that was due: whether the run stops, and whether a checkpoint is due.
+void Coordinator::decide() {
+  if (leases_->epoch_done()) evaluated_ = true;
   if (stop_ && !dismissed_) return go_on();
   checkpoint_owed_ = checkpoint_owed_ || schedule_.due(position(), leases_->epoch_done());
   checkpoint_due() ? save() : go_on();

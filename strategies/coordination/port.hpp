@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "data/lease.hpp"
+#include "strategies/coordination/evaluation_watch.hpp"
 #include "strategies/host/types.hpp"
 
 namespace troupe::coordination {
@@ -25,7 +26,8 @@ enum class Task : std::uint8_t {
   settle_workers,       ///< what has arrived is passed to the rules, and no exchange is pending
   await_peer_messages,  ///< none is in transit between two members
   take_model,           ///< copy the model and the running statistics
-  evaluate,             ///< the copy, on the test split
+  evaluate,             ///< the copy: on the validation split, or without one, and at an epoch's end, on the test split
+  await_evaluation,     ///< the one that was begun by evaluate_beside() has ended, and scored() was called
   take_state,           ///< copy what a checkpoint has besides the model
   prepare_newcomer,     ///< its site loads the newest checkpoint
   begin_newcomer,       ///< it is a member now, and begins
@@ -34,7 +36,7 @@ enum class Task : std::uint8_t {
   begin_segment,        ///< of the journal
   find_newest,          ///< in an emergency: which member has ended the most steps
 };
-inline constexpr int kTasks = 12;
+inline constexpr int kTasks = 13;
 [[nodiscard]] const char* name(Task task) noexcept;
 
 struct Order {
@@ -54,15 +56,10 @@ enum class TaskOutcome : std::uint8_t {
 struct Answer {
   std::uint64_t number = 0;  ///< the order's
   TaskOutcome outcome = TaskOutcome::done;
-  double accuracy = 0;             ///< evaluate: on the test split, 0 to 1
+  Score score{};                   ///< evaluate
   std::optional<WorkerId> newest;  ///< find_newest; none: no member reported its steps
   Step steps = 0;  ///< find_newest: of `newest`; take_model, take_state: of Order::worker, when it was copied
 };
-
-/// What ends a run before its last epoch, other than an interrupt or an error.
-enum class EarlyStop : std::uint8_t { none, max_seconds, target_accuracy };
-/// "max_seconds", …; none: "".
-[[nodiscard]] const char* name(EarlyStop why) noexcept;
 
 /// A worker that was lost, and the leases that it leaves.
 struct Loss {
@@ -99,6 +96,10 @@ class CoordinatorPort {
   /// Later, perhaps: Coordinator::arrived().
   virtual void find_replacement(WorkerId worker) = 0;
   virtual void warn(const std::string& text) = 0;
+  /// Evaluate what take_model has copied, while training goes on. Answer: Coordinator::scored(), later. One at a time.
+  virtual void evaluate_beside() = 0;
+  /// An evaluation's score was the best, or the learning rate falls for the leases that follow. The model's copy is the evaluated one.
+  virtual void judged(const EvaluationWatch::Verdict& verdict) = 0;
   /// Training is over, before the last epoch's end: at most once, and never EarlyStop::none. The model is evaluated if it has not been.
   virtual void stops_early(EarlyStop why) = 0;
   /// The run is over: the last call. None: it has done what was asked.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "strategies/averaged.hpp"
 #include "strategies/bsp.hpp"
 #include "strategies/diloco.hpp"
 #include "strategies/downpour.hpp"
@@ -81,7 +82,11 @@ core::Result<std::unique_ptr<Strategy>> make(const core::Config& config, const R
   if (strategy && (*strategy)->needs().servers && shape.servers == 0)
     return core::fail(core::Errc::config, config.where("strategy.name") + ": strategy.name = \"" + name +
                                               "\" keeps its model on servers: cluster.servers is 0");
-  return strategy;
+  if (!strategy || shape.ema == 0) return strategy;
+  if ((*strategy)->needs().averages())
+    return core::fail(core::Errc::config,
+                      config.where("train.ema") + ": train.ema and strategy.ema are two averages: set one of them");
+  return averaged(std::move(*strategy), shape.ema);
 }
 
 RateShare share_of_pushes(std::uint32_t workers) {

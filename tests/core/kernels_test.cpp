@@ -54,6 +54,7 @@ OptimizerState state_of(OptimizerKind kind, const std::vector<Span>& v) {
 void squares(const Kernels& k, OptimizerKind kind, const std::vector<Span>& v) {
   const auto& row = optimizer_info(kind);
   if (row.epsilon) k.fill(v[row.state_slots == 2 ? 3 : 2], 0.25f);
+  if (kind == OptimizerKind::adadelta) k.fill(v[2], 0.5f);
 }
 
 std::vector<Call> element_wise_calls() {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cpu/model.hpp"
+#include "tests/nn/reference_layers.hpp"
 
 namespace troupe::cpu::testing {
 namespace {
@@ -21,6 +22,45 @@ TEST(Loss, SoftmaxCrossEntropyMatchesValuesByHand) {
   EXPECT_EQ(result.top5, 0);  // fewer than five classes
   const float want[] = {-0.375f, 0.375f, 0.125f, -0.125f};
   for (int i = 0; i < 4; ++i) EXPECT_NEAR(g[static_cast<std::size_t>(i)], want[i], 1e-6);
+}
+
+/// torch.nn.functional.cross_entropy(z, torch.tensor([1, 0]), label_smoothing=0.1), and z.grad, of PyTorch 1.13 in double.
+TEST(Loss, SmoothedLabelsGivePytorchsNumbers) {
+  const std::vector<float> z{0.5F, -1, 2, 0.25F, 3, 1, -2, 0};
+  const double want[] = {0.064617413,  -0.445292779, 0.333116265,  0.047559101,
+                         -0.042987746, 0.044274810,  -0.009673349, 0.008386285};
+  std::vector<float> g(z.size());
+  const auto result =
+      compute_loss(nn::Loss::softmax_cross_entropy, z.data(), std::vector<std::int32_t>{1, 0}, 2, 4, g.data(), 0.1)
+          .value();
+  EXPECT_NEAR(result.loss, 1.825522181, 1e-6);
+  for (std::size_t i = 0; i < g.size(); ++i) EXPECT_NEAR(g[i], want[i], 1e-7) << i;
+}
+
+/// A compiled step against the plain reference: training smooths the label, evaluation does not.
+TEST(Loss, SmoothingIsForTrainingOnly) {
+  constexpr double kSmoothing = 0.2;
+  constexpr std::int64_t kBatch = 6;
+  Model model(small_net(), {.batch = kBatch, .label_smoothing = kSmoothing});
+  const auto trained = model.step();
+  const auto evaluated = model.replica->evaluate(model.batch()).value();
+  const auto outputs = model.replica->outputs();
+  const auto classes = outputs.size() / static_cast<std::size_t>(kBatch);
+  double smoothed = 0, plain = 0;
+  std::vector<double> gradient(classes);
+  for (std::size_t s = 0; s < static_cast<std::size_t>(kBatch); ++s) {
+    const std::vector<double> z(outputs.begin() + static_cast<std::ptrdiff_t>(s * classes),
+                                outputs.begin() + static_cast<std::ptrdiff_t>((s + 1) * classes));
+    smoothed +=
+        nn::reference::loss_and_gradient(nn::Loss::softmax_cross_entropy, z, model.labels[s], gradient, kSmoothing);
+    double sum = 0;
+    for (const double entry : gradient) sum += entry;
+    EXPECT_NEAR(sum, 0, 1e-12);  // both distributions sum to 1
+    plain += nn::reference::loss_and_gradient(nn::Loss::softmax_cross_entropy, z, model.labels[s], gradient);
+  }
+  EXPECT_NEAR(trained.loss, smoothed / kBatch, 1e-5);
+  EXPECT_NEAR(evaluated.loss, plain / kBatch, 1e-5);
+  EXPECT_GT(std::abs(smoothed - plain) / kBatch, 1e-3);
 }
 
 TEST(Loss, SquaredErrorMatchesValuesByHand) {

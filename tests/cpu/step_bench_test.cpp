@@ -11,7 +11,7 @@ namespace {
 
 TEST(StepBench, ItsThreeNumbersAgree) {
   const nn::Graph graph = small_net();
-  const auto result = run_step_bench(graph, {.batch = 8, .seconds = 0});  // windows of one step
+  const auto result = run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0});  // windows of one step
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_GT(result->images_per_s, 0);
   EXPECT_NEAR(result->ms_per_step * result->images_per_s, 8e3, 1e-3);
@@ -20,16 +20,16 @@ TEST(StepBench, ItsThreeNumbersAgree) {
 
 TEST(StepBench, HasTheTimeOfEveryStepAndOfNoPause) {
   const nn::Graph graph = small_net();
-  const auto busy = run_step_bench(graph, {.batch = 8, .seconds = 0});
+  const auto busy = run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0});
   ASSERT_EQ(busy->steps_ms.size(), 3U);  // one per window
   EXPECT_NEAR(*std::ranges::min_element(busy->steps_ms), busy->ms_per_step, 1e-6);
-  const auto paused = run_step_bench(graph, {.batch = 8, .seconds = 0, .slowdown = 4});
+  const auto paused = run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0, .slowdown = 4});
   ASSERT_EQ(paused->steps_ms.size(), 3U);
   EXPECT_NEAR(*std::ranges::min_element(paused->steps_ms), paused->ms_per_step, 1e-6);
 }
 
 TEST(StepBench, PassesErrorsOn) {
-  EXPECT_EQ(run_step_bench(small_net(), {.batch = 0, .seconds = 0}).error().code, core::Errc::config);
+  EXPECT_EQ(run_step_bench(small_net(), {.compile = {.batch = 0}, .seconds = 0}).error().code, core::Errc::config);
 }
 
 }  // namespace

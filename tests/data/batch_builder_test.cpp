@@ -111,10 +111,11 @@ TEST(BatchBuilderTest, AnUnreadableSampleFailsTheBatchAndIsNamed) {
   EXPECT_TRUE(builder.build({0, 0, 0, 4, 0}, out.images, out.labels).has_value());
   const auto training = builder.build({0, 0, 4, 4, 0}, out.images, out.labels);
   const auto evaluation = builder.build_range(6, 1, out.images, out.labels);
-  for (const auto& result : {training, evaluation}) {
-    ASSERT_FALSE(result.has_value());
-    EXPECT_EQ(result.error().code, core::Errc::data);
-    EXPECT_THAT(result.error().message, HasSubstr("record 6"));
+  ASSERT_FALSE(training.has_value());
+  ASSERT_FALSE(evaluation.has_value());
+  for (const auto& error : {training.error(), evaluation.error()}) {
+    EXPECT_EQ(error.code, core::Errc::data);
+    EXPECT_THAT(error.message, HasSubstr("record 6"));
   }
 }
 

@@ -190,6 +190,27 @@ TEST(LeaseSchedulerTest, StateOfAnotherRunIsRefused) {
   EXPECT_THAT(refused.error().message, HasSubstr("data.batch = 4 and this run has 3"));
 }
 
+/// Leases granted from now on have the factor; so have those of a resumed run.
+TEST(LeaseSchedulerTest, TheLearningRateFactorIsInLeasesAndInTheState) {
+  auto leases = scheduler_of(on_demand_of(12, {4}));
+  EXPECT_EQ(leases.grant(0)->lr_factor, 1);
+  leases.done(0, 0);
+  leases.set_lr_factor(0.25);
+  EXPECT_EQ(leases.grant(0)->lr_factor, 0.25);
+  leases.done(0, 1);
+  leases.pause();
+  auto resumed = scheduler_of(on_demand_of(12, {4}));
+  ASSERT_TRUE(resumed.restore(leases.state()));
+  EXPECT_EQ(resumed.grant(0)->lr_factor, 0.25);
+  auto damaged = nlohmann::json::parse(leases.state());
+  for (const double wrong : {0.0, -1.0}) {
+    damaged["lr_factor"] = wrong;
+    EXPECT_EQ(resumed.restore(damaged.dump()).error().code, Errc::corrupt);
+  }
+  damaged.erase("lr_factor");  // of an older program
+  EXPECT_TRUE(resumed.restore(damaged.dump()));
+}
+
 TEST(LeaseSchedulerTest, DamagedStateIsCorruptAndChangesNothing) {
   auto leases = scheduler_of(on_demand_of(12, {4}));
   auto reference = nlohmann::json::parse([] {

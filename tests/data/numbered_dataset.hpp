@@ -10,7 +10,7 @@
 namespace troupe::data {
 
 /// Pixel p of sample i is (7·i + p) mod 256; its label is i mod 10. Sample `broken` fails like a damaged file.
-class NumberedDataset final : public Dataset {
+class NumberedDataset : public Dataset {
  public:
   NumberedDataset(std::int64_t size, ImageShape shape, std::int64_t broken = -1)
       : size_(size), shape_(shape), broken_(broken) {}

@@ -1,5 +1,6 @@
 #include "experiment/bad_updates.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -68,6 +69,17 @@ TEST(GuardedStep, ABadBucketBecomesZerosBeforeItIsUsed) {
       EXPECT_EQ(ready, (std::vector<int>{0, 1}));
     }
   }
+}
+
+/// 32 elements of 0.5: √(32 · 0.25). A bucket that became zeros has no part in the norm.
+TEST(GuardedStep, HasTheNormOfTheGradient) {
+  Fake replica;
+  replica.bad_at = 3;
+  replica.bad = 0.5F;
+  EXPECT_DOUBLE_EQ(guarded_step(replica, core::host_kernels(), core::kLargestUsable, {}, {})->gradient_norm,
+                   std::sqrt(8.0));
+  replica.bad = std::numeric_limits<float>::infinity();
+  EXPECT_DOUBLE_EQ(guarded_step(replica, core::host_kernels(), core::kLargestUsable, {}, {})->gradient_norm, 2);
 }
 
 TEST(GuardedStep, LeavesGoodBucketsUnchanged) {

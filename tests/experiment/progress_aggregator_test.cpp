@@ -23,10 +23,12 @@ TEST(ProgressAggregator, NewcomersSumsContinueThoseOfTheLostWorker) {
   earlier.wait_s = 2;
   earlier.load_s = 0.25;
   earlier.passed = 3;
+  earlier.replaced = 2;
   earlier.staleness = {1, 2};
   earlier.waits = {1.5, 0, 0.5};
   WorkerProgress whole{.worker = 1, .steps = 10, .samples = 100, .compute_s = 1, .exchange_s = 0.5};
   whole.wait_s = 1;
+  whole.replaced = 4;
   whole.load_s = 0.25;
   whole.recent_samples = 100;
   whole.staleness = {4, 0};
@@ -35,6 +37,7 @@ TEST(ProgressAggregator, NewcomersSumsContinueThoseOfTheLostWorker) {
   EXPECT_EQ(whole.steps, 100U);
   EXPECT_EQ(whole.samples, 1000U);
   EXPECT_EQ(whole.passed, 3U);
+  EXPECT_EQ(whole.replaced, 6U);
   EXPECT_EQ(whole.compute_s, 10);
   EXPECT_EQ(whole.exchange_s, 1);
   EXPECT_EQ(whole.wait_s, 3);

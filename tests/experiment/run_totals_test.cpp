@@ -13,14 +13,15 @@ namespace {
 WorkerProgress all_fields() {
   WorkerProgress progress;
   auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, exchange_s, wait_s, load_s, exchanges,
-         dropped, skipped, refused, passed, bytes, staleness_sum, staleness_count, staleness_max, staleness, waits,
-         done] = progress;
+         dropped, skipped, refused, passed, replaced, bytes, staleness_sum, staleness_count, staleness_max, norm_sum,
+         norm_max, recent_norm_sum, recent_steps, staleness, waits, done] = progress;
   worker = 1;
   std::uint64_t next = 2;
   for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
-                      &bytes, &staleness_sum, &staleness_count, &staleness_max})
+                      &replaced, &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
-  for (auto* real : {&loss, &loss_sum, &compute_s, &exchange_s, &wait_s, &load_s})
+  for (auto* real :
+       {&loss, &loss_sum, &compute_s, &exchange_s, &wait_s, &load_s, &norm_sum, &norm_max, &recent_norm_sum})
     *real = static_cast<double>(next++) + 0.5;
   staleness = {next++, next++};
   waits = {0.25, 0.75};
@@ -36,6 +37,7 @@ WorkerProgress worker(std::uint32_t rank) {
   progress.dropped = 3;
   progress.skipped = 2;
   progress.passed = 1;
+  progress.replaced = 5;
   progress.bytes = 4096;
   progress.staleness_sum = 6;
   progress.staleness_count = 3;
@@ -57,6 +59,7 @@ void expect_equal(const WorkerProgress& a, const WorkerProgress& b) {
   EXPECT_EQ(a.dropped, b.dropped);
   EXPECT_EQ(a.skipped, b.skipped);
   EXPECT_EQ(a.passed, b.passed);
+  EXPECT_EQ(a.replaced, b.replaced);
   EXPECT_EQ(a.bytes, b.bytes);
   EXPECT_EQ(a.staleness_sum, b.staleness_sum);
   EXPECT_EQ(a.staleness_count, b.staleness_count);
@@ -94,6 +97,28 @@ TEST(RunTotals, RoundTripAsText) {
   expect_equal(back->session.workers[1], worker(1));
 }
 
+TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
+  RunTotals totals;
+  totals.validation = {.loss = 0.5, .accuracy = 0.75, .top5 = 0.875};
+  totals.watched = {.evaluations = 9, .since_best = 3, .since_fall = 1, .lr_factor = 0.25};
+  totals.watched.best = {.loss = 0.4, .accuracy = 0.8};
+  totals.watched.best_at = {.leases = 60, .epoch = 1.5, .train_s = 7};
+  totals.watched.last_at = {.leases = 90, .epoch = 2.25, .train_s = 11};
+  const auto back = parse_totals(to_text(totals));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->validation.accuracy, 0.75);
+  EXPECT_EQ(back->watched.evaluations, 9U);
+  EXPECT_EQ(back->watched.since_best, 3U);
+  EXPECT_EQ(back->watched.since_fall, 1U);
+  EXPECT_EQ(back->watched.lr_factor, 0.25);
+  EXPECT_EQ(back->watched.best.accuracy, 0.8);
+  EXPECT_EQ(back->watched.best_at.leases, 60U);
+  EXPECT_EQ(back->watched.last_at.epoch, 2.25);
+  EXPECT_TRUE(std::isnan(back->watched.target_s));
+  totals.watched.target_s = 12;
+  EXPECT_EQ(parse_totals(to_text(totals))->watched.target_s, 12);
+}
+
 TEST(RunTotals, KeepEverySumOfAWorker) {
   RunTotals totals;
   totals.session.workers = {all_fields()};
@@ -101,7 +126,8 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   ASSERT_TRUE(back) << back.error().message;
   auto kept = all_fields();  // except values since the last report
   kept.loss = kept.loss_sum = 0;
-  kept.top1 = kept.recent_samples = 0;
+  kept.top1 = kept.recent_samples = kept.recent_steps = 0;
+  kept.recent_norm_sum = 0;
   kept.done.clear();
   EXPECT_EQ(back->session.workers, std::vector{kept});
 }

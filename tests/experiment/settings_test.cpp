@@ -64,6 +64,8 @@ std::int64_t most_of(const std::string& key) {
       {"run.seed", kAny},
       {"data.seed", kAny},  // stays 64 bits
       {"data.train_samples", 1'000'000'000'000},
+      {"data.window", 1'000'000'000'000},
+      {"data.max_bad", 1'000'000'000'000},
       {"data.test_samples", 1'000'000'000'000}};  // counted in 64 bits
   const auto found = wider.find(key);
   return found == wider.end() ? kInt : found->second;
@@ -75,8 +77,11 @@ std::int64_t highest(const core::Option& option) {
   const auto allows = [&](std::int64_t value) {
     return !option.rule.allows || option.rule.allows(list ? core::Value{std::vector{value}} : core::Value{value});
   };
-  std::int64_t low = list ? std::get<std::vector<std::int64_t>>(option.default_value).at(0)
-                          : std::get<std::int64_t>(option.default_value);
+  std::int64_t low = 1;  // of a list that is empty by default
+  if (!list) low = std::get<std::int64_t>(option.default_value);
+  if (const auto* const values = std::get_if<std::vector<std::int64_t>>(&option.default_value);
+      values && !values->empty())
+    low = values->front();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   if (allows(high)) return high;
   while (high - low > 1) {
@@ -180,6 +185,21 @@ TEST(SettingsTest, MicroBatchesMustDivideEveryBatch) {
   const auto one = settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=8"});
   EXPECT_TRUE(one) << one.error().message;
   EXPECT_FALSE(settings(kSmallest, {"data.batch=[64, 16]", "train.accumulate=32"}));
+}
+
+/// The test split decides about nothing but the target accuracy.
+TEST(SettingsTest, DecisionsNeedAValidationSplit) {
+  for (const std::string decision : {"run.patience=3", "run.target_loss=0.5", "train.lr_policy=plateau"}) {
+    EXPECT_NE(refusal(decision).find("there is none: set data.validation"), std::string::npos) << refusal(decision);
+    const auto s = settings(kSmallest, {decision, "data.validation=\"0.1\""});
+    EXPECT_TRUE(s) << s.error().message;
+  }
+  EXPECT_TRUE(settings(kSmallest, {"run.target_accuracy=0.5"}));
+  EXPECT_EQ(settings(kSmallest, {"run.evaluate_every=\"250 steps\""})->evaluation, (CheckpointPeriod{.steps = 250}));
+  for (const std::string wrong :
+       {"run.evaluate_every=\"10 s\"", "run.evaluate_every=\"never\"", "data.validation=\"1.0\"", "run.monitor=top5",
+        "train.label_smoothing=1", "train.ema=1", "run.patience=-1"})
+    EXPECT_NE(refusal(wrong), "") << wrong;
 }
 
 TEST(SettingsTest, ValuesOutOfRangeAreRefused) {

@@ -26,6 +26,7 @@ WorkerProgress worker_progress(std::uint32_t rank) {
           .exchanges = 25,
           .dropped = 1,
           .skipped = 2,
+          .replaced = 7,
           .bytes = 4096,
           .staleness_sum = 30,
           .staleness_count = 20,
@@ -59,10 +60,12 @@ using Keys = std::vector<std::string>;
 
 TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   const auto json = Json::parse(to_json(summary()));
-  EXPECT_EQ(keys(json),
-            (Keys{"run",     "strategy", "model",       "dataset", "device",    "precision",  "workers",
-                  "servers", "epochs",   "steps",       "samples", "wall_s",    "train",      "test",
-                  "time",    "exchange", "center_hash", "waits",   "staleness", "per_worker", "stopped_by"}));
+  EXPECT_EQ(keys(json), (Keys{"run",       "strategy",   "model",      "dataset",    "device",          "precision",
+                              "workers",   "servers",    "epochs",     "steps",      "samples",         "wall_s",
+                              "train",     "test",       "time",       "exchange",   "center_hash",     "waits",
+                              "staleness", "per_worker", "stopped_by", "validation", "time_to_target_s"}));
+  EXPECT_TRUE(json["validation"].is_null());
+  EXPECT_TRUE(json["time_to_target_s"].is_null());
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
   EXPECT_EQ(keys(json["test"]), (Keys{"loss", "accuracy", "top5"}));
   EXPECT_EQ(keys(json["time"]), (Keys{"compute_s", "exchange_s", "wait_s", "load_s"}));
@@ -82,6 +85,23 @@ TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   EXPECT_EQ(Json::parse(to_json(early))["stopped_by"], "max_seconds");
 }
 
+TEST(SummaryTest, ValidationHasItsLatestAndItsBestScore) {
+  auto s = summary();
+  s.validation = {.has = true,
+                  .loss = 0.5,
+                  .accuracy = 0.8,
+                  .best_loss = 0.4,
+                  .best_accuracy = 0.9,
+                  .best_epoch = 1.5,
+                  .best_train_s = 7,
+                  .evaluations = 3};
+  s.time_to_target_s = 6;
+  const auto json = Json::parse(to_json(s));
+  EXPECT_EQ(json["validation"], Json::parse(R"({"loss": 0.5, "accuracy": 0.8, "top5": null, "evaluations": 3,
+      "best": {"loss": 0.4, "accuracy": 0.9, "epoch": 1.5, "train_s": 7.0}})"));
+  EXPECT_EQ(json["time_to_target_s"], 6);
+}
+
 TEST(SummaryTest, IsOneLine) { EXPECT_EQ(to_json(summary()).find('\n'), std::string::npos); }
 
 TEST(SummaryTest, TimeIsPerWorkerAveraged) {
@@ -97,6 +117,7 @@ TEST(SummaryTest, WorkersInRankOrderWithTheirSums) {
   ASSERT_EQ(workers.size(), 2u);
   EXPECT_EQ(workers[1]["worker"], 1);
   EXPECT_EQ(workers[1]["steps"], 101);
+  EXPECT_EQ(workers[1]["replaced"], 7);
   EXPECT_DOUBLE_EQ(workers[1]["staleness_mean"], 1.5);  // 30 / 20
   EXPECT_EQ(Json::parse(to_json(Summary{}))["per_worker"], Json::array());
 }
@@ -124,6 +145,7 @@ TEST(MetricsTest, EveryLineHasItsKindAndTime) {
        std::vector<std::pair<std::string, std::string>>{{"started", to_json(RunStarted{}, 1.5)},
                                                         {"worker", to_json(worker_progress(0), 1.5)},
                                                         {"epoch", to_json(EpochReport{}, 1.5)},
+                                                        {"evaluation", to_json(EvaluationReport{}, 1.5)},
                                                         {"note", to_json(Note{}, 1.5)},
                                                         {"ended", to_json(RunEnd{}, 1.5)}}) {
     const auto json = Json::parse(line);

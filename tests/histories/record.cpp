@@ -32,7 +32,7 @@ core::Result<void> add(const core::JournalRecord& record, Segment& to) {
     return {};
   }
   const auto kind = static_cast<RunRecordKind>(record.kind);
-  if (kind == RunRecordKind::lease_granted) {
+  if (kind == RunRecordKind::lease_granted || kind == RunRecordKind::lease_with_factor) {
     const auto granted = experiment::decode_lease(record);
     if (!granted) return tl::unexpected(granted.error());
     const auto& lease = granted->lease;

@@ -89,7 +89,9 @@ TEST(Optimizer, StepTakesRateMomentumAndDecayFromTheConfig) {
 
 TEST(Optimizer, EveryOptimizerOfTheTableCanBeChosen) {
   for (const auto& row : core::kOptimizers) {
-    const auto config = optimizer_config_of("momentum = 0.75\noptimizer = \"" + std::string(row.name) + "\"");
+    const std::string name(row.variant ? "rmsprop" : row.name);
+    const auto config = optimizer_config_of("momentum = 0.75\noptimizer = \"" + name + "\"" +
+                                            (row.variant ? "\nrmsprop_epsilon = \"inside\"" : ""));
     EXPECT_EQ(optimizer_kind(config), row.kind);
     EXPECT_EQ(optimizer_step(config, 0, 1, 1).kind, row.kind);
     EXPECT_EQ(optimizer_step(config, 0, 1, 1).momentum, row.momentum ? 0.75f : 0.0f) << row.name;
@@ -109,9 +111,9 @@ TEST(Optimizer, HelpNamesTheOptimizersThatReadAnOption) {
   core::Schema schema;
   schema.add(train_table());
   const auto help = [&](const char* key) { return schema.find(key, "")->help; };
-  EXPECT_EQ(help("train.momentum"), "share of the velocity kept per step (momentum, nesterov); adam's beta1");
-  EXPECT_EQ(help("train.beta2"), "share of the mean of squared gradients kept per step (rmsprop, adam)");
-  EXPECT_EQ(help("train.epsilon"), "added to the root of squared gradients (rmsprop, adagrad, adam)");
+  EXPECT_EQ(help("train.momentum"), "share of the velocity kept per step (momentum, nesterov); adam's beta1; adamw's beta1");
+  EXPECT_EQ(help("train.beta2"), "share of the mean of squared gradients kept per step (rmsprop, adam, adamw, adadelta)");
+  EXPECT_EQ(help("train.epsilon"), "added to the root of squared gradients (rmsprop, adagrad, adam, adamw, adadelta)");
 }
 
 TEST(Optimizer, StepsOfAScheduleByHand) {

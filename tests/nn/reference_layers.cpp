@@ -231,7 +231,7 @@ void backward(const Layer& layer, const LayerContext& context, In x, In y, In dy
   std::visit(Backward{context, x, y, dy, dx, dweight, dbias}, layer);
 }
 
-double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz) {
+double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz, double smoothing) {
   const auto hot = [&](std::size_t k) { return static_cast<std::int64_t>(k) == label ? 1.0 : 0.0; };
   if (loss == Loss::squared_error) {
     double sum = 0;
@@ -244,8 +244,13 @@ double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz) {
   const double largest = std::ranges::max(z);
   double total = 0;
   for (const double v : z) total += std::exp(v - largest);
-  for (std::size_t k = 0; k < z.size(); ++k) dz[k] = std::exp(z[k] - largest) / total - hot(k);
-  return std::log(total) + largest - z[static_cast<std::size_t>(label)];
+  double target = 0;  // Σ of the smoothed target times z
+  for (std::size_t k = 0; k < z.size(); ++k) {
+    const double share = (1 - smoothing) * hot(k) + smoothing / static_cast<double>(z.size());
+    dz[k] = std::exp(z[k] - largest) / total - share;
+    target += share * z[k];
+  }
+  return std::log(total) + largest - target;
 }
 
 }  // namespace troupe::nn::reference

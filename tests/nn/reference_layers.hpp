@@ -28,6 +28,6 @@ void forward(const Layer& layer, const LayerContext& context, In x, Out y);
 void backward(const Layer& layer, const LayerContext& context, In x, In y, In dy, Out dx, Out dweight, Out dbias);
 
 /// The loss of one sample, and dz = ∂loss/∂z for outputs z.
-double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz);
+double loss_and_gradient(Loss loss, In z, std::int64_t label, Out dz, double smoothing = 0);
 
 }  // namespace troupe::nn::reference

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu/backend.hpp"
+#include "nn/models.hpp"
 #include "sim/forecast/forecast.hpp"
 #include "strategies/registry/registry.hpp"
 
@@ -19,10 +20,21 @@ namespace {
 constexpr const char* kClusterOfConfigs =
     "[hosts.node]\ncount = 8\nstep_ms = 4\nstep_sigma = 0.2\n[network]\nlatency_us = 50\ngbit_per_s = 1\n";
 
+/// The papers' networks are too large for so many runs.
+bool is_too_large(const std::string& file) {
+  constexpr std::int64_t kMostParameters = 5'000'000;
+  const auto config = core::Config::load(experiment::schema(), file, {});
+  if (!config) return false;  // the test reports the error
+  const auto& zoo = nn::model_zoo();
+  const auto model = std::ranges::find(zoo, config->get(nn::model_table()).name, &nn::ZooEntry::name);
+  return model != zoo.end() && model->parameters > kMostParameters;
+}
+
 std::vector<std::string> shipped() {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(TROUPE_SOURCE_DIR "/configs"))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
+    if (entry.path().extension() == ".toml" && !is_too_large(entry.path().string()))
+      files.push_back(entry.path().string());
   std::ranges::sort(files);
   return files;
 }
@@ -89,6 +101,22 @@ INSTANTIATE_TEST_SUITE_P(Of, StrategyOnShippedConfigs, testing::ValuesIn([] {
                            return names;
                          }()),
                          [](const auto& info) { return info.param; });
+
+/// The paper's settings: TensorFlow's RMSProp on the server, and four replicas that act as one worker.
+TEST(ShippedConfigs, ResNet50TrainsAsInThePaper) {
+  auto config = core::Config::load(experiment::schema(), TROUPE_SOURCE_DIR "/configs/resnet50-campos.toml", {});
+  ASSERT_TRUE(config) << config.error().message;
+  const auto settings = experiment::resolve(std::move(*config));
+  ASSERT_TRUE(settings) << settings.error().message;
+  const auto spec = experiment::build_run_spec(*settings, false);
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_TRUE(spec->settings->config.unused().empty());
+  EXPECT_EQ(spec->needs.server_states, 1);
+  EXPECT_EQ(spec->needs.server_state_of, "rmsprop");
+  EXPECT_EQ(settings->train.epsilon, 1);
+  EXPECT_EQ(settings->train.beta2, 0.9);
+  EXPECT_EQ(settings->batch(0) * 4, 128);
+}
 
 }  // namespace
 }  // namespace troupe::sim

@@ -42,6 +42,8 @@ class Coordinator final : public coordination::CoordinatorPort {
   void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId) override {}  // a loss says whether and when a newcomer comes
   void warn(const std::string&) override {}
+  void evaluate_beside() override {}  // schedules have no scores
+  void judged(const coordination::EvaluationWatch::Verdict&) override {}
   void stops_early(coordination::EarlyStop) override {}  // schedules have neither limits nor targets
   void ended(const std::optional<core::Error>& error) override;
 

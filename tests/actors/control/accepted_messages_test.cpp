@@ -14,25 +14,16 @@ namespace {
 
 /// Sent within a process only: by a member to itself, between members that share memory, or between coordinator, recorder and launcher.
 const std::set<std::string> kLocal{
-    "told troupe::actors::StepOrder",
-    "told troupe::actors::StepEnd",
-    "told troupe::actors::ShardAnswer",
-    "told troupe::actors::CollectiveDone",
-    "told troupe::actors::CollectiveEnded",
-    "told troupe::actors::PeerCredit",
-    "told troupe::actors::DeadlineReached",
-    "told troupe::actors::Tick",
-    "told troupe::actors::BatchReturn",
-    "told troupe::actors::Interrupt",
-    "told troupe::actors::JournalFull",
-    "told troupe::actors::StillEvaluating",
-    "told troupe::actors::StillWriting",
-    "told troupe::actors::Arrived",
-    "told troupe::actors::AwaitEnd",
-    "told troupe::actors::RunStarted",
-    "told troupe::actors::SaveRequest",
-    "told troupe::actors::EpochReport",
-    "asked troupe::actors::Finish+troupe::actors::RunEnd",
+    "told troupe::actors::StepOrder",        "told troupe::actors::StepEnd",
+    "told troupe::actors::ShardAnswer",      "told troupe::actors::CollectiveDone",
+    "told troupe::actors::CollectiveEnded",  "told troupe::actors::PeerCredit",
+    "told troupe::actors::DeadlineReached",  "told troupe::actors::Tick",
+    "told troupe::actors::BatchReturn",      "told troupe::actors::Interrupt",
+    "told troupe::actors::JournalFull",      "told troupe::actors::StillEvaluating",
+    "told troupe::actors::StillWriting",     "told troupe::actors::Arrived",
+    "told troupe::actors::AwaitEnd",         "told troupe::actors::RunStarted",
+    "told troupe::actors::SaveRequest",      "told troupe::actors::EpochReport",
+    "told troupe::actors::EvaluationReport", "asked troupe::actors::Finish+troupe::actors::RunEnd",
 };
 
 /// A type that exists in one process only has no serial form or no type name (actors/protocol/message_types.hpp).

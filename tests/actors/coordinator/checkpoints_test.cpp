@@ -74,9 +74,10 @@ TEST(Checkpoints, EpochThatEndsDuringAWriteIsSavedAfterwards) {
   const auto train_epoch = [&] {
     for (int step = 0; step < 2; ++step) coordinator.train(coordinator.ask_for_one());
     coordinator.take_snapshots();
-    EXPECT_TRUE(coordinator.answered(
-        coordinator.evaluator,
-        [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) { return Evaluated{.samples = 1}; }));
+    EXPECT_TRUE(
+        coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
+          return Evaluated{.test = {.samples = 1}};
+        }));
     coordinator.take_snapshots();
   };
   train_epoch();

@@ -60,7 +60,7 @@ class NewcomerToTheSecondPlace {
     for (int k = 0; k < 10; ++k) {
       coordinator_.answered(*coordinator_.workers[0], [](const SettleOrder&) { return Settled{}; });
       coordinator_.answered(coordinator_.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
-        return Evaluated{.samples = 1};
+        return Evaluated{.test = {.samples = 1}};
       });
       take_snapshots();
       if (auto writing = coordinator_.order_to_write()) coordinator_.write(writing);

@@ -24,7 +24,7 @@ std::optional<EpochReport> report_of_resumed(const experiment::EpochTotals& know
     coordinator.answered(*coordinator.workers[0], [](const Dismissal&) { return Dismissed{}; });
     coordinator.take_snapshots();
     coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
-      return Evaluated{.loss = 0.5, .top1 = 9, .samples = 10};
+      return Evaluated{.test = {.loss = 0.5, .top1 = 9, .samples = 10}};
     });
     LoneCoordinator::heard(coordinator.recorder, [&](const EpochReport& report) { reported = report; });
     if (auto writing = coordinator.order_to_write()) coordinator.write(writing);

@@ -38,9 +38,10 @@ class Rotation : public ::testing::Test {
   }
   void evaluate() {
     coordinator_.take_snapshots();
-    EXPECT_TRUE(coordinator_.answered(
-        coordinator_.evaluator,
-        [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) { return Evaluated{.samples = 1}; }));
+    EXPECT_TRUE(coordinator_.answered(coordinator_.evaluator,
+                                      [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
+                                        return Evaluated{.test = {.samples = 1}};
+                                      }));
     coordinator_.take_snapshots();
   }
 

@@ -129,7 +129,7 @@ TEST_F(SlowEvaluation, HasNoDeadlineWhileItProceeds) {
     run_.pass(9min);
   }
   EXPECT_FALSE(LoneCoordinator::heard(self_, [](const RunEnd&) {}));
-  evaluated.deliver(Evaluated{.samples = 1});
+  evaluated.deliver(Evaluated{.test = {.samples = 1}});
   run_.run();
   EXPECT_TRUE(LoneCoordinator::heard(run_.recorder, [](const EpochReport&) {}));
 }

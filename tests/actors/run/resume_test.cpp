@@ -218,6 +218,24 @@ std::vector<std::string> averaging(const std::string& server_optimizer) {
           "train.lr=0.01"};
 }
 
+/// Every worker has the average; its parameters are beside it in the checkpoint.
+TEST(Resume, WorkersParametersBesideAnAverageContinueWhereTheyWere) {
+  SmallRun whole({"train.ema=0.9", "run.epochs=3"});
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+  SmallRun parts({"train.ema=0.9", "run.epochs=1"});
+  ASSERT_FALSE(parts.train().failed);
+  const auto end = parts.resume({"run.epochs=3"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+  EXPECT_EQ(parts.tensors(), whole.tensors());
+  SmallRun plain({"run.epochs=3"});
+  ASSERT_FALSE(plain.train().failed);
+  const auto tensors = whole.tensors(), without = plain.tensors();
+  EXPECT_EQ(tensors.at("center.fc1.weight"), without.at("fc1.weight")) << "an average changes nothing in training";
+  EXPECT_NE(tensors.at("fc1.weight"), without.at("fc1.weight"));
+}
+
 TEST(Resume, CentreBesideAnAverageContinuesWhereItWas) {
   for (const std::string server_optimizer : {"none", "adam"}) {
     SCOPED_TRACE(server_optimizer);

@@ -42,7 +42,10 @@ TEST(Optimizers, RowsAreFoundByKindAndByName) {
   for (const auto& row : kOptimizers) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_EQ(&optimizer_info(row.kind), &row);
-    EXPECT_EQ(&optimizer_info(row.name), &row);
+    if (row.variant)
+      EXPECT_THROW((void)optimizer_info(row.name), std::invalid_argument) << row.name;
+    else
+      EXPECT_EQ(&optimizer_info(row.name), &row);
   }
 }
 
@@ -52,8 +55,9 @@ TEST(Optimizers, AnUnknownNameIsRefusedWithTheNamesThereAre) {
       (void)optimizer_info(std::string_view(unknown));
       ADD_FAILURE() << unknown;
     } catch (const std::invalid_argument& error) {
-      EXPECT_EQ(std::string(error.what()), std::string("no optimizer is called \"") + unknown +
-                                               "\": there are sgd, momentum, nesterov, rmsprop, adagrad, adam");
+      EXPECT_EQ(std::string(error.what()),
+                std::string("no optimizer is called \"") + unknown +
+                    "\": there are sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, adadelta");
     }
   }
   EXPECT_THROW((void)optimizer_info(static_cast<OptimizerKind>(kOptimizerKinds)), std::out_of_range);
@@ -61,16 +65,20 @@ TEST(Optimizers, AnUnknownNameIsRefusedWithTheNamesThereAre) {
 
 /// What options and help said before there was a table.
 TEST(Optimizers, PropertiesAreThoseOfTheFormulas) {
-  EXPECT_EQ(optimizer_names(), (Names{"sgd", "momentum", "nesterov", "rmsprop", "adagrad", "adam"}));
+  EXPECT_EQ(optimizer_names(),
+            (Names{"sgd", "momentum", "nesterov", "rmsprop", "adagrad", "adam", "adamw", "adadelta"}));
   EXPECT_EQ(optimizer_names(&OptimizerInfo::velocity), (Names{"momentum", "nesterov"}));
-  EXPECT_EQ(optimizer_names(&OptimizerInfo::momentum), (Names{"momentum", "nesterov", "adam"}));
-  EXPECT_EQ(optimizer_names(&OptimizerInfo::decay), (Names{"rmsprop", "adam"}));
-  EXPECT_EQ(optimizer_names(&OptimizerInfo::epsilon), (Names{"rmsprop", "adagrad", "adam"}));
-  EXPECT_EQ(optimizer_names(&OptimizerInfo::bias_correction), (Names{"adam"}));
-  EXPECT_EQ(optimizer_names(&OptimizerInfo::on_servers), (Names{"sgd", "momentum", "rmsprop", "adagrad", "adam"}));
+  EXPECT_EQ(optimizer_names(&OptimizerInfo::momentum), (Names{"momentum", "nesterov", "adam", "adamw"}));
+  EXPECT_EQ(optimizer_names(&OptimizerInfo::decay), (Names{"rmsprop", "adam", "adamw", "adadelta"}));
+  EXPECT_EQ(optimizer_names(&OptimizerInfo::epsilon), (Names{"rmsprop", "adagrad", "adam", "adamw", "adadelta"}));
+  EXPECT_EQ(optimizer_names(&OptimizerInfo::bias_correction), (Names{"adam", "adamw"}));
+  EXPECT_EQ(optimizer_names(&OptimizerInfo::on_servers),
+            (Names{"sgd", "momentum", "rmsprop", "adagrad", "adam", "adamw", "adadelta"}));
   EXPECT_EQ(optimizer_names(&OptimizerInfo::outer), (Names{"sgd", "nesterov"}));
   for (const auto& row : kOptimizers) {
-    EXPECT_EQ(row.state_slots, row.kind == OptimizerKind::sgd ? 0 : row.kind == OptimizerKind::adam ? 2 : 1);
+    const bool two =
+        row.kind == OptimizerKind::adam || row.kind == OptimizerKind::adamw || row.kind == OptimizerKind::adadelta;
+    EXPECT_EQ(row.state_slots, row.kind == OptimizerKind::sgd ? 0 : two ? 2 : 1) << row.name;
     EXPECT_EQ(row.outer_lr > 0, row.outer) << row.name;
     EXPECT_TRUE(row.on_servers || !row.searched) << row.name << " would be drawn where it is refused";
   }

@@ -11,6 +11,11 @@ TEST(RunRecords, RoundTripAndRefuseOthers) {
   const LeaseGranted granted{3, kLease};
   const auto lease = encode(granted);
   EXPECT_EQ(*decode_lease(lease), granted);
+  auto slower = granted;
+  slower.lease.lr_factor = 0.125;
+  const auto with_factor = encode(slower);
+  EXPECT_EQ(*decode_lease(with_factor), slower);
+  EXPECT_NE(with_factor.kind, lease.kind);
   const SnapshotRecord taken{true, 4, strategies::server_state(1), 0x0123456789abcdef};
   const auto snapshot = encode(taken);
   EXPECT_EQ(*decode_snapshot(snapshot), taken);

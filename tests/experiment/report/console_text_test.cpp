@@ -66,6 +66,23 @@ TEST(ConsoleTextTest, TheClosingTableFitsNarrowTerminals) {
   EXPECT_EQ(narrow[1].render(200, false), "     0      92%        3%    4%    1%       100  0.9 (3)");
 }
 
+TEST(ConsoleTextTest, SlowLoadingAndReplacedSamplesAreSaid) {
+  std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
+  workers[0].load_s = workers[1].load_s = 0;
+  EXPECT_FALSE(slow_loading_line(workers));
+  for (auto& w : workers) w.compute_s = 8, w.exchange_s = w.wait_s = 0, w.load_s = 2;
+  EXPECT_EQ(slow_loading_line(workers)->render(80, false),
+            "workers stood still 20 % of their time for batches: raise data.decode_threads");
+  RunEnd end;
+  workers[1].replaced = 3;
+  end.summary.per_worker = workers;
+  std::string all;
+  for (const auto& line : closing_table(end, "", 80)) all += line.render(200, false) + "\n";
+  EXPECT_NE(all.find("raise data.decode_threads\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("3 samples that could not be read: others stood in their place (data.max_bad)\n"),
+            std::string::npos);
+}
+
 TEST(ConsoleTextTest, TheLongestWaitNamesBothSides) {
   std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
   EXPECT_FALSE(worst_wait_line(workers));

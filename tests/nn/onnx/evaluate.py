@@ -2,7 +2,7 @@
 """Usage: evaluate.py MODEL.onnx IMAGES OUTPUT
 
 Has ONNX's own checker look at the model, with inference of all shapes, then evaluates it with PyTorch, operator by operator as the
-specification says. IMAGES: float32, of as many samples as there are. OUTPUT: the logits, float32.
+specification says, and with onnxruntime where that is installed. IMAGES: float32, of as many samples as there are. OUTPUT: the logits, float32.
 """
 import sys
 
@@ -12,6 +12,11 @@ import onnx.numpy_helper
 import onnx.shape_inference
 import torch
 import torch.nn.functional as F
+
+try:
+    import onnxruntime
+except ImportError:
+    onnxruntime = None
 
 
 def padded(x, pads, value):
@@ -67,6 +72,11 @@ def main(path, images, output):
     logits = values[graph.output[0].name]
     if [d.dim_value for d in graph.output[0].type.tensor_type.shape.dim][1:] != list(logits.shape)[1:]:
         sys.exit(f"the output has shape {list(logits.shape)}")
+    if onnxruntime is not None:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        other = torch.from_numpy(session.run(None, {graph.input[0].name: values[graph.input[0].name].numpy()})[0])
+        if (other - logits).abs().max() > 1e-4 * logits.abs().max():
+            sys.exit("onnxruntime gives other outputs")
     logits.numpy().astype(np.float32).tofile(output)
 
 

@@ -72,6 +72,8 @@ class CheckingPort final : public CoordinatorPort {
   void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId worker) override { sought.insert(worker); }
   void warn(const std::string&) override {}
+  void evaluate_beside() override { ADD_FAILURE() << "these runs evaluate while training is paused"; }
+  void judged(const EvaluationWatch::Verdict&) override {}
   void stops_early(EarlyStop) override { ADD_FAILURE() << "these runs have neither limits nor targets"; }
   void ended(const std::optional<core::Error>& why) override {
     expect_running();

@@ -49,6 +49,11 @@ class RecordingPort final : public CoordinatorPort {
     warnings.push_back(text);
     calls.emplace_back("warn");
   }
+  void evaluate_beside() override { calls.emplace_back("evaluate_beside"); }
+  void judged(const EvaluationWatch::Verdict& verdict) override {
+    if (keeps_best)
+      calls.push_back(fmt::format("judged{}{}", verdict.improved ? " best" : "", verdict.falls ? " falls" : ""));
+  }
   void stops_early(EarlyStop why) override { calls.push_back(fmt::format("stops by {}", name(why))); }
   void ended(const std::optional<core::Error>& why) override {
     ++ends;
@@ -67,6 +72,7 @@ class RecordingPort final : public CoordinatorPort {
   std::vector<std::string> warnings;
   strategies::Membership membership;
   int checkpoints = 0;
+  bool keeps_best = false;  // write the verdicts down
   int ends = 0;
   std::optional<core::Error> error;
 };

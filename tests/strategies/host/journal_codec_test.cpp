@@ -117,8 +117,8 @@ TEST(JournalCodec, InvalidValuesAreCorrupt) {
     return record;
   };
   const auto step = encode(WorkerId{0}, StepDone{});
-  EXPECT_TRUE(decode_worker_event(with(step, 20, 5)));
-  EXPECT_FALSE(decode_worker_event(with(step, 20, 6))) << "an optimizer that does not exist";
+  EXPECT_TRUE(decode_worker_event(with(step, 20, core::kOptimizerKinds - 1)));
+  EXPECT_FALSE(decode_worker_event(with(step, 20, core::kOptimizerKinds))) << "an optimizer that does not exist";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, ExchangeDone{}), 12, 2))) << "a bool that is 2";
   EXPECT_FALSE(decode_worker_event(with(encode(WorkerId{0}, PeerMessageArrived{}), 16, 200)))
       << "a slot kind that does not exist";

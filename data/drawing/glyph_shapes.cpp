@@ -1,4 +1,4 @@
-#include "data/glyph_shapes.hpp"
+#include "data/drawing/glyph_shapes.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "data/lease_lookahead.hpp"
+#include "data/order/lease_lookahead.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,8 @@
-#include "data/sampler.hpp"
+#include "data/order/sampler.hpp"
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -71,6 +72,38 @@ TEST(SamplerTest, SequentialIsTheDataSetsOrder) {
   const Sampler sampler(7, 100, Order::sequential);
   EXPECT_EQ(*sampler.permutation(0), identity(100));
   EXPECT_EQ(*sampler.permutation(9), identity(100));
+}
+
+TEST(ShardWindowsTest, EverySampleOncePerEpochInWindowsOfFewFiles) {
+  core::Random random(8, core::Purpose::test, 0);
+  for (int k = 0; k < 100; ++k) {
+    ShardWindows shards{{0}, 1 + static_cast<std::int64_t>(random.below(60))};
+    std::int64_t size = 0;
+    for (auto files = 1 + random.below(12); files > 0; --files) {
+      if (size > 0) shards.begins.push_back(size);
+      size += 1 + static_cast<std::int64_t>(random.below(40));
+    }
+    auto order = epoch_permutation(5, 3, size, shards);
+    EXPECT_EQ(order, epoch_permutation(5, 3, size, shards));
+    std::ranges::sort(order);
+    EXPECT_EQ(order, identity(size));
+  }
+}
+
+TEST(ShardWindowsTest, AWindowHasTheSamplesOfConsecutiveFiles) {
+  // 20 files of 10 samples, windows of 20: each window has two whole files.
+  ShardWindows shards{{}, 20};
+  for (std::int64_t file = 0; file < 20; ++file) shards.begins.push_back(10 * file);
+  const auto order = epoch_permutation(1, 0, 200, shards);
+  for (std::size_t window = 0; window < 10; ++window) {
+    std::set<std::uint32_t> files;
+    for (std::size_t i = 0; i < 20; ++i) files.insert(order[20 * window + i] / 10);
+    EXPECT_EQ(files.size(), 2u);
+  }
+  EXPECT_NE(order, epoch_permutation(1, 1, 200, shards));
+  EXPECT_FALSE(std::ranges::is_sorted(order.begin(), order.begin() + 20));
+  EXPECT_EQ(epoch_permutation(1, 0, 200, {shards.begins, 0}), epoch_permutation(1, 0, 200));
+  EXPECT_EQ(epoch_permutation(1, 0, 200, {{}, 20}), epoch_permutation(1, 0, 200));
 }
 
 TEST(SamplerTest, ManyThreadsGetTheSamePermutation) {

@@ -1,0 +1,144 @@
+// Evaluations of the model, while training is paused or beside it, and what is kept and reported of them.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/coordinator/coordinator_body.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "nn/optimizer.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles its replica at the first request
+
+double share_of(std::int64_t hits, const SplitScore& split) {
+  return static_cast<double>(hits) / static_cast<double>(std::max<std::int64_t>(split.samples, 1));
+}
+
+coordination::Score score_of(const SplitScore& split) { return {split.loss, share_of(split.top1, split)}; }
+
+}  // namespace
+
+/// The model was copied, and no lease is out: an epoch that has ended is closed before the next one begins.
+CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
+  const double train_s = machine_.trained_s();
+  const bool epoch_done = setup_.leases->epoch_done();
+  Evaluation evaluation{.model = model_,
+                        .report = {.validation = has_validation(),
+                                   .epoch = setup_.leases->epoch_position(),
+                                   .steps = progress_.steps(),
+                                   .lr_factor = setup_.leases->lr_factor(),
+                                   .lr = learning_rate(),
+                                   .train_s = train_s},
+                        .reported = machine_.watch().has_seen(setup_.leases->done_count()),
+                        .epoch = {},
+                        .open = progress_.epoch(),
+                        .last = !epoch_done && machine_.stops() && !progress_.epoch_closed(),
+                        .best = has_validation() ? begin_checkpoint() : nullptr};
+  // At an epoch's end without a validation split the epoch's report has it all.
+  if (epoch_done && !has_validation()) evaluation.reported = true;
+  // An epoch that was reported, also by an earlier session, is not reported again.
+  if (!epoch_done || progress_.epoch_closed()) return evaluation;
+  const auto means = progress_.close_epoch(train_s);
+  evaluation.epoch = EpochReport{.epoch = setup_.leases->epoch() + 1,
+                                 .epochs = setup_.started.epochs,
+                                 .steps = progress_.steps(),
+                                 .train_loss = means.loss,
+                                 .train_accuracy = means.accuracy};
+  evaluation.epoch->images_per_s = means.images_per_s;
+  evaluation.epoch->lr = learning_rate();
+  evaluation.epoch->train_s = train_s;
+  return evaluation;
+}
+
+void CoordinatorBody::ask_evaluator(const std::function<void(const coordination::Score&)>& next) {
+  const bool test = !has_validation() || setup_.leases->epoch_done() || machine_.stops();
+  evaluation_ = begin_evaluation();
+  evaluates_ = true;
+  ask<Evaluated>(
+      kEvaluator, kEvaluatorSilence, actors_.evaluator,
+      [this, next](const Evaluated& evaluated) {
+        evaluates_ = false;
+        if (machine_.ended()) return;
+        if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
+        report(*evaluation_, evaluated);
+        next(score_of(has_validation() ? evaluated.validation : evaluated.test));
+      },
+      [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); },
+      EvaluateOrder{++snapshots_, has_validation(), test}, BorrowedView{core::Span{*model_}, model_},
+      BorrowedView{core::Span{*statistics_}, statistics_});
+}
+
+void CoordinatorBody::evaluate(std::uint64_t number) {
+  ask_evaluator([this, number](const coordination::Score& score) {
+    machine_.answered({.number = number, .score = score, .newest = {}});
+  });
+}
+
+void CoordinatorBody::evaluate_beside() {
+  ask_evaluator([this](const coordination::Score& score) {
+    machine_.scored(score);
+    if (after_evaluation_ && !machine_.ended()) std::exchange(after_evaluation_, nullptr)();
+  });
+}
+
+void CoordinatorBody::await_evaluation(const Next& next) {
+  if (!evaluates_) return next();
+  after_evaluation_ = next;
+}
+
+void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& evaluated) {
+  auto& summary = result_.summary;
+  if (const auto& test = evaluated.test; test.samples > 0) {
+    summary.test_loss = test.loss;
+    summary.test_accuracy = share_of(test.top1, test);
+    summary.test_top5 = test.top5 < 0 ? -1 : share_of(test.top5, test);
+  }
+  if (const auto& validation = evaluated.validation; validation.samples > 0) {
+    summary.validation.loss = validation.loss;
+    summary.validation.accuracy = share_of(validation.top1, validation);
+    summary.validation.top5 = validation.top5 < 0 ? -1 : share_of(validation.top5, validation);
+  }
+  if (auto epoch = evaluation.epoch) {
+    epoch->test_loss = summary.test_loss;
+    epoch->test_accuracy = summary.test_accuracy;
+    epoch->test_top5 = summary.test_top5;
+    self_->send(actors_.recorder, *epoch);
+  }
+  if (evaluation.last)
+    note(Note::Level::info, fmt::format("test loss {:.4f}, accuracy {:.2f} % after {:.2f} epochs", summary.test_loss,
+                                        100 * summary.test_accuracy, evaluation.report.epoch));
+  if (evaluation.reported) return;
+  const auto& split = has_validation() ? evaluated.validation : evaluated.test;
+  auto line = evaluation.report;
+  line.loss = split.loss;
+  line.accuracy = share_of(split.top1, split);
+  line.top5 = split.top5 < 0 ? -1 : share_of(split.top5, split);
+  self_->send(actors_.recorder, line);
+}
+
+double CoordinatorBody::learning_rate() const {
+  return nn::learning_rate(setup_.settings->train, setup_.leases->epoch_position(), setup_.started.epochs,
+                           static_cast<int>(setup_.started.workers)) *
+         setup_.leases->lr_factor();
+}
+
+/// The evaluated copy, without the members' states. It is written while training goes on.
+void CoordinatorBody::keep_best() {
+  const auto best = evaluation_->best;
+  best->vectors.emplace("", *evaluation_->model);
+  ask<CheckpointWritten>(
+      kDisk, kRecorderSilence, actors_.recorder,
+      [this](const CheckpointWritten& written) {
+        if (!written.error.empty() && !machine_.ended()) warn("best.safetensors is not written: " + written.error);
+      },
+      [this](const caf::error& error) {
+        fail(core::Errc::timeout, "best.safetensors: " + self_->system().render(error));
+      },
+      CheckpointOrder{best->step, true}, CheckpointPayload{best});
+}
+
+}  // namespace troupe::actors

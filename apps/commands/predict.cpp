@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "apps/arguments/checkpoint.hpp"
+#include "apps/arguments/checks.hpp"
+#include "apps/backends.hpp"
+#include "apps/command.hpp"
+#include "apps/output.hpp"
+#include "apps/prediction_report.hpp"
+#include "data/picture_sources.hpp"
+#include "experiment/evaluation.hpp"
+#include "experiment/state/initial_model.hpp"
+#include "nn/layout.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct PredictArguments {
+  CheckpointArguments checkpoint;
+  std::vector<std::string> files;
+  std::int64_t top = 5;
+  bool json = false;
+};
+
+/// A model that waits for pictures.
+struct Predictor {
+  experiment::RunSpec spec;
+  core::HostAllocator memory;
+  std::unique_ptr<nn::Backend> backend;
+  std::unique_ptr<nn::Replica> replica;
+};
+
+core::Result<void> load(const PredictArguments& arguments, Predictor& predictor) {
+  const auto settings = settings_of(arguments.checkpoint);
+  if (!settings) return tl::unexpected(settings.error());
+  auto spec = experiment::build_run_spec(*settings, true);  // with the data: it has the mean to subtract
+  if (!spec) return tl::unexpected(spec.error());
+  predictor.spec = std::move(*spec);
+  const auto& graph = *predictor.spec.graph;
+  const auto model = experiment::load_model(arguments.checkpoint.path, graph);
+  if (!model) return tl::unexpected(model.error());
+  auto backend = make_backend(settings->cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
+  predictor.backend = std::move(*backend);
+  auto options = experiment::evaluation_options(predictor.spec, settings->threads(0), predictor.memory);
+  options.batch = std::min(options.batch, static_cast<std::int64_t>(arguments.files.size()));
+  auto replica = predictor.backend->compile(graph, options);
+  if (!replica) return tl::unexpected(replica.error());
+  predictor.replica = std::move(*replica);
+  predictor.replica->import_canonical(model->parameters);
+  nn::statistics_layout(graph).from_canonical(model->statistics, predictor.replica->statistics());
+  return {};
+}
+
+/// As PIL converts colours to grey (ITU-R BT.601). `colours` [3, plane] → `grey` [plane].
+void to_grey(std::span<const std::uint8_t> colours, std::span<std::uint8_t> grey) {
+  const auto plane = grey.size();
+  for (std::size_t i = 0; i < plane; ++i)
+    grey[i] = static_cast<std::uint8_t>(
+        (19595U * colours[i] + 38470U * colours[plane + i] + 7471U * colours[2 * plane + i] + 0x8000U) >> 16);
+}
+
+/// One of `pictures` as the model's input.
+core::Result<void> read_input(const data::Dataset& pictures, std::int64_t index, const data::Preprocess& preprocess,
+                              std::span<float> input) {
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(pictures.shape().size()));
+  if (const auto read = pictures.read(index, pixels); !read) return tl::unexpected(read.error());
+  if (preprocess.source_shape().channels == 1) {
+    std::vector<std::uint8_t> grey(pixels.size() / 3);
+    to_grey(pixels, grey);
+    pixels = std::move(grey);
+  }
+  preprocess.apply(pixels, preprocess.center_view(), input);
+  return {};
+}
+
+/// Adds predictions for pictures [first, first + count), at most a batch. What cannot be read has none, and its error in `failures`.
+core::Result<void> predict_batch(Predictor& predictor, const data::Dataset& pictures, std::int64_t first,
+                                 std::int64_t count, const PredictArguments& arguments,
+                                 std::vector<Prediction>& predictions, std::vector<core::Error>& failures) {
+  const auto& preprocess = predictor.spec.source.test->preprocess();
+  const auto size = static_cast<std::size_t>(preprocess.output_shape().size());
+  const auto batch = static_cast<std::size_t>(predictor.replica->batch());
+  std::vector<float> images(batch * size);
+  const std::vector<std::int32_t> labels(batch);                   // not known; only the outputs are read
+  std::vector<std::size_t> rows(static_cast<std::size_t>(count));  // of each picture in the batch
+  std::size_t read_ones = 0;
+  std::vector<std::string> errors(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto input = std::span(images).subspan(read_ones * size, size);
+    const auto read = read_input(pictures, first + static_cast<std::int64_t>(i), preprocess, input);
+    if (read) {
+      rows[i] = read_ones++;
+    } else {
+      errors[i] = read.error().message;
+      failures.push_back(read.error());
+    }
+  }
+  const auto result = predictor.replica->evaluate(
+      {.images = images, .labels = labels, .lease = 0, .count = static_cast<std::int64_t>(read_ones)});
+  if (!result) return tl::unexpected(result.error());
+  const auto& graph = *predictor.spec.graph;
+  const auto width = static_cast<std::size_t>(graph.output().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Prediction prediction{arguments.files[static_cast<std::size_t>(first) + i], {}, errors[i]};
+    if (prediction.error.empty())
+      prediction.classes = top_classes(predictor.replica->outputs().subspan(rows[i] * width, width),
+                                       static_cast<std::size_t>(arguments.top), graph.loss());
+    predictions.push_back(std::move(prediction));
+  }
+  return {};
+}
+
+core::Result<void> run_predict(const PredictArguments& arguments) {
+  Predictor predictor;
+  if (auto loaded = load(arguments, predictor); !loaded) return loaded;
+  const auto& test = *predictor.spec.source.test;
+  const auto shape = test.preprocess().source_shape();
+  if (shape.channels != 1 && shape.channels != 3)
+    return core::fail(core::Errc::config,
+                      fmt::format("a picture has one or three channels, and the images of {} have {}",
+                                  predictor.spec.settings->data.name, shape.channels));
+  const auto pictures = data::open_named_pictures(predictor.spec.settings->data, shape, arguments.files);
+  if (!pictures) return tl::unexpected(pictures.error());
+  std::vector<Prediction> predictions;
+  std::vector<core::Error> failures;
+  const auto batch = predictor.replica->batch();
+  for (std::int64_t first = 0; first < (*pictures)->size(); first += batch)
+    if (auto done = predict_batch(predictor, **pictures, first, std::min(batch, (*pictures)->size() - first), arguments,
+                                  predictions, failures);
+        !done)
+      return done;
+  const auto names = test.dataset().class_names();
+  if (auto printed = print(arguments.json ? prediction_json(predictions, names) : prediction_text(predictions, names));
+      !printed || failures.empty())
+    return printed;
+  for (std::size_t i = 0; i + 1 < failures.size(); ++i) tell(fmt::format("troupe: {}\n", failures[i].message));
+  return tl::unexpected(failures.back());
+}
+
+Action declare_predict(CLI::App& app) {
+  const auto arguments = std::make_shared<PredictArguments>();
+  add_checkpoint(app, arguments->checkpoint);
+  app.add_option("IMAGE", arguments->files, "pictures: JPEG or PNG")->required();
+  app.add_option("--top", arguments->top, "classes that are shown of each picture")
+      ->type_name("N")
+      ->check(whole_at_least(1))
+      ->capture_default_str();
+  app.add_flag("--json", arguments->json, "one line of JSON per picture");
+  return [arguments] { return run_predict(*arguments); };
+}
+
+}  // namespace
+
+Command predict() {
+  return {.name = "predict",
+          .summary = "say what pictures show: the classes with the greatest probability",
+          .examples =
+              "  troupe predict runs/20260102-030405-cifar10-easgd dog.jpg cat.png\n"
+              "  troupe predict best.safetensors pictures/*.jpg --json\n",
+          .declare = declare_predict};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,82 @@
+#include "data/conversion/convert.hpp"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "data/images/encode.hpp"
+#include "data/images/jpeg.hpp"
+#include "data/order/sampler.hpp"
+
+namespace troupe::data {
+namespace {
+
+struct Content {
+  std::int32_t label = 0;
+  std::vector<std::uint8_t> bytes;
+  std::string_view ending;
+};
+
+core::Result<void> encode(const Dataset& data, const ConvertOptions& options, Content& content) {
+  auto encoded =
+      options.png ? encode_png(data.shape(), content.bytes) : encode_jpeg(data.shape(), content.bytes, options.quality);
+  if (!encoded) return tl::unexpected(std::move(encoded.error()));
+  content.bytes = std::move(*encoded);
+  content.ending = options.png ? "png" : "jpg";
+  return {};
+}
+
+core::Result<void> content_of(const Dataset& data, std::int64_t sample, const ConvertOptions& options,
+                              Content& content) {
+  const bool as_stored = data.encoded() && options.form != FileForm::batches;
+  if (!as_stored) content.bytes.resize(static_cast<std::size_t>(data.shape().size()));
+  const auto label = as_stored ? data.stored(sample, content.bytes) : data.read(sample, content.bytes);
+  if (!label) return tl::unexpected(label.error());
+  content.label = *label;
+  if (as_stored) content.ending = is_jpeg(content.bytes) ? "jpg" : "png";
+  return as_stored || options.form == FileForm::batches ? core::Result<void>{} : encode(data, options, content);
+}
+
+std::unique_ptr<SampleWriter> writer_of(FileForm form, WriterOptions options) {
+  switch (form) {
+    case FileForm::folder: return folder_writer(std::move(options));
+    case FileForm::batches: return batch_writer(std::move(options));
+    case FileForm::shards: break;
+  }
+  return shard_writer(std::move(options));
+}
+
+}  // namespace
+
+core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory, const std::string& split,
+                                const ConvertOptions& options, const std::function<void(std::int64_t)>& told,
+                                const std::function<bool()>& stops) {
+  const auto writer =
+      writer_of(options.form, {directory, split, options.per_file, data.class_names(), data.classes(), data.shape()});
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(data.size()));
+  std::iota(order.begin(), order.end(), 0U);
+  if (options.shuffled) order = epoch_permutation(options.seed, 0, data.size());
+  Converted converted;
+  Content content;
+  for (const auto sample : order) {
+    if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
+    if (auto read = content_of(data, sample, options, content); !read) {
+      if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));
+      if (converted.left_out == options.max_bad)
+        return core::fail(core::Errc::data, fmt::format("{}; {} unreadable samples are left out (data.max_bad)",
+                                                        read.error().message, options.max_bad));
+      if (converted.left_out++ == 0) converted.first_error = read.error().message;
+      continue;
+    }
+    if (auto added = writer->add({content.label, content.bytes, content.ending}); !added)
+      return tl::unexpected(std::move(added.error()));
+    if (told)
+      told(++converted.samples);
+    else
+      ++converted.samples;
+  }
+  if (auto finished = writer->finish(); !finished) return tl::unexpected(std::move(finished.error()));
+  return converted;
+}
+
+}  // namespace troupe::data

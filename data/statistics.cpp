@@ -1,0 +1,71 @@
+#include "data/statistics.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace troupe::data {
+namespace {
+
+using core::Errc;
+using core::fail;
+using core::Result;
+using StatisticsJson = nlohmann::ordered_json;
+
+bool usable(const std::vector<double>& values, std::size_t count, double above) {
+  return values.size() == count && std::ranges::all_of(values, [&](double v) { return std::isfinite(v) && v > above; });
+}
+
+}  // namespace
+
+Result<void> write_statistics(const std::filesystem::path& path, const Statistics& statistics, ImageShape shape) {
+  const StatisticsJson json{{"shape", {shape.channels, shape.height, shape.width}},
+                            {"channel_mean", statistics.channel_mean},
+                            {"channel_deviation", statistics.channel_deviation},
+                            {"image_mean", statistics.image_mean}};
+  const auto temporary = path.string() + ".part";
+  errno = 0;
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << json.dump() << '\n';
+    out.close();
+    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
+  return {};
+}
+
+Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape shape) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return tl::unexpected(core::from_errno(errno, "open", path.string()));
+  std::ostringstream text;
+  text << in.rdbuf();
+  const auto bad = [&](std::string_view why) {
+    return fail(Errc::data, fmt::format("{}: {}: make the file again (data.statistics)", path.string(), why));
+  };
+  const auto json = StatisticsJson::parse(text.str(), nullptr, false);
+  Statistics statistics;
+  try {
+    json.at("channel_mean").get_to(statistics.channel_mean);
+    json.at("channel_deviation").get_to(statistics.channel_deviation);
+    json.at("image_mean").get_to(statistics.image_mean);
+  } catch (const StatisticsJson::exception&) {
+    return bad("no statistics of a data set");
+  }
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  if (!usable(statistics.channel_mean, channels, -1e3) || !usable(statistics.channel_deviation, channels, 0))
+    return bad(fmt::format("its statistics are not those of {} channels", channels));
+  if (!usable(statistics.image_mean, static_cast<std::size_t>(shape.size()), -1e3)) statistics.image_mean.clear();
+  return statistics;
+}
+
+}  // namespace troupe::data

@@ -1,0 +1,58 @@
+#include "strategies/coordination/evaluation_watch.hpp"
+
+#include <cmath>
+
+namespace troupe::coordination {
+
+const char* name(EarlyStop why) noexcept {
+  switch (why) {
+    case EarlyStop::none: return "";
+    case EarlyStop::max_seconds: return "max_seconds";
+    case EarlyStop::target_accuracy: return "target_accuracy";
+    case EarlyStop::target_loss: return "target_loss";
+    case EarlyStop::patience: return "patience";
+  }
+  return "";
+}
+
+/// Comparisons with a number that is none are false.
+bool EvaluationWatch::better(const Score& score) const noexcept {
+  const bool accuracy = options_.monitor == Monitor::accuracy;
+  const double now = accuracy ? score.accuracy : -score.loss;
+  const double best = accuracy ? state_.best.accuracy : -state_.best.loss;
+  return now > best || (std::isnan(best) && !std::isnan(now));
+}
+
+EarlyStop EvaluationWatch::target(const Score& score) const noexcept {
+  if (options_.target_accuracy > 0 && score.accuracy >= options_.target_accuracy) return EarlyStop::target_accuracy;
+  if (options_.target_loss > 0 && score.loss <= options_.target_loss) return EarlyStop::target_loss;
+  return EarlyStop::none;
+}
+
+EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const EvaluatedAt& at) {
+  Verdict verdict{.stop = target(score)};
+  state_.begun_at = {};
+  if (verdict.stop != EarlyStop::none && std::isnan(state_.target_s)) state_.target_s = at.train_s;
+  if (has_seen(at.leases)) return verdict;
+  ++state_.evaluations;
+  state_.last_at = at;
+  verdict.improved = better(score);
+  if (verdict.improved) {
+    state_.best = score;
+    state_.best_at = at;
+    state_.since_best = state_.since_fall = 0;
+    return verdict;
+  }
+  ++state_.since_best;
+  ++state_.since_fall;
+  if (options_.lr_patience > 0 && state_.since_fall >= options_.lr_patience) {
+    verdict.falls = true;
+    state_.lr_factor *= options_.lr_gamma;
+    state_.since_fall = 0;
+  }
+  if (verdict.stop == EarlyStop::none && options_.patience > 0 && state_.since_best >= options_.patience)
+    verdict.stop = EarlyStop::patience;
+  return verdict;
+}
+
+}  // namespace troupe::coordination

@@ -1,0 +1,86 @@
+/// What follows from the scores of evaluations: the best model, early stopping, targets, and the falls of a plateau schedule. A pure state
+/// machine; its state is in every checkpoint, so that a resumed run decides as if it had not been interrupted. One thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace troupe::coordination {
+
+/// What ends a run before its last epoch, other than an interrupt or an error.
+enum class EarlyStop : std::uint8_t { none, max_seconds, target_accuracy, target_loss, patience };
+/// "max_seconds", …; none: "".
+[[nodiscard]] const char* name(EarlyStop why) noexcept;
+
+/// The model on the split that decides: the validation split, or without one the test split.
+struct Score {
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< 0 to 1
+};
+
+/// Where the run was when the evaluated model was copied, earlier sessions included.
+struct EvaluatedAt {
+  std::uint64_t leases = 0;  ///< done
+  double epoch = 0;          ///< epochs done, fractional
+  double train_s = 0;        ///< seconds of training
+};
+
+enum class Monitor : std::uint8_t { accuracy, loss };
+
+struct WatchOptions {
+  Monitor monitor = Monitor::accuracy;  ///< which of the two must improve
+  double target_accuracy = 0;           ///< ends the run; 0: none
+  double target_loss = 0;               ///< ends the run; 0: none
+  std::uint64_t patience = 0;           ///< evaluations in a row without a better score that end the run; 0: never
+  std::uint64_t lr_patience = 0;        ///< the same for a fall of the learning rate; 0: never
+  double lr_gamma = 0.1;                ///< factor of a fall
+};
+
+struct WatchState {
+  std::uint64_t evaluations = 0;
+  std::uint64_t since_best = 0;  ///< evaluations
+  std::uint64_t since_fall = 0;  ///< evaluations since the latest fall or best score
+  double lr_factor = 1;          ///< product of all falls
+  Score best{};
+  EvaluatedAt best_at{};
+  EvaluatedAt last_at{};   ///< of the latest evaluation
+  EvaluatedAt begun_at{};  ///< of an evaluation that has begun and not ended; 0 leases: none
+  double target_s =
+      std::numeric_limits<double>::quiet_NaN();  ///< training time to the target; not a number: not reached
+};
+
+class EvaluationWatch {
+ public:
+  struct Verdict {
+    bool improved = false;             ///< this model is the best so far
+    bool falls = false;                ///< the learning rate falls: WatchState::lr_factor has changed
+    EarlyStop stop = EarlyStop::none;  ///< a target or the end of patience
+  };
+
+  explicit EvaluationWatch(const WatchOptions& options, const WatchState& state = {})
+      : options_(options), state_(state) {}
+
+  /// A score that is not a number never improves anything. A second evaluation without training in between (of a resumed run) does not
+  /// count: only its target does.
+  [[nodiscard]] Verdict look(const Score& score, const EvaluatedAt& at);
+  /// The evaluation of a model has begun; look() ends it.
+  void begin(const EvaluatedAt& at) { state_.begun_at = at; }
+  /// Whether an evaluation of a model after so many leases has begun, and not ended.
+  [[nodiscard]] bool awaits(std::uint64_t leases) const noexcept {
+    return leases > 0 && state_.begun_at.leases == leases;
+  }
+  /// Whether a model after so many leases has been counted.
+  [[nodiscard]] bool has_seen(std::uint64_t leases) const noexcept {
+    return state_.evaluations > 0 && state_.last_at.leases == leases;
+  }
+  [[nodiscard]] const WatchState& state() const noexcept { return state_; }
+
+ private:
+  [[nodiscard]] bool better(const Score& score) const noexcept;
+  [[nodiscard]] EarlyStop target(const Score& score) const noexcept;
+
+  WatchOptions options_;
+  WatchState state_;
+};
+
+}  // namespace troupe::coordination

@@ -1,0 +1,104 @@
+// What follows from scores: best model, patience, targets, falls of the learning rate. Expectations are counted by hand.
+#include "strategies/coordination/evaluation_watch.hpp"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace troupe::coordination {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// One letter per accuracy: b best, f falls, p patience, a target accuracy, l target loss, '.' nothing.
+std::string verdicts(EvaluationWatch& watch, const std::vector<double>& accuracies, double loss = 1) {
+  std::string text;
+  auto at = watch.state().last_at;
+  for (const double accuracy : accuracies) {
+    at.leases += 10;
+    at.train_s += 2;
+    const auto verdict = watch.look({loss, accuracy}, at);
+    if (verdict.improved) text += 'b';
+    if (verdict.falls) text += 'f';
+    if (verdict.stop == EarlyStop::patience) text += 'p';
+    if (verdict.stop == EarlyStop::target_accuracy) text += 'a';
+    if (verdict.stop == EarlyStop::target_loss) text += 'l';
+    text += '.';
+  }
+  return text;
+}
+
+TEST(EvaluationWatch, TheBestModelIsStrictlyBetterThanAllBefore) {
+  EvaluationWatch watch({});
+  EXPECT_EQ(verdicts(watch, {0.1, 0.3, 0.3, 0.2, 0.4}), "b.b...b.");
+  EXPECT_EQ(watch.state().best.accuracy, 0.4);
+  EXPECT_EQ(watch.state().best_at.leases, 50U);
+  EXPECT_EQ(watch.state().evaluations, 5U);
+}
+
+TEST(EvaluationWatch, TheLossCanDecideInstead) {
+  EvaluationWatch watch({.monitor = Monitor::loss});
+  std::string text;
+  std::uint64_t granted = 0;
+  for (const double loss : {3.0, 2.0, 2.5, kNaN, 1.0}) text += watch.look({loss, 0}, {++granted}).improved ? 'b' : '.';
+  EXPECT_EQ(text, "bb..b");
+}
+
+TEST(EvaluationWatch, PatienceCountsEvaluationsWithoutABetterScore) {
+  EvaluationWatch watch({.patience = 3});
+  EXPECT_EQ(verdicts(watch, {0.5, 0.4, 0.4, 0.6, 0.6, 0.5, 0.1}), "b...b...p.");
+}
+
+TEST(EvaluationWatch, APlateauLowersTheRateAgainAndAgain) {
+  EvaluationWatch watch({.lr_patience = 2, .lr_gamma = 0.5});
+  EXPECT_EQ(verdicts(watch, {0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.5, 0.5}), "b..f..f.b..f.");
+  EXPECT_DOUBLE_EQ(watch.state().lr_factor, 0.125);
+}
+
+TEST(EvaluationWatch, TargetsStopAndTheTimeOfTheFirstIsKept) {
+  EvaluationWatch accuracy({.target_accuracy = 0.5});
+  EXPECT_EQ(verdicts(accuracy, {0.4, 0.5, 0.6}), "b.ba.ba.");
+  EXPECT_EQ(accuracy.state().target_s, 4);
+  EvaluationWatch loss({.target_loss = 1});
+  EXPECT_EQ(verdicts(loss, {0.4}, 1.1), "b.");
+  EXPECT_TRUE(std::isnan(loss.state().target_s));
+  EXPECT_EQ(verdicts(loss, {0.5}, 1.0), "bl.");
+  EXPECT_EQ(loss.state().target_s, 4);
+}
+
+TEST(EvaluationWatch, ANumberThatIsNoneNeitherImprovesNorReachesATarget) {
+  EvaluationWatch watch({.target_accuracy = 0.1, .target_loss = 10, .patience = 2});
+  EXPECT_EQ(verdicts(watch, {kNaN, kNaN}, kNaN), ".p.");
+}
+
+/// A resumed run evaluates the model of its checkpoint once more.
+TEST(EvaluationWatch, ASecondLookAtTheSameModelCountsNothingButTheTarget) {
+  EvaluationWatch watch({.patience = 1});
+  EXPECT_EQ(verdicts(watch, {0.5}), "b.");
+  EvaluationWatch resumed({.target_accuracy = 0.5, .patience = 1}, watch.state());
+  const auto verdict = resumed.look({1, 0.5}, watch.state().last_at);
+  EXPECT_FALSE(verdict.improved);
+  EXPECT_EQ(verdict.stop, EarlyStop::target_accuracy);
+  EXPECT_EQ(resumed.state().evaluations, 1U);
+}
+
+TEST(EvaluationWatch, ResumedItDecidesAsIfNotInterrupted) {
+  const std::vector<double> scores{0.1, 0.3, 0.2, 0.3, 0.25, 0.4, 0.4, 0.4, 0.1, 0.5, 0.2};
+  const WatchOptions options{.target_accuracy = 0.5, .patience = 3, .lr_patience = 2, .lr_gamma = 0.1};
+  EvaluationWatch whole(options);
+  const auto expected = verdicts(whole, scores);
+  for (std::size_t cut = 0; cut <= scores.size(); ++cut) {
+    const auto middle = scores.begin() + static_cast<std::ptrdiff_t>(cut);
+    EvaluationWatch before(options);
+    auto text = verdicts(before, {scores.begin(), middle});
+    EvaluationWatch after(options, before.state());
+    text += verdicts(after, {middle, scores.end()});
+    EXPECT_EQ(text, expected) << cut;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::coordination
