@@ -58,6 +58,7 @@ struct Command {
 [[nodiscard]] Command bench();
 [[nodiscard]] Command bench_exchange();  // of bench
 [[nodiscard]] Command data_sets();       // data.cpp: `data` is a namespace
+[[nodiscard]] Command data_fetch();      // of data
 [[nodiscard]] Command data_inspect();    // of data
 [[nodiscard]] Command data_convert();    // of data
 [[nodiscard]] Command data_mean();       // of data
