@@ -9,6 +9,7 @@
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "actors/server/server.hpp"
+#include "actors/worker/decoder.hpp"
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "nn/layout.hpp"
@@ -98,11 +99,16 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
   if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
   const auto& data = context_.spec->settings->data;
-  for (const auto w : setup_.workers) {
-    members_.loaders.push_back(
-        context_.system->spawn(loader, LoaderSetup{w, context_.spec->source.train, context_.spec->settings->batch(w),
-                                                   data.prefetch, data.decode_threads, context_.clock}));
-  }
+  const auto& builder = context_.spec->source.train;
+  if (!setup_.workers.empty()) decoders_ = spawn_decoders(*context_.system, builder, data.decode_threads);
+  for (const auto w : setup_.workers)
+    members_.loaders.push_back(context_.system->spawn(loader, LoaderSetup{.worker = w,
+                                                                          .builder = builder,
+                                                                          .batch = context_.spec->settings->batch(w),
+                                                                          .prefetch = data.prefetch,
+                                                                          .decoders = decoders_,
+                                                                          .loaders = setup_.workers.size(),
+                                                                          .clock = context_.clock}));
   return {};
 }
 
@@ -276,6 +282,11 @@ bool Site::halt() {
     ++alive;
   };
   for (const auto& loader : members_.loaders) dismiss(loader);
+  for (const auto& decoder : decoders_) {
+    self_->monitor(decoder);
+    self_->send_exit(decoder, caf::exit_reason::user_shutdown);
+    ++alive;
+  }
   for (const auto& worker : members_.workers) dismiss(worker);
   for (const auto& server : members_.servers) dismiss(server);
   dismiss(exchanger_);
@@ -286,6 +297,7 @@ bool Site::halt() {
     self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
   }
   members_ = {};
+  decoders_.clear();
   exchanger_ = ExchangerActor{};
   workers_elsewhere_.clear();
   servers_elsewhere_.clear();
