@@ -49,7 +49,8 @@ std::map<std::string, std::string> describe_model(const experiment::RunSpec& spe
   if (spec.source.test) {
     texts = describe_preprocessing(spec.source.test->preprocess());
     const auto names = spec.source.test->dataset().class_names();
-    if (!names.empty()) texts["classes"] = nlohmann::json(names).dump();
+    if (!names.empty())
+      texts["classes"] = nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   texts["model"] = spec.graph->name();
   texts["dataset"] = spec.settings->data.name;

@@ -92,7 +92,10 @@ const core::Table<DataConfig>& data_table() {
        {"validation", &DataConfig::validation, validation_rule(),
         "what decides about targets, early stopping, the best checkpoint and plateaus: a share or a count of the "
         "training "
-        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"}}};
+        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
+       {"stage", &DataConfig::stage, core::anything(),
+        "shards, batches, records under mpirun or srun: a directory on each host; before training the ranks read the "
+        "files together (MPI-IO), each a part, into copies there; empty: each rank reads the files themselves"}}};
   return table;
 }
 
@@ -165,7 +168,7 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
   } else if (!config.channel_mean.empty() || !config.channel_deviation.empty() || train.streamed()) {
     result = {kPictureMean, kPictureDeviation, {}};
     if (channels != kPictureMean.size()) {
-      auto measured = measure_statistics(train, kMeasuredSamples);
+      auto measured = measure_statistics(train, {.samples = kMeasuredSamples, .max_bad = config.max_bad});
       if (!measured) return measured;
       result = *std::move(measured);
       result.image_mean.clear();
@@ -201,6 +204,7 @@ DatasetResult open_validation(const DataConfig& config, std::uint64_t seed, std:
                                             config.name));
     auto elsewhere = config;
     elsewhere.path = validation.folder;
+    elsewhere.staged.clear();
     elsewhere.test_samples = 0;
     return open_dataset(elsewhere, Split::test);
   }
@@ -212,7 +216,7 @@ DatasetResult open_validation(const DataConfig& config, std::uint64_t seed, std:
 
 }  // namespace
 
-Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
+Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed) {
   auto train = open_dataset(config, Split::train);
   if (!train) return tl::unexpected(train.error());
   const auto validation = open_validation(config, seed, *train);
@@ -230,10 +234,17 @@ Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
     return fail(Errc::data, fmt::format("{}: the data set in the folder of data.validation has other images or classes "
                                         "than data set '{}': they do not belong together",
                                         config.validation, config.name));
+  return Splits{*train, *test, *validation};
+}
+
+Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
+  const auto splits = open_splits(config, seed);
+  if (!splits) return tl::unexpected(splits.error());
+  const ImageShape shape = splits->train->shape();
   const PreprocessOptions options = preprocess_options(config);
   Statistics statistics;
   if (options.mean != Mean::none || options.normalise) {
-    auto known = statistics_of(config, **train);
+    auto known = statistics_of(config, *splits->train);
     if (!known) return tl::unexpected(known.error());
     statistics = *std::move(known);
   }
@@ -244,8 +255,8 @@ Result<Source> open_source(const DataConfig& config, std::uint64_t seed) {
   const auto in_order = [&](const std::shared_ptr<const Dataset>& split) {
     return std::make_shared<const BatchBuilder>(split, *preprocess, seed, Order::sequential, limits);
   };
-  return Source{std::make_shared<const BatchBuilder>(*train, *preprocess, seed, order, limits), in_order(*test),
-                *validation ? in_order(*validation) : nullptr};
+  return Source{std::make_shared<const BatchBuilder>(splits->train, *preprocess, seed, order, limits),
+                in_order(splits->test), splits->validation ? in_order(splits->validation) : nullptr};
 }
 
 }  // namespace troupe::data

@@ -48,6 +48,8 @@ struct DataConfig {
   std::int64_t train_samples = 0;         // only the first ones; 0: all
   std::int64_t test_samples = 0;
   std::string validation = "none";  // data/validation.hpp
+  std::string stage;                // directory for copies that the ranks of a job make; empty: none
+  std::string staged{};             // no key: the directory of this process's copies; empty: none
 };
 
 [[nodiscard]] const core::Table<DataConfig>& data_table();
@@ -85,6 +87,17 @@ struct ImageFacts {
 
 [[nodiscard]] PreprocessOptions preprocess_options(const DataConfig& config);
 
+/// The splits of a data set as they are read.
+struct Splits {
+  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> test;
+  std::shared_ptr<const Dataset> validation{};  ///< null: none
+};
+
+/// `seed` is the run's: it decides which samples are held out. Errors as open_dataset() and hold_out(), and Errc::data if the splits differ
+/// in shape or classes.
+[[nodiscard]] core::Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed);
+
 /// All data for a process: its splits, preprocessed with the training split's statistics. Copies share the data.
 struct Source {
   std::shared_ptr<const BatchBuilder> train;
@@ -93,11 +106,10 @@ struct Source {
 };
 
 /// The statistics that `train` is preprocessed with: those given, of the file, of ImageNet (streamed pictures of three channels), or
-/// measured. Errc::config: given ones that do not fit; a mean image without a file for streamed data. Others: from the readers.
+/// measured without the samples that are unreadable, up to config.max_bad. Errc::config: given ones that do not fit; a mean image without a file for streamed data. Others: from the readers.
 [[nodiscard]] core::Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train);
 
-/// Opens the splits and measures the statistics if they are needed. `seed` is the run's. Errors as open_dataset(), hold_out() and
-/// statistics_of(), and Errc::data if the splits differ in shape or classes.
+/// Opens the splits and measures the statistics if they are needed. `seed` is the run's. Errors as open_splits() and statistics_of().
 [[nodiscard]] core::Result<Source> open_source(const DataConfig& config, std::uint64_t seed);
 
 }  // namespace troupe::data

@@ -21,8 +21,9 @@ core::Result<std::uint64_t> fingerprint_of(const Dataset& data, std::uint64_t se
   const auto samples = std::min(data.streamed() ? kStreamedSamples : kSamples, data.size());
   for (std::int64_t k = 0; k < samples; ++k) {
     const auto label = data.stored(k * data.size() / samples, bytes);
-    if (!label) return tl::unexpected(label.error());
-    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash + static_cast<std::uint64_t>(*label));
+    if (!label && label.error().code != core::Errc::data) return tl::unexpected(label.error());
+    if (!label) bytes.clear();  // unreadable everywhere, or another fingerprint; training judges it by data.max_bad
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash + static_cast<std::uint64_t>(label.value_or(-1)));
   }
   return hash;
 }

@@ -29,7 +29,10 @@ constexpr std::int64_t kMostBytes = 1LL << 30;  // of a picture's file
 constexpr std::int64_t kSyntheticTrain = 10'000;
 constexpr std::int64_t kSyntheticTest = 1'000;
 
-fs::path path_of(const DataConfig& config) { return config.path.empty() ? "data/" + config.name : config.path; }
+fs::path path_of(const DataConfig& config) {
+  if (!config.staged.empty()) return config.staged;
+  return config.path.empty() ? "data/" + config.name : config.path;
+}
 
 /// The sides of images, and whether pictures are resized at all.
 PictureOptions picture_options(const DataConfig& config, std::int64_t limit, bool plain) {
@@ -164,6 +167,23 @@ Result<std::shared_ptr<const PictureDataset>> open_named_pictures(const DataConf
   if (!config.random_resized_crop) options.shorter = shape.height;
   options.side = shape.height;
   return PictureDataset::open(options, std::make_shared<const NamedFiles>(std::move(files), kMostBytes));
+}
+
+Result<std::vector<std::string>> files_to_stage(const DataConfig& config) {
+  const auto ending = config.name == "shards"    ? ".tar"
+                      : config.name == "batches" ? ".batch"
+                      : config.name == "records" ? ".rec"
+                                                 : "";
+  if (*ending == '\0')
+    return fail(Errc::config,
+                fmt::format("data.stage is for shards, batches and records, not for data.name = \"{}\"", config.name));
+  std::vector<std::string> names;
+  for (const bool train : {true, false}) {
+    const auto files = split_files(config.name, path_of(config), train, ending);
+    if (!files) return tl::unexpected(files.error());
+    for (const auto& file : *files) names.push_back(fs::absolute(file).string());
+  }
+  return names;
 }
 
 Result<PublishedForm> synthetic_form(const DataConfig& config) {

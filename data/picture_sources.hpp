@@ -29,6 +29,9 @@ using OpenedDataset = core::Result<std::shared_ptr<const Dataset>>;
 [[nodiscard]] core::Result<std::shared_ptr<const PictureDataset>> open_named_pictures(const DataConfig& config,
                                                                                       ImageShape shape,
                                                                                       std::vector<std::string> files);
+/// The files of both splits, for copies that the processes of a job make (`data.stage`). Errc::config: not a data set in files of many
+/// samples; data: none.
+[[nodiscard]] core::Result<std::vector<std::string>> files_to_stage(const DataConfig& config);
 [[nodiscard]] core::Result<PublishedForm> synthetic_form(const DataConfig& config);
 
 }  // namespace troupe::data

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/random.hpp"
+#include "data/order/bad_samples.hpp"
 
 namespace troupe::data {
 namespace {
@@ -23,15 +24,23 @@ void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict b
 
 }  // namespace
 
-core::Result<Statistics> measure_statistics(const Dataset& data, std::int64_t most) {
+core::Result<Statistics> measure_statistics(const Dataset& data, const StatisticsLimits& limits,
+                                            const std::function<void(double)>& told) {
   const ImageShape shape = data.shape();
   const std::size_t plane = positive(shape.height * shape.width);
   std::vector<std::uint64_t> sums(positive(shape.size()));
   std::vector<std::uint64_t> squares(positive(shape.channels));
   std::vector<std::uint8_t> pixels(positive(shape.size()));
-  const std::int64_t count = most > 0 ? std::min(most, data.size()) : data.size();
+  const std::int64_t count = limits.samples > 0 ? std::min(limits.samples, data.size()) : data.size();
+  BadSamples bad(std::min(limits.max_bad, count - 1));  // something must be left to measure
   for (std::int64_t k = 0; k < count; ++k) {
-    if (const auto label = data.read(k * data.size() / count, pixels); !label) return tl::unexpected(label.error());
+    if (told) told(static_cast<double>(k) / static_cast<double>(count));
+    const auto sample = k * data.size() / count;
+    if (const auto label = data.read(sample, pixels); !label) {
+      if (label.error().code != core::Errc::data) return tl::unexpected(label.error());
+      if (auto counted = bad.add(sample, label.error()); !counted) return tl::unexpected(counted.error());
+      continue;
+    }
     for (std::size_t i = 0; i < pixels.size(); ++i) sums[i] += pixels[i];
     for (std::size_t c = 0; c < squares.size(); ++c) {
       std::uint64_t square = 0;
@@ -40,7 +49,7 @@ core::Result<Statistics> measure_statistics(const Dataset& data, std::int64_t mo
     }
   }
 
-  const auto samples = static_cast<double>(count);
+  const auto samples = static_cast<double>(count - bad.count());
   Statistics result;
   for (const auto sum : sums) result.image_mean.push_back(static_cast<double>(sum) / (samples * kFullByte));
   for (std::size_t c = 0; c < squares.size(); ++c) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,9 +34,15 @@ struct Statistics {
   std::vector<double> image_mean;         // [channels, height, width]
 };
 
-/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read.
-/// `most` > 0: of so many samples, evenly spread. REQUIRES a data set that is not empty.
-[[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data, std::int64_t most = 0);
+struct StatisticsLimits {
+  std::int64_t samples = 0;  // measure so many, evenly spread; 0: all
+  std::int64_t max_bad = 0;  // unreadable ones that are left out; one more is an error
+};
+
+/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read. `told` hears
+/// the share that is done. REQUIRES a data set that is not empty.
+[[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data, const StatisticsLimits& limits = {},
+                                                          const std::function<void(double)>& told = {});
 
 /// The visible part of a sample. `top` and `left` are in pixels of the source, and negative inside the padding.
 struct View {

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "data/files/open_file.hpp"
 
 namespace troupe::data {
 namespace {
@@ -44,15 +45,17 @@ Result<void> write_statistics(const std::filesystem::path& path, const Statistic
 }
 
 Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape shape) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return tl::unexpected(core::from_errno(errno, "open", path.string()));
-  std::ostringstream text;
-  text << in.rdbuf();
+  const auto file = OpenFile::open(path);
+  if (!file) return tl::unexpected(file.error());
   const auto bad = [&](std::string_view why) {
     return fail(Errc::data, fmt::format("{}: {}: make the file again (data.statistics)", path.string(), why));
   };
-  const auto json = StatisticsJson::parse(text.str(), nullptr, false);
+  constexpr std::uint64_t kMostBytesEach = 64, kMostBytesBeside = 1 << 20;  // of a number; of all else
+  if (file->size() > kMostBytesBeside + kMostBytesEach * static_cast<std::uint64_t>(shape.size()))
+    return bad("it is too large");
+  std::vector<std::uint8_t> text(file->size());
+  if (auto read = file->read(0, text); !read) return tl::unexpected(read.error());
+  const auto json = StatisticsJson::parse(text, nullptr, false);
   Statistics statistics;
   try {
     json.at("channel_mean").get_to(statistics.channel_mean);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,6 +19,16 @@ constexpr std::string_view kNotPinned = "workers are not pinned: ";
 /// Hosts are numbered by site; without numbers all sites are on one.
 std::uint32_t host_of(const ExchangePlan& exchange, std::uint32_t site) {
   return site < exchange.site_hosts.size() ? exchange.site_hosts[site] : 0;
+}
+
+/// Threads that decode for these workers: each site's own, or, with one, the loaders themselves.
+std::size_t decoding_threads(const ExchangePlan& exchange, const std::vector<std::uint32_t>& workers,
+                             std::int64_t at_a_site) {
+  if (at_a_site == 1) return workers.size();
+  std::set<std::uint32_t> sites;
+  for (const auto worker : workers)
+    sites.insert(worker < exchange.worker_sites.size() ? exchange.worker_sites[worker] : 0);
+  return sites.size() * static_cast<std::size_t>(at_a_site);
 }
 
 const char* environment(const char* name) { return std::getenv(name); }
@@ -51,7 +62,7 @@ SitePinning pin_site(const Settings& settings, const ExchangePlan& exchange, std
   const auto neighbours = workers_on_host(exchange, static_cast<std::uint32_t>(settings.cluster.workers), site);
   std::vector<unsigned> threads;
   for (const auto worker : neighbours) threads.push_back(static_cast<unsigned>(settings.threads(worker)));
-  const auto decoders = neighbours.size() * static_cast<std::size_t>(settings.data.decode_threads);
+  const auto decoders = decoding_threads(exchange, neighbours, settings.data.decode_threads);
   const auto assignment = core::assign(machine, usable, threads, decoders);
   if (!assignment.reason.empty())
     return {.workers = {}, .loaders = {}, .text = std::string(kNotPinned) + assignment.reason};

@@ -30,6 +30,7 @@ core::Result<std::shared_ptr<RunContext>> RunContextCache::make(const std::strin
   if (!config) return tl::unexpected(config.error());
   auto settings = experiment::resolve(std::move(*config), experiment::Use::processes);
   if (!settings) return tl::unexpected(settings.error());
+  settings->data.staged = staged_;
   auto spec = experiment::build_run_spec(*settings, true);
   if (!spec) return tl::unexpected(spec.error());
   auto data = data::fingerprint(spec->source);

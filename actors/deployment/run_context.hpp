@@ -29,7 +29,9 @@ struct RunContext {
 class RunContextCache {
  public:
   using MakeBackend = std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string& device)>;
-  explicit RunContextCache(MakeBackend make_backend) : make_backend_(std::move(make_backend)) {}
+  /// `staged`: data::DataConfig::staged of this process.
+  explicit RunContextCache(MakeBackend make_backend, std::string staged = {})
+      : make_backend_(std::move(make_backend)), staged_(std::move(staged)) {}
 
   /// The context of the run with this `secret`. The callers own it together. Errors: those of core::Config::parse, experiment::resolve
   /// and build_run_spec, data::fingerprint, and the backend.
@@ -43,6 +45,7 @@ class RunContextCache {
   [[nodiscard]] core::Result<std::shared_ptr<RunContext>> make(const std::string& config) const;
 
   const MakeBackend make_backend_;
+  const std::string staged_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<CacheEntry>> entries_;  // by secret
 };

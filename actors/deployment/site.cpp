@@ -9,6 +9,7 @@
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "actors/server/server.hpp"
+#include "actors/worker/decoder.hpp"
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "nn/layout.hpp"
@@ -100,19 +101,24 @@ core::Result<void> Site::prepare(const std::shared_ptr<const StartState>& start)
     if (auto compiled = compile(); !compiled) return compiled;
   if (auto loaded = load(start); !loaded) return loaded;
   if (auto cut = cut_shards(*start); !cut) return cut;
+  if (!setup_.workers.empty())
+    decoders_ = spawn_decoders(
+        *context_.system, {.builder = context_.spec->source.train, .cpus = pinning_.loaders, .clock = context_.clock},
+        context_.spec->settings->data.decode_threads);
   for (const auto w : setup_.workers) members_.loaders.push_back(spawn_loader(w));
   return {};
 }
 
-/// With cores of its own the loader has a thread of its own.
+/// A loader that decodes on cores of its own has a thread of its own.
 LoaderActor Site::spawn_loader(std::uint32_t w) const {
   const auto& settings = *context_.spec->settings;
   LoaderSetup setup{.worker = w,
                     .builder = context_.spec->source.train,
                     .batch = settings.batch(w),
                     .prefetch = settings.data.prefetch,
-                    .decode_threads = settings.data.decode_threads,
-                    .cpus = pinning_.loaders,
+                    .decoders = decoders_,
+                    .loaders = setup_.workers.size(),
+                    .cpus = decoders_.empty() ? pinning_.loaders : core::Cpus(),
                     .clock = context_.clock};
   if (setup.cpus.empty()) return context_.system->spawn(loader, std::move(setup));
   return context_.system->spawn<caf::detached>(loader, std::move(setup));
@@ -290,6 +296,11 @@ bool Site::halt() {
     ++alive;
   };
   for (const auto& loader : members_.loaders) dismiss(loader);
+  for (const auto& decoder : decoders_) {
+    self_->monitor(decoder);
+    self_->send_exit(decoder, caf::exit_reason::user_shutdown);
+    ++alive;
+  }
   for (const auto& worker : members_.workers) dismiss(worker);
   for (const auto& server : members_.servers) dismiss(server);
   dismiss(exchanger_);
@@ -300,6 +311,7 @@ bool Site::halt() {
     self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
   }
   members_ = {};
+  decoders_.clear();
   exchanger_ = ExchangerActor{};
   workers_elsewhere_.clear();
   servers_elsewhere_.clear();

@@ -104,6 +104,7 @@ class Site {
   std::shared_ptr<exchange::Arenas> arenas_;  // memory of the workers' arenas; none: context_.memory
   ExchangerActor exchanger_;
   SiteMembers members_;
+  std::vector<DecoderActor> decoders_;
   std::vector<WorkerActor> workers_elsewhere_;  // proxies
   std::vector<ServerActor> servers_elsewhere_;
   caf::scoped_actor self_;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "actors/protocol/supervision.hpp"
-#include "core/affinity/binding.hpp"
+#include "actors/worker/decoder.hpp"
 #include "data/order/lease_lookahead.hpp"
 
 namespace troupe::actors {
@@ -20,62 +18,23 @@ struct Staging {
   std::vector<std::int32_t> labels;
 };
 
-Decoded as_decoded(std::uint32_t buffer, const core::Result<std::int64_t>& built) {
-  return {buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
-}
-
-/// Keeps a thread that decodes off the workers' cores, as long as it has others to itself.
-class DecodingThread {
- public:
-  DecodingThread(core::Cpus cpus, const core::Clock& clock) : cpus_(std::move(cpus)), clock_(clock) {}
-  /// Call it in the thread, before each batch.
-  void stay_off_workers() {
-    if (!cpus_.empty())
-      if (auto bound = core::ThreadBinding::bind_this_thread(std::exchange(cpus_, {}))) binding_ = std::move(*bound);
-    if (binding_ && binding_->release_if_crowded(clock_.now())) binding_.reset();
-  }
-
- private:
-  core::Cpus cpus_;
-  const core::Clock& clock_;
-  std::optional<core::ThreadBinding> binding_;
-};
-
-DecoderActor::behavior_type decoder(DecoderActor::pointer, std::shared_ptr<const data::BatchBuilder> builder,
-                                    const core::Cpus& cpus, const core::Clock* clock) {
-  const auto thread = std::make_shared<DecodingThread>(cpus, *clock);
-  return {[builder, thread](const DecodeOrder& order, const BorrowedBatch& space) {
-    thread->stay_off_workers();
-    return as_decoded(order.buffer, builder->build(order.lease, space.images, space.labels));
-  }};
-}
-
+/// For one order and those of the other loaders before it.
 constexpr auto kDecodeDeadline = std::chrono::minutes(5);
+constexpr auto kSampleDeadline = std::chrono::seconds(1);
 
 }  // namespace
 
 class LoaderBody {
  public:
   LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
-      : self_(self),
-        setup_(std::move(setup)),
-        thread_(setup_.decode_threads > 1 ? core::Cpus() : setup_.cpus, *setup_.clock) {
+      : self_(self), setup_(std::move(setup)), thread_(setup_.cpus, *setup_.clock) {
     const auto pixels = static_cast<std::size_t>(setup_.batch * setup_.builder->image_shape().size());
     for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
       buffers_.push_back(std::make_shared<Staging>(
           Staging{std::vector<float>(pixels), std::vector<std::int32_t>(static_cast<std::size_t>(setup_.batch))}));
       free_.push_back(static_cast<std::uint32_t>(k));
     }
-    if (setup_.decode_threads > 1) {
-      for (std::int64_t k = 0; k < setup_.decode_threads; ++k) {
-        const auto spawn = [&](auto how) {
-          return self_->spawn<decltype(how)::value>(decoder, setup_.builder, setup_.cpus, setup_.clock);
-        };
-        decoders_.push_back(setup_.cpus.empty()
-                                ? spawn(std::integral_constant<caf::spawn_options, caf::linked>{})
-                                : spawn(std::integral_constant<caf::spawn_options, caf::linked + caf::detached>{}));
-      }
-    }
+    for (std::size_t k = 0; k < setup_.decoders.size(); ++k) idle_.push_back(k);
   }
 
   void begin(const ActorDirectory& actors) {
@@ -104,10 +63,6 @@ class LoaderBody {
     request();
   }
 
-  void halt() {
-    for (const auto& decoder : decoders_) self_->send_exit(decoder, caf::exit_reason::user_shutdown);
-  }
-
  private:
   struct Granted {
     data::Lease lease;
@@ -133,16 +88,15 @@ class LoaderBody {
   }
 
   void build() {
-    while (!stock_.empty() && !free_.empty()) {
+    while (!stock_.empty() && !free_.empty() && (setup_.decoders.empty() || !idle_.empty())) {
       const auto [lease, granted_ns] = stock_.front();
       stock_.pop_front();
       const auto buffer = free_.front();
       free_.pop_front();
       order_.push_back({{buffer, lease, granted_ns, 0}, false});
-      if (decoders_.empty()) {
+      if (setup_.decoders.empty()) {
         thread_.stay_off_workers();
-        const auto space = lend(buffer);
-        decoded(as_decoded(buffer, setup_.builder->build(lease, space.images, space.labels)));
+        decoded(decode(*setup_.builder, {buffer, lease}, lend(buffer)));
       } else {
         send_to_decoder(buffer, lease);
       }
@@ -150,10 +104,17 @@ class LoaderBody {
   }
 
   void send_to_decoder(std::uint32_t buffer, const data::Lease& lease) {
-    const auto& decoder = decoders_[next_decoder_++ % decoders_.size()];
-    self_->request(decoder, kDecodeDeadline, DecodeOrder{buffer, lease}, lend(buffer))
-        .then([this](const Decoded& result) { decoded(result); },
-              [this](const caf::error& error) { run_error("decoding failed: " + self_->system().render(error)); });
+    const auto decoder = idle_.front();
+    idle_.pop_front();
+    const auto deadline = kDecodeDeadline + kSampleDeadline * setup_.batch * static_cast<std::int64_t>(setup_.loaders);
+    self_->request(setup_.decoders[decoder], deadline, DecodeOrder{buffer, lease}, lend(buffer))
+        .then(
+            [this, decoder](const Decoded& result) {
+              idle_.push_back(decoder);
+              decoded(result);
+              build();
+            },
+            [this](const caf::error& error) { run_error("decoding failed: " + self_->system().render(error)); });
   }
 
   /// Sends the decoded batches at the front of the order: the worker gets its leases in order.
@@ -180,12 +141,11 @@ class LoaderBody {
   DecodingThread thread_;
   ActorDirectory actors_;
   std::vector<std::shared_ptr<Staging>> buffers_;
-  std::vector<DecoderActor> decoders_;
   std::deque<std::uint32_t> free_;
   std::deque<Granted> stock_;  // leases without a buffer
   std::deque<Ordered> order_;  // leases with a buffer, in order, not yet sent
   data::LeaseLookahead lookahead_;
-  std::size_t next_decoder_ = 0;
+  std::deque<std::size_t> idle_;  // decoders without an order of this loader
 };
 
 LoaderState::LoaderState() = default;
@@ -202,10 +162,7 @@ LoaderActor::behavior_type loader(LoaderActor::stateful_pointer<LoaderState> sel
       },
       [self](const LeaseGrant& grant) { self->state.body->granted(grant); },
       [self](const BatchReturn& back) { self->state.body->returned(back.buffer); },
-      [self](const Halt&) {
-        self->state.body->halt();
-        self->quit();
-      },
+      [self](const Halt&) { self->quit(); },
   };
 }
 

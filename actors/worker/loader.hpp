@@ -1,9 +1,10 @@
 /// The loader actor: builds batches from its worker's leases ahead of time, as long as a staging buffer is free. The worker returns each
-/// buffer. At most prefetch + 1 batches exist. Batches reach the worker in the order of its leases, with any number of decoders. The loader
-/// asks for leases early enough to cover the time that a grant takes: the worker does not wait for leases on a busy link.
+/// buffer. At most prefetch + 1 batches exist. Batches reach the worker in the order of its leases, with any number of decoders; a decoder has
+/// at most one order of each loader, so that all loaders get their share. The loader asks for leases early enough to cover the time that a grant takes: the worker does not wait for leases on a busy link.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "actors/protocol/handles.hpp"
 #include "core/affinity/machine.hpp"
@@ -18,8 +19,9 @@ struct LoaderSetup {
   std::shared_ptr<const data::BatchBuilder> builder;
   std::int64_t batch = 64;
   std::int64_t prefetch = 4;
-  std::int64_t decode_threads = 1;     // 1: the loader itself decodes; more: so many decoder actors
-  core::Cpus cpus{};                   // for it and its decoders, which are then spawned detached; empty: any
+  std::vector<DecoderActor> decoders;  // of the site; none: the loader itself decodes
+  std::size_t loaders = 1;             // that share them
+  core::Cpus cpus{};                   // for a loader that decodes, which is then spawned detached; empty: any
   const core::Clock* clock = nullptr;  // outlives the actor
 };
 

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -28,9 +29,20 @@ struct ConvertArguments {
 const std::map<std::string, data::FileForm> kForms{
     {"shards", data::FileForm::shards}, {"folder", data::FileForm::folder}, {"batches", data::FileForm::batches}};
 
+/// Files of an earlier conversion would be read with the new ones.
+core::Result<void> check_empty(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::directory_iterator first(output, error);
+  if (error == std::errc::no_such_file_or_directory) return {};
+  if (error) return tl::unexpected(core::from_errno(error.value(), "read", output));
+  if (first == std::filesystem::directory_iterator()) return {};
+  return core::fail(core::Errc::config, fmt::format("--output {}: the directory is not empty: choose another", output));
+}
+
 core::Result<void> run_convert(const ConvertArguments& arguments) {
   const auto chosen = chosen_dataset(arguments.dataset);
   if (!chosen) return tl::unexpected(chosen.error());
+  if (auto empty = check_empty(arguments.output); !empty) return empty;
   const Interrupt interrupt;  // before the progress line's thread
   data::ConvertOptions options{.form = kForms.at(arguments.form),
                                .png = arguments.picture == "png",
@@ -69,7 +81,7 @@ Action declare_convert(CLI::App& app) {
                  "evaluation sees them, fastest to read)")
       ->check(word_of({"shards", "folder", "batches"}))
       ->capture_default_str();
-  app.add_option("--output", arguments->output, "the directory for train and test; made if it is not there")
+  app.add_option("--output", arguments->output, "the directory for train and test, empty; made if it is not there")
       ->type_name("DIR")
       ->required();
   app.add_option("--picture", arguments->picture,

@@ -82,16 +82,17 @@ core::Result<void> write_sheet(const InspectArguments& arguments, const data::Da
 core::Result<void> run_inspect(const InspectArguments& arguments) {
   const auto chosen = chosen_dataset(arguments.dataset);
   if (!chosen) return tl::unexpected(chosen.error());
-  const auto train = data::open_dataset(chosen->data, data::Split::train);
-  if (!train) return tl::unexpected(train.error());
-  const auto test = data::open_dataset(chosen->data, data::Split::test);
-  if (!test) return tl::unexpected(test.error());
-  DataFacts facts{chosen->data.name, (*train)->shape(), (*train)->class_names(), arguments.decode, {}};
-  for (auto label = facts.class_names.size(); label < static_cast<std::size_t>((*train)->classes()); ++label)
+  const auto splits = data::open_splits(chosen->data, chosen->seed);
+  if (!splits) return tl::unexpected(splits.error());
+  const auto& train = *splits->train;
+  DataFacts facts{chosen->data.name, train.shape(), train.class_names(), arguments.decode, {}};
+  for (auto label = facts.class_names.size(); label < static_cast<std::size_t>(train.classes()); ++label)
     facts.class_names.push_back(std::to_string(label));
   {
     ProgressLine progress("reading");
-    for (const auto& [name, split] : {std::pair("train", *train), std::pair("test", *test)}) {
+    for (const auto& [name, split] : {std::pair("train", splits->train), std::pair("validation", splits->validation),
+                                      std::pair("test", splits->test)}) {
+      if (!split) continue;
       auto one = facts_of(name, *split, arguments.decode, progress);
       if (!one) return tl::unexpected(std::move(one.error()));
       one->by_class.resize(facts.class_names.size());
@@ -99,8 +100,9 @@ core::Result<void> run_inspect(const InspectArguments& arguments) {
     }
   }
   if (!arguments.sheet.empty())
-    if (auto written = write_sheet(arguments, **train, chosen->seed); !written) return written;
-  if (arguments.json) return print(data_json(facts).dump() + "\n");
+    if (auto written = write_sheet(arguments, train, chosen->seed); !written) return written;
+  if (arguments.json)
+    return print(data_json(facts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   return print(data_text(facts) + (arguments.sheet.empty() ? "" : arguments.sheet + "\n"));
 }
 

@@ -22,14 +22,16 @@ struct MeanArguments {
 core::Result<void> run_mean(const MeanArguments& arguments) {
   const auto chosen = chosen_dataset(arguments.dataset);
   if (!chosen) return tl::unexpected(chosen.error());
-  const auto source = data::open_dataset(chosen->data, data::Split::train);
-  if (!source) return tl::unexpected(source.error());
+  const auto splits = data::open_splits(chosen->data, chosen->seed);
+  if (!splits) return tl::unexpected(splits.error());
+  const auto& train = *splits->train;
   ProgressLine progress("measuring");
-  const auto statistics = data::measure_statistics(**source, arguments.samples);
+  const auto statistics =
+      data::measure_statistics(train, {.samples = arguments.samples, .max_bad = chosen->data.max_bad},
+                               [&](double share) { progress.show(share, chosen->data.name); });
   progress.clear();
   if (!statistics) return tl::unexpected(statistics.error());
-  if (auto written = data::write_statistics(arguments.output, *statistics, (*source)->shape()); !written)
-    return written;
+  if (auto written = data::write_statistics(arguments.output, *statistics, train.shape()); !written) return written;
   return print(fmt::format(
       "mean {:.6f}, deviation {:.6f} of each channel, with byte 255 as 1\n{}: use it with "
       "data.statistics\n",

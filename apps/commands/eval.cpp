@@ -30,7 +30,7 @@ std::string json_line(const actors::Evaluation& e, bool classes) {
             {"loss", e.loss},   {"accuracy", e.accuracy}, {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)},
             {"hash", e.hash}};
   if (classes) json.update(confusion_json(e.confusion, e.class_names));
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string sentence(const actors::Evaluation& e) {

@@ -45,16 +45,24 @@ RankHost host_of(const json& said) {
 struct Job::Order {
   std::vector<std::string> addresses{};  // listening address by rank; none: the job is over
   security::RunIdentity identity{};      // empty on one host
+  StageOrder stage{};
+  std::vector<HostPart> parts{};  // by rank, if there are files to stage
 
   [[nodiscard]] std::string text() const {
-    return json{
-        {"addresses", addresses}, {"ca", identity.ca}, {"certificate", identity.certificate}, {"key", identity.key}}
-        .dump();
+    auto said = json{
+        {"addresses", addresses}, {"ca", identity.ca}, {"certificate", identity.certificate}, {"key", identity.key}};
+    said["stage"] = {{"directory", stage.directory}, {"files", stage.files}, {"parts", json::array()}};
+    for (const auto& part : parts) said["stage"]["parts"].push_back({part.rank, part.ranks});
+    return said.dump(-1, ' ', true);
   }
   [[nodiscard]] static Order of(const std::string& text) {
     const auto said = json::parse(text);
-    return {.addresses = said.at("addresses"),
-            .identity = {.ca = said.at("ca"), .certificate = said.at("certificate"), .key = said.at("key")}};
+    const auto& stage = said.at("stage");
+    Order order{.addresses = said.at("addresses"),
+                .identity = {.ca = said.at("ca"), .certificate = said.at("certificate"), .key = said.at("key")},
+                .stage = {.directory = stage.at("directory"), .files = stage.at("files")}};
+    for (const auto& part : stage.at("parts")) order.parts.push_back({part.at(0), part.at(1)});
+    return order;
   }
 };
 
@@ -90,10 +98,25 @@ std::size_t Job::ranks_here() const {
   return static_cast<std::size_t>(std::ranges::count(hosts_, hosts_.front().place, &RankHost::place));
 }
 
-core::Result<Job::Nodes> Job::recruit() {
+core::Result<void> Job::read_together(const Order& order) {
+  if (order.stage.files.empty()) return {};
+  auto staged = StagedFiles::read(*job_, order.stage, order.parts.at(rank()), kPatience);
+  if (!staged) return tl::unexpected(std::move(staged.error()));
+  staged_.emplace(std::move(*staged));
+  return {};
+}
+
+core::Result<Job::Nodes> Job::recruit(const StageOrder& stage) {
   auto addresses = choose_addresses(hosts_);
   if (!addresses) return tl::unexpected(addresses.error());
-  Order order{.addresses = std::move(*addresses)};
+  Order order{.addresses = std::move(*addresses), .stage = stage};
+  for (std::size_t r = 0; r < hosts_.size() && !stage.files.empty(); ++r) {
+    const auto place = [&](const RankHost& host) { return host.place == hosts_[r].place; };
+    const auto before = static_cast<std::ptrdiff_t>(r);
+    order.parts.push_back(
+        {.rank = static_cast<std::size_t>(std::count_if(hosts_.begin(), hosts_.begin() + before, place)),
+         .ranks = static_cast<std::size_t>(std::ranges::count_if(hosts_, place))});
+  }
   Nodes nodes;
   if (!in_one_place(hosts_)) {
     // One certificate for all ranks: one user's processes of one program. It has every address: a host may connect from any of them.
@@ -109,8 +132,10 @@ core::Result<Job::Nodes> Job::recruit() {
     nodes.tls = certificates_->files();
   }
   if (auto said = job_->broadcast(order.text(), within(kPatience)); !said) return tl::unexpected(said.error());
-  const auto answers = job_->gather("{}", within(kPatience));
+  const auto staged = read_together(order);
+  const auto answers = job_->gather("{}", within(kPatience));  // also after an error here: the others wait for it
   if (!answers) return tl::unexpected(answers.error());
+  if (!staged) return tl::unexpected(staged.error());
   for (std::size_t r = 1; r < answers->size(); ++r) {
     const auto answer = json::parse((*answers)[r]);
     if (answer.contains("error"))
@@ -141,14 +166,14 @@ core::Result<void> Job::serve() {
 core::Result<void> Job::be_node(const Order& order) {
   const auto& host = order.addresses.at(rank());
   actors::NetworkOptions options;
-  core::Result<void> ready;
+  core::Result<void> ready = read_together(order);
   if (!order.identity.ca.empty()) {
     auto files = security::MemoryFiles::create(order.identity);
-    if (files) {
+    if (!files) {
+      if (ready) ready = tl::unexpected(files.error());
+    } else {
       certificates_ = std::make_unique<security::MemoryFiles>(std::move(*files));
       options.tls = certificates_->files();
-    } else {
-      ready = tl::unexpected(files.error());
     }
   }
   actors::NetworkConfig config(options);
@@ -161,7 +186,8 @@ core::Result<void> Job::be_node(const Order& order) {
                                       .data_host = host,
                                       .tls = options.tls,
                                       .contexts = std::make_shared<actors::RunContextCache>(
-                                          [](const std::string& device) { return make_backend(device); }),
+                                          [](const std::string& device) { return make_backend(device); },
+                                          staged_ ? order.stage.directory : ""),
                                       .log = [](const std::string&) {},  // only rank 0 writes output
                                       .gone =
                                           [this](bool lost) {

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/job/addresses.hpp"
+#include "apps/job/staging.hpp"
 #include "apps/job_environment.hpp"
 #include "transport/mpi/job.hpp"
 #include "transport/security/run_identity.hpp"
@@ -38,8 +40,8 @@ class Job {
     std::vector<std::string> names{};  // "host:port"
     security::TlsFiles tls{};          // of this process; none on one host
   };
-  /// Rank 0, once: makes the other ranks nodes. Returns their errors; Errc::timeout.
-  [[nodiscard]] core::Result<Nodes> recruit();
+  /// Rank 0, once: makes the other ranks nodes, after all ranks have read the files of `stage` together. Returns their errors; Errc::timeout.
+  [[nodiscard]] core::Result<Nodes> recruit(const StageOrder& stage = {});
   /// Rank 0, last: releases the other ranks, with exit code 0. After an outcome that indicates a lost rank it sends nothing: they are lost.
   void dismiss(const core::Result<void>& outcome);
 
@@ -52,11 +54,13 @@ class Job {
       : job_(std::move(job)), launcher_(std::move(launcher)) {}
   [[nodiscard]] core::Result<void> meet();
   [[nodiscard]] core::Result<void> be_node(const Order& order);
+  [[nodiscard]] core::Result<void> read_together(const Order& order);
 
   std::unique_ptr<transport::Job> job_;
   const std::string launcher_;
   std::vector<RankHost> hosts_;  // at rank 0, by rank
   std::unique_ptr<security::MemoryFiles> certificates_;
+  std::optional<StagedFiles> staged_;
   std::atomic<std::chrono::steady_clock::time_point> give_up_ =
       std::chrono::steady_clock::time_point::max();  // set by the node's thread
   bool over_ = false;

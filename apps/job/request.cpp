@@ -9,6 +9,7 @@
 
 #include "apps/arguments/config.hpp"
 #include "core/text/plural.hpp"
+#include "data/picture_sources.hpp"
 #include "experiment/run_spec.hpp"
 
 namespace troupe::apps {
@@ -60,8 +61,20 @@ core::Result<actors::RunRequest> job_request(const std::string& path, std::vecto
       crowded && !bound)
     request.notes.push_back(std::move(*crowded));
   if (job.size() > 1) {
-    auto nodes = job.recruit();
+    auto& data = request.settings.data;
+    StageOrder stage;
+    if (!data.stage.empty()) {
+      auto files = data::files_to_stage(data);
+      if (!files) return tl::unexpected(std::move(files.error()));
+      stage = {.directory = stage_directory(data.stage), .files = std::move(*files)};
+    }
+    auto nodes = job.recruit(stage);
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
+    data.staged = stage.directory;
+    if (!stage.files.empty())
+      request.notes.push_back(
+          {experiment::Note::Level::info, fmt::format("the ranks have read {} together, into {} on each host",
+                                                      core::counted(stage.files.size(), "file"), stage.directory)});
     request.nodes = std::move(nodes->names);
     request.network.tls = nodes->tls;
   }

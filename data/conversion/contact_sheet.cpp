@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "data/images/resample.hpp"
 
 namespace troupe::data {
@@ -9,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kBorder = 2;  // pixels
 constexpr std::uint8_t kWhite = 255;
+constexpr std::int64_t kMostPixels = 50'000'000;
 
 /// [channels, height, width] as the resampler's four bytes a pixel.
 void to_buffer(ImageShape shape, const std::vector<std::uint8_t>& pixels, PixelBuffer& buffer) {
@@ -29,6 +32,10 @@ core::Result<ContactSheet> contact_sheet(const Dataset& data, const std::vector<
   ContactSheet sheet{
       {3, static_cast<std::int64_t>(rows.size()) * step + kBorder, static_cast<std::int64_t>(columns) * step + kBorder},
       {}};
+  if (sheet.shape.height > kMostPixels / sheet.shape.width)
+    return core::fail(core::Errc::config,
+                      fmt::format("a sheet of {} x {} pixels is too large: fewer columns, or smaller cells",
+                                  sheet.shape.width, sheet.shape.height));
   sheet.pixels.assign(static_cast<std::size_t>(sheet.shape.size()), kWhite);
   const auto shape = data.shape();
   const auto longer = std::max(shape.height, shape.width);
@@ -42,7 +49,8 @@ core::Result<ContactSheet> contact_sheet(const Dataset& data, const std::vector<
       AugmentKey own = key ? *key : AugmentKey{};
       own.epoch += static_cast<std::uint32_t>(k);
       const auto read = key ? data.read_augmented(rows[r][k], own, pixels) : data.read(rows[r][k], pixels);
-      if (!read) return tl::unexpected(read.error());
+      if (!read && read.error().code != core::Errc::data) return tl::unexpected(read.error());
+      if (!read) continue;
       to_buffer(shape, pixels, buffer);
       resample(buffer, size, {0, 0, size.width, size.height}, small);
       const auto top = static_cast<std::int64_t>(r) * step + kBorder,

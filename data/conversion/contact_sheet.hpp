@@ -16,7 +16,8 @@ struct ContactSheet {
 
 /// A row of images for each list of samples, in cells of `cell` pixels with a border between them; lists may differ in length. With a key
 /// the images are those of training: the same sample in several places is augmented by the epoch key.epoch + its column. Images of one
-/// channel are grey; of more than three channels the first three are shown. Errors: those of the data set.
+/// channel are grey; of more than three channels the first three are shown; cells of unreadable samples stay white. Errc::config: more than
+/// 50 million pixels; others of the data set.
 [[nodiscard]] core::Result<ContactSheet> contact_sheet(const Dataset& data,
                                                        const std::vector<std::vector<std::int64_t>>& rows,
                                                        std::int64_t cell, const AugmentKey* key = nullptr);

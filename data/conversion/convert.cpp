@@ -59,7 +59,9 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
   if (options.shuffled) order = epoch_permutation(options.seed, 0, data.size());
   Converted converted;
   Content content;
+  std::int64_t done = 0;
   for (const auto sample : order) {
+    if (told) told(done++);
     if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
     if (auto read = content_of(data, sample, options, content); !read) {
       if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));
@@ -71,10 +73,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
     }
     if (auto added = writer->add({content.label, content.bytes, content.ending}); !added)
       return tl::unexpected(std::move(added.error()));
-    if (told)
-      told(++converted.samples);
-    else
-      ++converted.samples;
+    ++converted.samples;
   }
   if (auto finished = writer->finish(); !finished) return tl::unexpected(std::move(finished.error()));
   if (options.form == FileForm::folder) return converted;

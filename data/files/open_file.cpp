@@ -11,8 +11,14 @@
 namespace troupe::data {
 
 core::Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return tl::unexpected(core::from_errno(errno, "open", path.string()));
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a named pipe would wait for its writer
+  if (descriptor < 0) {
+    const int why = errno;
+    auto error = core::from_errno(why, "open", path.string());
+    if (why == ENOENT || why == ENOTDIR || why == ELOOP || why == EACCES || why == EPERM) error.code = core::Errc::data;
+    return tl::unexpected(std::move(error));
+  }
   OpenFile file(path.string(), descriptor, 0);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return tl::unexpected(core::from_errno(errno, "read", path.string()));

@@ -92,6 +92,18 @@ struct JpegWork {
   PixelBuffer* out;
 };
 
+/// A progressive picture is read scan by scan, usually ten. A small file may have thousands over a large picture, which take minutes.
+void judge_scans(j_common_ptr info) {
+  constexpr std::int64_t kUsual = 20, kMost = 500, kMostPixels = 2'000'000'000;  // of all scans together
+  const auto& decoder = *reinterpret_cast<j_decompress_ptr>(info);
+  const auto pixels = std::int64_t{decoder.image_width} * decoder.image_height;
+  const auto most = std::clamp(kMostPixels / std::max<std::int64_t>(pixels, 1), kUsual, kMost);
+  if (decoder.input_scan_number <= most) return;
+  auto* const errors = reinterpret_cast<JpegErrors*>(info->err);
+  std::snprintf(errors->text, sizeof(errors->text), "more than %d scans", static_cast<int>(most));
+  std::longjmp(errors->jump, 1);
+}
+
 void read_header(jpeg_decompress_struct& info, const unsigned char* bytes, unsigned long size) {
   jpeg_create_decompress(&info);
   jpeg_mem_src(&info, bytes, size);
@@ -160,6 +172,8 @@ core::Result<void> decode_jpeg(std::span<const std::uint8_t> bytes, const PixelB
                                PixelBuffer& out) {
   if (!has_end(bytes)) return damaged("truncated: it has no end marker");
   const JpegWork work{bytes.data(), bytes.size(), box, least, &out};
+  jpeg_progress_mgr scans{};
+  scans.progress_monitor = judge_scans;
   jpeg_decompress_struct info;
   JpegErrors errors;
   info.err = prepare(errors);
@@ -168,6 +182,7 @@ core::Result<void> decode_jpeg(std::span<const std::uint8_t> bytes, const PixelB
     return damaged(errors.text);
   }
   read_header(info, work.bytes, work.size);
+  info.progress = &scans;
   decode_rows(info, work);
   // Not jpeg_finish_decompress(): the rows below the box are not needed.
   jpeg_destroy_decompress(&info);

@@ -16,7 +16,8 @@ namespace troupe::data {
 [[nodiscard]] core::Result<PictureSize> jpeg_size(std::span<const std::uint8_t> bytes);
 
 /// Decodes the part `box`, as small as DCT scaling allows while out.box is at least `least` in both directions (or not reduced). Grey and
-/// CMYK become RGB. Errc::data: damaged or truncated, also where the damage lies outside of what is needed and was noticed.
+/// CMYK become RGB. Errc::data: damaged or truncated, also where the damage lies outside of what is needed and was noticed; hundreds of
+/// scans. A progressive picture takes two bytes for each value of all of its pixels.
 /// REQUIRES a box within the picture.
 [[nodiscard]] core::Result<void> decode_jpeg(std::span<const std::uint8_t> bytes, const PixelBox& box,
                                              PictureSize least, PixelBuffer& out);

@@ -9,7 +9,7 @@ core::Result<void> BadSamples::add(std::int64_t index, const core::Error& why) {
   samples_.insert(index);
   if (static_cast<std::int64_t>(samples_.size()) <= most_) return {};
   if (most_ == 0) return tl::unexpected(why);
-  return core::fail(why.code, fmt::format("{} (the {}th sample that cannot be read; data.max_bad = {})", why.message,
+  return core::fail(why.code, fmt::format("{} (unreadable samples so far: {}; data.max_bad = {})", why.message,
                                           samples_.size(), most_));
 }
 

@@ -21,6 +21,9 @@ using core::Errc;
 using core::fail;
 using core::Result;
 
+constexpr std::size_t kMostLine = 64 << 10;  // bytes
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// The fields of a line; none: a quote is not closed.
 std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   std::vector<std::string> fields(1);
@@ -54,8 +57,12 @@ Result<void> each_sample(const fs::path& file, const Sample& sample) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) return tl::unexpected(core::from_errno(errno, "open", file.string()));
+  // Not std::getline(): a file without line ends would be one line.
+  std::vector<char> buffer(kMostLine + 2);
   std::string line;
-  for (std::int64_t number = 1; std::getline(in, line); ++number) {
+  for (std::int64_t number = 1; in.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())); ++number) {
+    line = std::string(buffer.data(), static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1));
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || (number == 1 && line == "path,label")) continue;
     const auto fields = fields_of(line);
@@ -65,6 +72,7 @@ Result<void> each_sample(const fs::path& file, const Sample& sample) {
     if (auto taken = sample(number, (*fields)[0], (*fields)[1]); !taken) return taken;
   }
   if (in.bad()) return tl::unexpected(core::from_errno(errno, "read", file.string()));
+  if (!in.eof()) return fail(Errc::data, fmt::format("{}: a line has more than {} bytes", file.string(), kMostLine));
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,8 @@ class ShardIndex {
     for (;;) {
       const int status = archive_read_next_header(reader.get(), &entry);
       if (status == ARCHIVE_EOF) break;
-      if (status != ARCHIVE_OK) return bad(not_tar(reader.get()));
+      // A warning: a name that this locale cannot write, for one. take() judges what it needs.
+      if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return bad(not_tar(reader.get()));
       if (auto taken = take(reader.get(), *entry); !taken) return taken;
     }
     if (auto ended = end_sample(); !ended) return ended;
@@ -65,7 +67,8 @@ class ShardIndex {
   }
 
   Result<void> take(archive* reader, archive_entry& entry) {
-    const char* const raw_name = archive_entry_pathname(&entry);
+    const char* raw_name = archive_entry_pathname(&entry);
+    if (!raw_name) raw_name = archive_entry_pathname_utf8(&entry);
     const std::string name = raw_name ? raw_name : "";
     const fs::path path(name);
     if (archive_entry_hardlink(&entry) || archive_entry_symlink(&entry)) return bad_entry(name, "links are refused");
@@ -74,6 +77,7 @@ class ShardIndex {
     const auto type = archive_entry_filetype(&entry);
     if (type == AE_IFDIR) return {};
     if (type != AE_IFREG) return bad_entry(name, "not a regular file");
+    if (archive_entry_sparse_count(&entry) > 0) return bad_entry(name, "a sparse file, whose bytes are not together");
 
     const std::string file = path.filename().string();
     const auto dot = std::min(file.find('.'), file.size());
@@ -86,7 +90,8 @@ class ShardIndex {
     const auto offset = static_cast<std::uint64_t>(archive_filter_bytes(reader, 0));
     if (bytes < 0 || offset + static_cast<std::uint64_t>(bytes) > file_bytes_)
       return bad_entry(name, "truncated: fetch the file again");
-    const std::string ending = file.substr(dot);
+    std::string ending = file.substr(dot);
+    std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (ending == ".cls") return take_label(reader, name);
     if (ending == ".jpg" || ending == ".jpeg" || ending == ".png") return take_picture(name, offset, bytes);
     return {};

@@ -20,6 +20,20 @@ std::uint8_t made_value(std::int64_t x, std::int64_t y, int c, int variant) {
                                    static_cast<double>((x * 3 + y * 5 + c) % 7));
 }
 
+namespace {
+
+/// Every coefficient of every colour bit by bit.
+std::vector<jpeg_scan_info> many_scans() {
+  constexpr int kBits = 3, kCoefficients = 64;
+  std::vector<jpeg_scan_info> scans{{3, {0, 1, 2}, 0, 0, 0, 0}};
+  for (int c = 0; c < 3; ++c)
+    for (int k = 1; k < kCoefficients; ++k)
+      for (int bit = kBits; bit >= 0; --bit) scans.push_back({1, {c}, k, k, bit == kBits ? 0 : bit + 1, bit});
+  return scans;
+}
+
+}  // namespace
+
 Bytes made_jpeg(PictureSize size, JpegKind kind, int variant) {
   jpeg_compress_struct info;
   jpeg_error_mgr errors;
@@ -36,6 +50,11 @@ Bytes made_jpeg(PictureSize size, JpegKind kind, int variant) {
   jpeg_set_quality(&info, 90, TRUE);
   if (kind == JpegKind::full_chroma) info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
   if (kind == JpegKind::progressive) jpeg_simple_progression(&info);
+  const auto scans = many_scans();
+  if (kind == JpegKind::many_scans) {
+    info.scan_info = scans.data();
+    info.num_scans = static_cast<int>(scans.size());
+  }
   jpeg_start_compress(&info, TRUE);
   Bytes row(static_cast<std::size_t>(size.width * info.input_components));
   for (std::int64_t y = 0; y < size.height; ++y) {

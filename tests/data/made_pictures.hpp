@@ -15,7 +15,8 @@ using Bytes = std::vector<std::uint8_t>;
 /// A smooth colour picture with some texture: value of channel c at (x, y). `variant` changes it.
 [[nodiscard]] std::uint8_t made_value(std::int64_t x, std::int64_t y, int c, int variant = 0);
 
-enum class JpegKind : std::uint8_t { colour, full_chroma, grey, cmyk, progressive };
+/// many_scans: progressive, of more than 500 scans.
+enum class JpegKind : std::uint8_t { colour, full_chroma, grey, cmyk, progressive, many_scans };
 [[nodiscard]] Bytes made_jpeg(PictureSize size, JpegKind kind = JpegKind::colour, int variant = 0);
 
 enum class PngKind : std::uint8_t { rgb, rgba, grey, grey16, rgb16, interlaced };

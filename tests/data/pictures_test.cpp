@@ -197,7 +197,28 @@ TEST(PicturesTest, UnreadablePicturesAreReplacedWithinTheLimit) {
   write_file(folder.path() / "train" / "class2" / "5.jpg", text_bytes("nothing"));
   const auto too_many = source.train->build(lease, out.images, out.labels);
   ASSERT_FALSE(too_many);
-  EXPECT_THAT(too_many.error().message, HasSubstr("the 2th sample that cannot be read; data.max_bad = 1"));
+  EXPECT_THAT(too_many.error().message, HasSubstr("(unreadable samples so far: 2; data.max_bad = 1)"));
+}
+
+TEST(PicturesTest, UnreadablePicturesHaveAFingerprintAndNoPartInTheMean) {
+  const TemporaryDirectory folder;
+  write_folders(folder.path(), 12);
+  auto config = folder_config(folder.path());
+  write_file(folder.path() / "train" / "class0" / "0.jpg", {});
+  const auto damaged = open_source(config, 1).value();
+  const auto one = fingerprint(damaged), again = fingerprint(damaged);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one.value(), again.value());
+
+  const auto& data = damaged.train->dataset();
+  const auto refused = measure_statistics(data);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("0.jpg: the file is empty"));
+  const auto measured = measure_statistics(data, {.samples = 0, .max_bad = 1}).value();
+  fs::remove(folder.path() / "train" / "class0" / "0.jpg");
+  const auto without = measure_statistics(*open_dataset(config, Split::train).value()).value();
+  EXPECT_EQ(measured.image_mean, without.image_mean);
+  EXPECT_EQ(measured.channel_deviation, without.channel_deviation);
 }
 
 TEST(PicturesTest, OddSizesAreImagesToo) {

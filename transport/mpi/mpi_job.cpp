@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace troupe::transport {
 
@@ -83,6 +86,45 @@ core::Result<std::vector<std::string>> MpiJob::gather(std::string text, const Gi
     texts.push_back(
         words->all.substr(static_cast<std::size_t>(words->offsets[r]), static_cast<std::size_t>(words->lengths[r])));
   return texts;
+}
+
+core::Result<std::uint64_t> MpiJob::largest(std::uint64_t value, const GiveUp& give_up) {
+  const auto words = std::make_shared<Words>();
+  words->length = value;
+  MPI_Iallreduce(MPI_IN_PLACE, &words->length, 1, MPI_UINT64_T, MPI_MAX, words_, &words->request);
+  if (auto known = finish(words, give_up); !known) return tl::unexpected(known.error());
+  return words->length;
+}
+
+core::Result<void> MpiJob::read_together(const FilePart& part, std::size_t piece, const TakeBytes& take,
+                                         const GiveUp& give_up) {
+  const auto bytes = part.end - std::min(part.begin, part.end);
+  piece = std::clamp<std::size_t>(piece, 1, std::numeric_limits<int>::max());
+  const auto rounds = largest((bytes + piece - 1) / piece, give_up);
+  if (!rounds) return tl::unexpected(rounds.error());
+  MPI_File file = MPI_FILE_NULL;  // opened with MPI's default for files: errors are returned
+  const bool opened = MPI_File_open(words_, part.path.c_str(), MPI_MODE_RDONLY, MPI_INFO_NULL, &file) == MPI_SUCCESS;
+  const auto failed = largest(opened ? 0 : 1, give_up);  // a rank without the file would not take part in the reads
+  if (!failed) return tl::unexpected(failed.error());
+  // Not closed then: that is collective, too.
+  if (*failed != 0) return core::fail(core::Errc::io, fmt::format("a rank of the job cannot open {}", part.path));
+  core::Result<void> result;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min<std::uint64_t>(piece, bytes)));
+  for (std::uint64_t round = 0; round < *rounds; ++round) {
+    const auto offset = std::min(part.begin + round * piece, part.end);
+    const auto wanted = static_cast<int>(std::min<std::uint64_t>(piece, part.end - offset));
+    MPI_Status status;
+    int got = 0;
+    const bool read = MPI_File_read_at_all(file, static_cast<MPI_Offset>(offset), buffer.data(), wanted, MPI_BYTE,
+                                           &status) == MPI_SUCCESS &&
+                      MPI_Get_count(&status, MPI_BYTE, &got) == MPI_SUCCESS && got == wanted;
+    if (!read && result)
+      result =
+          core::fail(core::Errc::io, fmt::format("{}: {} bytes at byte {} cannot be read", part.path, wanted, offset));
+    if (result && wanted > 0) result = take(offset, std::span(buffer).first(static_cast<std::size_t>(wanted)));
+  }
+  MPI_File_close(&file);
+  return result;
 }
 
 }  // namespace troupe::transport

@@ -70,13 +70,16 @@ TEST(PinSite, WorkersOfOtherHostsTakeNoCores) {
 
 TEST(PinSite, DecodersHaveCoresOnlyWhereEnoughAreLeft) {
   const auto machine = core::testing::machine(1, 1, 8, 1);
-  const auto decoding = [&](int threads) {
-    return pin_site(settings({"cluster.workers=2", "data.decode_threads=" + std::to_string(threads)}), {}, 0, {0, 1},
-                    machine, first_cpus(8))
+  const auto decoding = [&](int threads, const ExchangePlan& exchange) {
+    return pin_site(settings({"cluster.workers=2", "data.decode_threads=" + std::to_string(threads)}), exchange, 0,
+                    {0, 1}, machine, first_cpus(8))
         .loaders;
   };
-  EXPECT_EQ(decoding(3), (core::Cpus{2, 3, 4, 5, 6, 7}));
-  EXPECT_TRUE(decoding(4).empty());
+  EXPECT_EQ(decoding(6, {}), (core::Cpus{2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(decoding(7, {}).empty());
+  // A process of its own for each worker: twice as many threads.
+  EXPECT_EQ(decoding(3, apart({0, 0, 0})), (core::Cpus{2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(decoding(4, apart({0, 0, 0})).empty());
 }
 
 TEST(PinSite, ObstaclesAreNamed) {

@@ -136,6 +136,10 @@ TEST(DecodeTest, ALimitOnPixelsHoldsBeforeAnythingIsDecoded) {
   EXPECT_THAT(error_of(png), HasSubstr("more than data.max_pixels"));
 }
 
+TEST(DecodeTest, ThousandsOfScansAreRefused) {
+  EXPECT_THAT(error_of(made_jpeg({16, 16}, JpegKind::many_scans)), HasSubstr("damaged JPEG: more than 500 scans"));
+}
+
 TEST(DecodeTest, EveryTruncationIsAnError) {
   for (const auto& whole : {made_jpeg({64, 48}), made_jpeg({64, 48}, JpegKind::progressive), made_png({20, 16})}) {
     for (std::size_t length = 0; length < whole.size(); length += 1 + whole.size() / 200)

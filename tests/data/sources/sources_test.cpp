@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <set>
 
@@ -88,7 +90,9 @@ TEST(ImageFolderTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(message_of(source->fetch(0, bytes)), HasSubstr("a.jpg: the file is empty"));
   EXPECT_THAT(message_of(source->fetch(1, bytes)), HasSubstr("b.jpg: 4 bytes are too many"));
   fs::remove(folder.path() / "cat" / "c.jpg");
-  EXPECT_THAT(message_of(source->fetch(2, bytes), core::Errc::io), HasSubstr("c.jpg"));
+  EXPECT_THAT(message_of(source->fetch(2, bytes)), HasSubstr("c.jpg"));
+  ASSERT_EQ(::mkfifo((folder.path() / "cat" / "c.jpg").c_str(), 0600), 0);  // reading it would wait for a writer
+  EXPECT_THAT(message_of(source->fetch(2, bytes)), HasSubstr("c.jpg: not a regular file"));
 }
 
 core::Result<std::shared_ptr<const TarShards>> opened_tar(const TemporaryDirectory& folder, const Bytes& bytes) {
@@ -103,7 +107,7 @@ TEST(TarShardsTest, SamplesAreFoundInTheirFiles) {
                                                 {"x/0.cls", text_bytes("3")},
                                                 {"x/0.jpg", {1, 2}},
                                                 {"x/0.json", text_bytes("{}")},
-                                                {"x/1.png", long_picture},
+                                                {"x/1.PNG", long_picture},
                                                 {"x/1.cls", text_bytes("9\n")}}));
   write_file(folder.path() / "b.tar", made_tar({{"0.jpeg", {5}}, {"0.cls", text_bytes("0")}}));
   const auto source = TarShards::open({{folder.path() / "a.tar", folder.path() / "b.tar"}, 10, kMostBytes}).value();
@@ -112,7 +116,7 @@ TEST(TarShardsTest, SamplesAreFoundInTheirFiles) {
   EXPECT_EQ(sample(*source, 0), (std::pair(3, Bytes{1, 2})));
   EXPECT_EQ(sample(*source, 1), (std::pair(9, long_picture)));
   EXPECT_EQ(sample(*source, 2), (std::pair(0, Bytes{5})));
-  EXPECT_THAT(source->where(1), HasSubstr("a.tar: record 1 (x/1.png)"));
+  EXPECT_THAT(source->where(1), HasSubstr("a.tar: record 1 (x/1.PNG)"));
   EXPECT_THAT(source->where(2), HasSubstr("b.tar: record 0 (0.jpeg)"));
 }
 
@@ -160,7 +164,7 @@ TEST(ImageListTest, ReadsNumbersAndNames) {
   const TemporaryDirectory folder;
   put(folder.path() / "p" / "a,b.jpg", {1});
   put(folder.path() / "c.jpg", {2});
-  write_file(folder.path() / "numbers.csv", text_bytes("path,label\r\n\"p/a,b.jpg\",4\r\n\nc.jpg,0\n"));
+  write_file(folder.path() / "numbers.csv", text_bytes("\xEF\xBB\xBFpath,label\r\n\"p/a,b.jpg\",4\r\n\nc.jpg,0\n"));
   const auto numbers = ImageList::open({folder.path() / "numbers.csv", {}, 5, kMostBytes}).value();
   ASSERT_EQ(numbers->size(), 2);
   EXPECT_EQ(sample(*numbers, 0), (std::pair(4, Bytes{1})));
@@ -189,6 +193,7 @@ TEST(ImageListTest, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(open("a.jpg,cat\n"), HasSubstr("label cat is not in 0 ... 4"));
   EXPECT_THAT(open("a.jpg,cow\n", {"ape", "cat"}), HasSubstr("a.csv:1: the training split has no class 'cow'"));
   EXPECT_THAT(open("path,label\n"), HasSubstr("it lists no picture"));
+  EXPECT_THAT(open("a.jpg,1\n" + std::string(1 << 20, 'x')), HasSubstr("a.csv: a line has more than 65536 bytes"));
   EXPECT_THAT(message_of(ImageList::open({folder.path() / "none.csv", {}, 5, kMostBytes}), core::Errc::io),
               HasSubstr("none.csv"));
 }

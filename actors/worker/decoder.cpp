@@ -1,0 +1,35 @@
+#include "actors/worker/decoder.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+DecodingThread::DecodingThread(core::Cpus cpus, const core::Clock& clock) : cpus_(std::move(cpus)), clock_(clock) {}
+
+void DecodingThread::stay_off_workers() {
+  if (!cpus_.empty())
+    if (auto bound = core::ThreadBinding::bind_this_thread(std::exchange(cpus_, {}))) binding_ = std::move(*bound);
+  if (binding_ && binding_->release_if_crowded(clock_.now())) binding_.reset();
+}
+
+Decoded decode(const data::BatchBuilder& builder, const DecodeOrder& order, const BorrowedBatch& space) {
+  const auto built = builder.build(order.lease, space.images, space.labels);
+  return {order.buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
+}
+
+DecoderActor::behavior_type decoder(DecoderActor::pointer /*self*/, const DecoderSetup& setup) {
+  const auto thread = std::make_shared<DecodingThread>(setup.cpus, *setup.clock);
+  return {[builder = setup.builder, thread](const DecodeOrder& order, const BorrowedBatch& space) {
+    thread->stay_off_workers();
+    return decode(*builder, order, space);
+  }};
+}
+
+std::vector<DecoderActor> spawn_decoders(caf::actor_system& system, const DecoderSetup& setup, std::int64_t threads) {
+  std::vector<DecoderActor> decoders;
+  if (threads == 1 && !setup.builder->dataset().streamed()) return decoders;
+  for (std::int64_t k = 0; k < threads; ++k) decoders.push_back(system.spawn<caf::detached>(decoder, setup));
+  return decoders;
+}
+
+}  // namespace troupe::actors
