@@ -13,7 +13,7 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
-#include "apps/step_breakdown.hpp"
+#include "apps/reports/step_breakdown.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"

@@ -1,4 +1,4 @@
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 /// Mixed: each group is a replica, the servers see a group as one worker, and the moving average is the model.
-#include "strategies/mixed.hpp"
+#include "strategies/combined/mixed.hpp"
 
 #include <cmath>
 #include <map>

@@ -1,4 +1,4 @@
-#include "strategies/mixed.hpp"
+#include "strategies/combined/mixed.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "strategies/averaged.hpp"
+#include "strategies/combined/averaged.hpp"
 #include "strategies/downpour.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/host/journal_codec.hpp"

@@ -1,10 +1,10 @@
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/data/lease_schedulers.hpp"
+#include "tests/data/order/lease_schedulers.hpp"
 
 namespace troupe::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 
 namespace troupe::data {
 

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr int kBadData = 65, kBadUsage = 64, kBadConfig = 78;
+constexpr int kBadData = 65, kBadUsage = 2, kBadConfig = 78;
 
 /// `troupe data …` about 40 synthetic images of 3 x 16 x 12 in 4 classes.
 Outcome about_synthetic(std::vector<std::string> arguments) {
@@ -37,7 +37,7 @@ TEST(DataCommandTest, InspectCountsSamplesByClass) {
   const auto text = about_synthetic({"inspect"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("synthetic: images of 3 x 16 x 12, 4 classes"));
-  const auto outcome = about_synthetic({"inspect", "--json", "--decode", "--set", "data.validation=8"});
+  const auto outcome = about_synthetic({"inspect", "--json", "--decode", "--set", R"(data.validation="8")"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto found = json::parse(outcome.out);
   EXPECT_EQ(found["shape"], json({3, 16, 12}));
@@ -120,7 +120,7 @@ TEST(DataCommandTest, BadInputIsOneLine) {
     return first;
   };
   for (const auto& wrong : std::vector<Case>{
-           {{"data", "inspect"}, kBadConfig, "data.name"},
+           {{"data", "inspect"}, kBadConfig, "missing key \"name\" in section [data]"},
            {with({"data", "inspect"}), kBadData, photos + "/train/cat: a class without pictures (it is empty)"},
            {with({"data", "mean", "--output", folder.file("m")}), kBadData, "a class without pictures"},
            {{"data", "convert", "--set", "data.name=synthetic", "--output", photos}, kBadConfig, "is not empty"},

@@ -1,4 +1,4 @@
-#include "apps/comparison.hpp"
+#include "apps/reports/comparison.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "apps/data_report.hpp"
+#include "apps/reports/data_report.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace troupe::apps {
 namespace {
 
 constexpr std::size_t kMostListed = 40;  // that are listed
-constexpr std::size_t kEnds = 5;          // classes with fewest, and with most samples, of more
+constexpr std::size_t kEnds = 5;         // classes with fewest, and with most samples, of more
 
 std::string row_of(const DataFacts& facts, std::size_t label, std::size_t width) {
   auto line = fmt::format("  {:<{}}", facts.class_names[label], width);

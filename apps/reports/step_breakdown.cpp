@@ -1,4 +1,4 @@
-#include "apps/step_breakdown.hpp"
+#include "apps/reports/step_breakdown.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "strategies/averaged.hpp"
+#include "strategies/combined/averaged.hpp"
 
 #include <utility>
 

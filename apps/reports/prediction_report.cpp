@@ -1,4 +1,4 @@
-#include "apps/prediction_report.hpp"
+#include "apps/reports/prediction_report.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,5 @@
+#include "data/conversion/convert.hpp"
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -11,7 +13,6 @@
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/plural.hpp"
-#include "data/conversion/convert.hpp"
 
 namespace troupe::apps {
 namespace {

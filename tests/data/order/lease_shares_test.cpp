@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "tests/data/lease_schedulers.hpp"
+#include "tests/data/order/lease_schedulers.hpp"
 
 namespace troupe::data {
 namespace {

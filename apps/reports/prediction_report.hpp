@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/confusion_report.hpp"
+#include "apps/reports/confusion_report.hpp"
 #include "core/error.hpp"
 #include "nn/graph.hpp"
 

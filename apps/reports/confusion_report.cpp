@@ -1,4 +1,4 @@
-#include "apps/confusion_report.hpp"
+#include "apps/reports/confusion_report.hpp"
 
 #include <algorithm>
 

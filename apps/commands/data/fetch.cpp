@@ -1,3 +1,5 @@
+#include "apps/fetch/fetch.hpp"
+
 #include <chrono>
 #include <memory>
 
@@ -5,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "apps/command.hpp"
-#include "apps/fetch/fetch.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"

@@ -1,5 +1,5 @@
 // The moving average of every strategy, against the formula in double precision.
-#include "strategies/averaged.hpp"
+#include "strategies/combined/averaged.hpp"
 
 #include <map>
 
