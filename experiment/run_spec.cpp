@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "core/text/plural.hpp"
-#include "nn/models.hpp"
 #include "nn/optimizer.hpp"
+#include "nn/zoo/models.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {

@@ -17,7 +17,7 @@
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::apps {
 namespace {

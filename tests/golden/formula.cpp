@@ -6,7 +6,7 @@
 
 #include "cpu/backend.hpp"
 #include "nn/layout.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::golden {
 namespace {

@@ -1,4 +1,4 @@
-#include "nn/graph/node_names.hpp"
+#include "nn/node_names.hpp"
 
 namespace troupe::nn {
 namespace {

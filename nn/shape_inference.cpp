@@ -1,4 +1,4 @@
-#include "nn/graph/shape_inference.hpp"
+#include "nn/shape_inference.hpp"
 
 #include <cmath>
 
