@@ -183,6 +183,9 @@ Result<std::vector<std::string>> files_to_stage(const DataConfig& config) {
     if (!files) return tl::unexpected(files.error());
     for (const auto& file : *files) names.push_back(fs::absolute(file).string());
   }
+  const auto classes = class_list_file(path_of(config));
+  std::error_code none;
+  if (fs::exists(classes, none)) names.push_back(fs::absolute(classes).string());
   return names;
 }
 

@@ -15,8 +15,10 @@ constexpr std::size_t kMostBytes = 1000;  // of a name
 
 }  // namespace
 
+std::filesystem::path class_list_file(const std::filesystem::path& directory) { return directory / kName; }
+
 core::Result<std::vector<std::string>> class_list(const std::filesystem::path& directory) {
-  const auto path = directory / kName;
+  const auto path = class_list_file(directory);
   std::vector<std::string> names;
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return names;
@@ -40,7 +42,7 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
 }
 
 core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
-  const auto path = directory / kName;
+  const auto path = class_list_file(directory);
   const auto temporary = path.string() + ".part";
   errno = 0;
   {

@@ -10,7 +10,10 @@
 
 namespace troupe::data {
 
-/// The names in DIRECTORY/classes.txt; empty: there is no such file. Errc::data names file and line: an empty name, one that comes twice,
+/// DIRECTORY/classes.txt.
+[[nodiscard]] std::filesystem::path class_list_file(const std::filesystem::path& directory);
+
+/// The names in class_list_file(); empty: there is no such file. Errc::data names file and line: an empty name, one that comes twice,
 /// more than a million; no name at all.
 [[nodiscard]] core::Result<std::vector<std::string>> class_list(const std::filesystem::path& directory);
 

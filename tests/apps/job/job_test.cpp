@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -152,6 +153,33 @@ TEST_F(JobTest, AsynchronousRunsLearnAndAreReplayed) {
     EXPECT_EQ(troupe({"eval", only_run(), "--json"}).code, 0);
     std::filesystem::remove_all(folder_.file("runs"));
   }
+}
+
+/// The ranks read the files together, each its part, and train on copies, which are gone afterwards.
+TEST_F(JobTest, StagedFilesAreTheSameData) {
+  const auto files = folder_.file("shards"), stage = folder_.file("stage"), taken = folder_.file("a file");
+  const auto converted =
+      troupe({"data", "convert", "--set", "data.name=glyphs", "--set", "data.train_samples=300", "--set",
+              "data.test_samples=100", "--to", "shards", "--picture", "png", "--per-file", "70", "--output", files});
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  std::ofstream(files + "/classes.txt") << "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
+  std::ofstream{taken};
+  const auto staged = [&](const std::string& where) {
+    return with({"--set", "data.name=shards", "--set", "data.path=" + files, "--set", "data.train_samples=0", "--set",
+                 "data.test_samples=0", "--set", "data.resize=28", "--set", "data.stage=" + where});
+  };
+  for (const std::size_t ranks : {2U, 3U}) {
+    const auto directly = parsed(run_program(mpirun(ranks, staged(""))));
+    const auto together = parsed(run_program(mpirun(ranks, staged(stage))));
+    EXPECT_EQ(together["center_hash"], directly["center_hash"]);
+    EXPECT_TRUE(std::filesystem::is_empty(stage));
+    const auto replayed = troupe({"replay", together["run"]});  // without copies
+    EXPECT_EQ(replayed.code, 0) << replayed.err;
+  }
+  const auto refused = run_program(mpirun(2, staged(taken)));
+  EXPECT_EQ(refused.code, 74) << refused.err;
+  EXPECT_EQ(count(refused.err, "troupe: "), 1U) << refused.err;
+  EXPECT_NE(refused.err.find(taken), std::string::npos) << refused.err;
 }
 
 TEST_F(JobTest, OnlyRankZeroPrints) {
