@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "bench/kernel_lines.hpp"
 #include "cpu/kernels/elementwise.hpp"
@@ -83,6 +84,21 @@ void add_activations(std::vector<Line>& all) {
                  }});
 }
 
+/// As many images of 14 x 14 as the vector has room for, averaged to 7 x 7, or the gradient back.
+KernelCall pooling_of(Span images, Span means, bool backward) {
+  KernelCall call;
+  call.data = {images.data(), means.data()};
+  if (backward) std::swap(call.data[0], call.data[1]);
+  call.convolution = {.batch = static_cast<std::int64_t>(images.size()) / (14 * 14),
+                      .channels = 1,
+                      .height = 14,
+                      .width = 14,
+                      .outputs = 1,
+                      .out_height = 7,
+                      .out_width = 7};
+  return call;
+}
+
 }  // namespace
 
 std::vector<Line> step_lines(std::size_t floats) {
@@ -104,6 +120,10 @@ std::vector<Line> step_lines(std::size_t floats) {
                    call.columns = static_cast<std::int64_t>(v[0].size());
                    cpu::update_running_statistics(call, {});
                  }});
+  all.push_back({"adaptive_pool_forward", 1.25,
+                 [](const Kernels&, const auto& v) { cpu::adaptive_pool_forward(pooling_of(v[0], v[1], false), {}); }});
+  all.push_back({"adaptive_pool_backward", 1.25,
+                 [](const Kernels&, const auto& v) { cpu::adaptive_pool_backward(pooling_of(v[0], v[1], true), {}); }});
   return all;
 }
 

@@ -59,8 +59,11 @@ std::vector<Line> vector_lines() {
   all.push_back(optimizer_line("momentum", OptimizerKind::momentum, 5));
   all.push_back(optimizer_line("nesterov", OptimizerKind::nesterov, 5));
   all.push_back(optimizer_line("rmsprop", OptimizerKind::rmsprop, 5));
+  all.push_back(optimizer_line("rmsprop_inside", OptimizerKind::rmsprop_inside, 5));
   all.push_back(optimizer_line("adagrad", OptimizerKind::adagrad, 5));
   all.push_back(optimizer_line("adam", OptimizerKind::adam, 7));
+  all.push_back(optimizer_line("adamw", OptimizerKind::adamw, 7));
+  all.push_back(optimizer_line("adadelta", OptimizerKind::adadelta, 7));
   all.push_back(optimizer_line("momentum", OptimizerKind::momentum, 5, true));
   all.push_back(optimizer_line("adam", OptimizerKind::adam, 7, true));
   add_conversions(all, "fp16", HalfKind::fp16);

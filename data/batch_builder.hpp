@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "data/dataset.hpp"
-#include "data/lease.hpp"
 #include "data/order/bad_samples.hpp"
+#include "data/order/lease.hpp"
 #include "data/order/sampler.hpp"
 #include "data/preprocessing.hpp"
 

@@ -9,19 +9,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "data/images/image_shape.hpp"
 
 namespace troupe::data {
 
 enum class Split : std::uint8_t { train, test };
-
-/// The shape of one image. Pixels are stored channel by channel, row by row.
-struct ImageShape {
-  std::int64_t channels = 1;
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  [[nodiscard]] std::int64_t size() const noexcept { return channels * height * width; }
-  bool operator==(const ImageShape&) const = default;
-};
 
 /// What random augmentation depends on, besides the sample.
 struct AugmentKey {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "experiment/settings.hpp"
-#include "nn/models.hpp"
 #include "nn/optimizer.hpp"
+#include "nn/zoo/models.hpp"
 #include "strategies/registry/registry.hpp"
 
 namespace troupe::experiment {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/config.hpp"
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "experiment/reports.hpp"
 #include "experiment/settings.hpp"
 #include "nn/graph.hpp"

@@ -9,8 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "core/text/nearest.hpp"
-#include "nn/graph/node_names.hpp"
-#include "nn/graph/shape_inference.hpp"
+#include "nn/node_names.hpp"
+#include "nn/shape_inference.hpp"
 
 namespace troupe::nn {
 

@@ -156,7 +156,7 @@ struct GraphPlaces {
   std::vector<std::string> layers{};  // "a.toml:4: model.layers[0] (conv2d)"; none, or one for each layer
 };
 
-struct InferredLayer;  // nn/graph/shape_inference.hpp
+struct InferredLayer;  // nn/shape_inference.hpp
 
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
 class Graph {

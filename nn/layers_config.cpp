@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/nearest.hpp"
-#include "nn/graph/node_names.hpp"
+#include "nn/node_names.hpp"
 
 namespace troupe::nn {
 namespace {

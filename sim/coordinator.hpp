@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "sim/world.hpp"
 #include "strategies/coordination/coordinator.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "strategies/coordination/checkpoint_schedule.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "sim/simulation_result.hpp"
 #include "sim/world.hpp"
 

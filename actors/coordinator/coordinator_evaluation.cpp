@@ -6,6 +6,7 @@
 
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/requests/deadlines.hpp"
+#include "core/text/plural.hpp"
 #include "nn/optimizer.hpp"
 
 namespace troupe::actors {
@@ -124,6 +125,37 @@ double CoordinatorBody::learning_rate() const {
   return nn::learning_rate(setup_.settings->train, setup_.leases->epoch_position(), setup_.started.epochs,
                            static_cast<int>(setup_.started.workers)) *
          setup_.leases->lr_factor();
+}
+
+void CoordinatorBody::stops_early(coordination::EarlyStop why) {
+  const auto& run = setup_.settings->run;
+  result_.summary.stopped_by = name(why);
+  const auto where = fmt::format("the run ends after {:.2f} of {} epochs", setup_.leases->epoch_position(), run.epochs);
+  if (why == coordination::EarlyStop::max_seconds)
+    note(Note::Level::info, fmt::format("run.max_seconds = {:g}: {:.1f} s of training are over: {}", run.max_seconds,
+                                        machine_.trained_s(), where));
+  const auto& summary = result_.summary;
+  if (why == coordination::EarlyStop::target_accuracy)
+    note(Note::Level::info, fmt::format("run.target_accuracy = {:g}: the model has {:.4f}: {}", run.target_accuracy,
+                                        has_validation() ? summary.validation.accuracy : summary.test_accuracy, where));
+  if (why == coordination::EarlyStop::target_loss)
+    note(Note::Level::info, fmt::format("run.target_loss = {:g}: the validation loss is {:.4f}: {}", run.target_loss,
+                                        summary.validation.loss, where));
+  if (why == coordination::EarlyStop::patience)
+    note(Note::Level::info, fmt::format("run.patience = {}: the validation {} has not improved since epoch {:.2f}: {}",
+                                        run.patience, run.monitor, machine_.watch().state().best_at.epoch, where));
+}
+
+void CoordinatorBody::judged(const coordination::EvaluationWatch::Verdict& verdict) {
+  if (verdict.improved && has_validation()) keep_best();
+  if (verdict.falls)
+    note(Note::Level::info,
+         fmt::format(
+             "train.lr_policy = \"plateau\": the validation {} has not improved for {}: the learning rate falls to "
+             "{:.3g}",
+             setup_.settings->run.monitor,
+             core::counted(static_cast<std::uint64_t>(setup_.settings->train.lr_patience), "evaluation"),
+             learning_rate()));
 }
 
 /// The evaluated copy, without the members' states. It is written while training goes on.

@@ -17,7 +17,7 @@
 
 #include "actors/protocol/vocabulary.hpp"
 #include "core/kernels.hpp"
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "nn/backend.hpp"
 #include "nn/layout.hpp"
 #include "strategies/host/events.hpp"

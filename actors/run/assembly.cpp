@@ -175,7 +175,8 @@ core::Result<void> Assembly::prepare_sites() {
     if (handle.here->layout()) layout_ = handle.here->layout();
     if (handle.here->plan() && made_plan_.json.empty()) made_plan_ = *handle.here->plan();
   }
-  for (auto& [handle, preparing] : asked) {
+  for (auto& [asked_handle, preparing] : asked) {
+    SiteHandle* handle = asked_handle;  // for lambdas
     receive(
         preparing, Movement{sites_[0].here->moves(), kPrepareSilence}, stop_,  // it fetches the checkpoint from site 0
         [&](const SiteReady& ready, const SiteMembers& members) {

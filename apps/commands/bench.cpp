@@ -13,11 +13,11 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
-#include "apps/step_breakdown.hpp"
+#include "apps/reports/step_breakdown.hpp"
 #include "cpu/step_bench.hpp"
 #include "experiment/run_spec.hpp"
 #include "nn/checkpoint/file_system.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::apps {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "apps/arguments/checks.hpp"
 #include "apps/command.hpp"
-#include "apps/comparison.hpp"
 #include "apps/output.hpp"
+#include "apps/reports/comparison.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_record.hpp"

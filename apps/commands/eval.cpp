@@ -8,9 +8,9 @@
 #include "apps/arguments/checkpoint.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/confusion_report.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "apps/reports/confusion_report.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 

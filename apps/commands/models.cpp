@@ -1,4 +1,4 @@
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 #include <memory>
 

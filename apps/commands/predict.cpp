@@ -9,7 +9,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
-#include "apps/prediction_report.hpp"
+#include "apps/reports/prediction_report.hpp"
 #include "data/picture_sources.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/initial_model.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/dataset.hpp"
+#include "data/images/image_shape.hpp"
 
 namespace troupe::data {
 

@@ -83,8 +83,11 @@ Result<void> BatchFiles::add(const std::filesystem::path& path) {
     const auto label =
         static_cast<std::int32_t>(take<std::uint32_t>(bytes.data() + static_cast<std::size_t>(record * kLabelBytes)));
     if (label < 0 || label >= options_.classes)
-      return fail(Errc::data, fmt::format("{}: record {}: label {} is not in 0 ... {}: data.classes is {}",
-                                          path.string(), record, label, options_.classes - 1, options_.classes));
+      return fail(
+          Errc::data,
+          fmt::format(
+              "{}: record {}: label {} is not in 0 ... {}: the data set has {} classes (classes.txt, or data.classes)",
+              path.string(), record, label, options_.classes - 1, options_.classes));
     labels_.push_back(label);
   }
   return {};

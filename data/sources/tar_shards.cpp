@@ -108,8 +108,9 @@ class ShardIndex {
     if (error != std::errc{} || end != digits.data() + digits.size())
       return bad_entry(name, "the label is not a whole number");
     if (label < 0 || label >= options_.classes)
-      return bad_entry(name, fmt::format("label {} is not in 0 ... {}: data.classes is {}", label, options_.classes - 1,
-                                         options_.classes));
+      return bad_entry(
+          name, fmt::format("label {} is not in 0 ... {}: the data set has {} classes (classes.txt, or data.classes)",
+                            label, options_.classes - 1, options_.classes));
     has_label_ = true;
     sample_.label = label;
     return {};

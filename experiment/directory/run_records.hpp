@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/journal.hpp"
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "strategies/host/types.hpp"
 
 namespace troupe::experiment {

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/journal.hpp"
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "experiment/directory/run_records.hpp"
 #include "experiment/run_spec.hpp"
 #include "strategies/host/events.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "strategies/coordination/evaluation_watch.hpp"
 #include "strategies/host/types.hpp"
 

@@ -4,15 +4,15 @@
 #include <stdexcept>
 #include <utility>
 
-#include "strategies/averaged.hpp"
 #include "strategies/bsp.hpp"
+#include "strategies/combined/averaged.hpp"
+#include "strategies/combined/mixed.hpp"
 #include "strategies/diloco.hpp"
 #include "strategies/downpour.hpp"
 #include "strategies/eamsgd.hpp"
 #include "strategies/easgd.hpp"
 #include "strategies/gossip.hpp"
 #include "strategies/local_sgd.hpp"
-#include "strategies/mixed.hpp"
 #include "strategies/pairs.hpp"
 #include "strategies/ssp.hpp"
 #include "strategies/sync_easgd.hpp"

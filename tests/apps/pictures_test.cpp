@@ -184,7 +184,9 @@ TEST_F(PicturesRun, BadFoldersAndShardsAreOneLineAndNoRun) {
     EXPECT_THAT(outcome.err, HasSubstr(wrong.says));
     EXPECT_TRUE(no_run());
   }
-  const auto other = attempt("shards", {"data.classes=3"});
+  std::filesystem::copy(pictures_->file("shards"), bad.file("fewer"), std::filesystem::copy_options::recursive);
+  std::ofstream(bad.file("fewer/classes.txt")) << "ant\nbee\ncat\n";
+  const auto other = attempt("shards", {"data.path=" + bad.file("fewer")});
   EXPECT_EQ(other.code, 65);
   EXPECT_THAT(other.err, HasSubstr("label 3 is not in 0 ... 2"));
 }

@@ -6,7 +6,7 @@
 
 #include "cpu/backend.hpp"
 #include "nn/layout.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::golden {
 namespace {
@@ -101,8 +101,9 @@ nn::Graph zoo_model(const nlohmann::json& row) {
   return without_dropout(taken(nn::build_model(config, {shape[0], shape[1], shape[2]}, kClasses)));
 }
 
+// Kernels by measurement round differently from run to run, and a maximum of two nearly equal values moves its gradient to another weight.
 Model::Model(const nn::Graph& graph, std::int64_t batch, bool training) : backend(cpu::make_backend()) {
-  replica = taken(backend->compile(graph, {.batch = batch, .arenas = &memory, .training = training}));
+  replica = taken(backend->compile(graph, {.batch = batch, .arenas = &memory, .training = training, .measure = false}));
   replica->import_canonical(parameters_of(graph));
   nn::statistics_layout(graph).from_canonical(statistics_of(graph), replica->statistics());
 }

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 #include "tests/golden/formula.hpp"
 
 namespace troupe::golden {

@@ -1,7 +1,7 @@
 // Names, inputs and blocks of model.layers.
 #include <gtest/gtest.h>
 
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::nn {
 namespace {

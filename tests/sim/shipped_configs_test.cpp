@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu/backend.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 #include "sim/forecast/forecast.hpp"
 #include "strategies/registry/registry.hpp"
 

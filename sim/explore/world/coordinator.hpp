@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "sim/explore/world/words.hpp"
 #include "strategies/coordination/coordinator.hpp"
 

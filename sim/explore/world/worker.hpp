@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "data/lease.hpp"
+#include "data/order/lease.hpp"
 #include "sim/explore/world/collectives.hpp"
 #include "sim/explore/world/memory.hpp"
 #include "sim/explore/world/words.hpp"

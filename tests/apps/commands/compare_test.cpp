@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/comparison.hpp"
+#include "apps/reports/comparison.hpp"
 #include "experiment/settings.hpp"
 #include "tests/apps/program.hpp"
 

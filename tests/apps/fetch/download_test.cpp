@@ -5,18 +5,15 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "apps/fetch/part_file.hpp"
-#include "tests/apps/fetch/file_bytes.hpp"
+#include "tests/apps/fetch/downloads.hpp"
 #include "tests/apps/fetch/http_server.hpp"
-#include "tests/folder.hpp"
 #include "tests/wait.hpp"
-#include "transport/security/authority.hpp"
 
 namespace troupe::fetch {
 namespace {
@@ -27,44 +24,6 @@ using testing::HttpServer;
 using testing::read_file;
 using testing::Reply;
 using testing::Request;
-using testing::sha256;
-using testing::some_bytes;
-
-constexpr std::size_t kBytes = 700'001;  // more than two pieces
-
-class Downloads : public ::testing::Test {
- protected:
-  Downloads() {
-    options_.http.variable = [](const char*) -> const char* { return nullptr; };
-    options_.pause = std::chrono::milliseconds(1);
-  }
-
-  core::Result<void> get(const std::vector<std::string>& addresses, const std::stop_token& stop = {}) {
-    std::vector<Url> urls;
-    for (const auto& address : addresses) urls.push_back(parse_url(address + "/f").value());
-    return download(
-        file_, urls, folder_.path(), options_, [this](std::uint64_t bytes) { seen_.push_back(bytes); }, stop);
-  }
-  /// The error's code; fails the test where there is none.
-  core::Error failure(const std::vector<std::string>& addresses) {
-    const auto got = get(addresses);
-    EXPECT_FALSE(got);
-    return got ? core::Error{} : got.error();
-  }
-  void expect_complete() const {
-    EXPECT_TRUE(read_file(path()) == contents_);
-    EXPECT_FALSE(std::filesystem::exists(part()));
-  }
-  [[nodiscard]] std::filesystem::path path() const { return folder_.file("f"); }
-  [[nodiscard]] std::filesystem::path part() const { return folder_.file("f.part"); }
-  void write_part(const std::string& bytes) const { std::ofstream(part(), std::ios::binary) << bytes; }
-
-  const std::string contents_ = some_bytes(kBytes);
-  const PublishedFile file_{"f", kBytes, sha256(contents_)};
-  tests::Folder folder_;
-  DownloadOptions options_;
-  std::vector<std::uint64_t> seen_;
-};
 
 TEST_F(Downloads, FileArrivesWhole) {
   const HttpServer server([&](const Request& request) { return file_reply(request, contents_); });
@@ -371,85 +330,6 @@ TEST_F(Downloads, ProxyThatRefusesATunnelIsNamed) {
   EXPECT_NE(error.message.find(address.substr(7)), std::string::npos) << error.message;
   EXPECT_EQ(proxy.requests().at(0).method, "CONNECT");
   EXPECT_EQ(proxy.requests().at(0).target, "data.invalid:443");
-}
-
-/// Servers with a certificate of an authority of their own, which the environment names, or does not.
-class TlsDownloads : public Downloads {
- protected:
-  TlsDownloads() {
-    const auto directory = certificates_.path();
-    EXPECT_TRUE(security::create_authority(directory, std::time(nullptr), false));
-    const auto made = security::create_node(directory, "server", {"127.0.0.1"}, std::time(nullptr), false);
-    EXPECT_TRUE(made);
-    files_ = {made->certificate, made->key};
-    authority_ = made->ca;
-  }
-  ~TlsDownloads() override { ::unsetenv("SSL_CERT_FILE"); }
-  void trust() const { ::setenv("SSL_CERT_FILE", authority_.c_str(), 1); }
-
-  tests::Folder certificates_;
-  testing::ServerFiles files_;
-  std::string authority_;
-};
-
-TEST_F(TlsDownloads, FileArrivesFromATrustedServer) {
-  trust();
-  const HttpServer server(
-      [&](const Request& request) {
-        auto reply = file_reply(request, contents_);
-        if (request.range.empty()) reply.cut_after = 300'000;
-        return reply;
-      },
-      files_);
-  const auto got = get({server.address()});
-  ASSERT_TRUE(got) << got.error().message;
-  expect_complete();
-}
-
-TEST_F(TlsDownloads, UnknownAuthorityIsRefused) {
-  const HttpServer server([&](const Request& request) { return file_reply(request, contents_); }, files_);
-  const auto error = failure({server.address()});
-  EXPECT_EQ(error.code, Errc::config);
-  EXPECT_NE(error.message.find("certificate"), std::string::npos) << error.message;
-  EXPECT_TRUE(server.requests().empty());
-}
-
-TEST_F(TlsDownloads, CertificateOfAnotherHostIsRefused) {
-  trust();
-  const auto other = security::create_node(certificates_.path(), "other", {"192.0.2.1"}, std::time(nullptr), false);
-  ASSERT_TRUE(other);
-  // A certificate of ours also names 127.0.0.1, but no other address of loopback.
-  const HttpServer server([&](const Request& request) { return file_reply(request, contents_); },
-                          testing::ServerFiles{other->certificate, other->key}, "127.0.0.2");
-  const auto error = failure({server.address()});
-  EXPECT_EQ(error.code, Errc::config);
-  EXPECT_NE(error.message.find("certificate"), std::string::npos) << error.message;
-  EXPECT_TRUE(server.requests().empty());
-}
-
-TEST_F(TlsDownloads, PlainServerIsRefused) {
-  trust();
-  const HttpServer server([&](const Request& request) { return file_reply(request, contents_); });
-  auto address = server.address();
-  address.replace(0, 4, "https");
-  options_.http.connect = std::chrono::milliseconds(2000);
-  options_.attempts = 1;
-  EXPECT_FALSE(get({address}));
-  EXPECT_TRUE(server.requests().empty());
-}
-
-TEST_F(TlsDownloads, RedirectFromTlsToPlainIsNotFollowed) {
-  trust();
-  const HttpServer plain([&](const Request& request) { return file_reply(request, contents_); });
-  const HttpServer server(
-      [&](const Request&) {
-        return Reply{.status = 302, .fields = {{"Location", plain.address() + "/f"}}};
-      },
-      files_);
-  const auto error = failure({server.address()});
-  EXPECT_EQ(error.code, Errc::data);
-  EXPECT_NE(error.message.find("from https to http"), std::string::npos) << error.message;
-  EXPECT_TRUE(plain.requests().empty());
 }
 
 TEST(ContentRanges, AreParsed) {

@@ -145,7 +145,7 @@ TEST(TarShardsTest, WhatIsWrongIsNamed) {
            {{picture, {"0.cls", text_bytes("1")}, {"1.jpg", {2}}}, "record 1 (1): a sample without a label"},
            {{picture, {"0.cls", text_bytes("cat")}}, "(0.cls): the label is not a whole number"},
            {{picture, {"0.cls", text_bytes("99999999999999999")}}, "(0.cls): the label is not a whole number"},
-           {{picture, {"0.cls", text_bytes("10")}}, "label 10 is not in 0 ... 9: data.classes is 10"},
+           {{picture, {"0.cls", text_bytes("10")}}, "label 10 is not in 0 ... 9: the data set has 10 classes"},
            {{picture, {"0.cls", text_bytes("-1")}}, "label -1 is not in 0 ... 9"},
            {{picture, {"0.png", {1}}, {"0.cls", text_bytes("1")}}, "a second picture of one sample"},
            {{{"0.jpg", {}}, {"0.cls", text_bytes("1")}}, "0 bytes are no picture"},

@@ -1,5 +1,5 @@
 // Graphs that branch, against the double-precision reference: sums, joined channels, values with several readers, auxiliary losses.
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 #include "tests/nn/backend_contract/backends.hpp"
 #include "tests/nn/backend_contract/model.hpp"
 

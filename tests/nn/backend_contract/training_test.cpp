@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/initialise.hpp"
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 #include "tests/nn/backend_contract/backends.hpp"
 #include "tests/nn/backend_contract/model.hpp"
 

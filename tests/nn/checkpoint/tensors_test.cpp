@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/models.hpp"
+#include "nn/zoo/models.hpp"
 
 namespace troupe::nn {
 namespace {

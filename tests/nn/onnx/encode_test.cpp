@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/models.hpp"
 #include "nn/onnx/onnx.pb.h"
+#include "nn/zoo/models.hpp"
 #include "tests/nn/backend_contract/model.hpp"
 
 namespace troupe::nn {

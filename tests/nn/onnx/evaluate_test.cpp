@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "cpu/backend.hpp"
-#include "nn/models.hpp"
 #include "nn/onnx/encode.hpp"
+#include "nn/zoo/models.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/backend_contract/model.hpp"
 
