@@ -5,7 +5,7 @@
 # What limits it: ranks are threads of one process. With more ranks than cores they take turns, and each message waits for its receiver's turn; the heading
 # says how many cores there are. The forecast for this machine knows the speed of one rank, and a message's time between two, both measured here first.
 #
-#   bench/neuron_parallel.sh [OPTION...]      those of bench_neuron_parallel: --batch, --seconds, --widths, --ranks      BIN: where the programs are
+#   bench/neuron_parallel.sh [OPTION...]      those of bench_neuron_parallel: --batch, --seconds, --rounds, --widths, --ranks      BIN: where the programs are
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${BIN:-build/bin}

@@ -94,7 +94,7 @@ TEST(Replay, StatisticsOfBatchNormalisationAreAmongTheHashes) {
 }
 
 TEST(Replay, NeuronsSpreadOverRanksHaveTheBitsOfTheRun) {
-  expect_same(replay_options_of("easgd", {"model.parallel=neurons", "cluster.threads_per_worker=[2, 3]"}));
+  expect_same(replay_options_of("easgd", {"model.parallel=neurons", "cluster.threads_per_worker=[2, 3, 1]"}));
 }
 
 TEST(Replay, AResumedRunHasASegmentPerSession) {
