@@ -2,14 +2,17 @@
 // executes (a few dozen bytes per argument), but no scratchpads and no packing buffers.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
+#include "nn/zoo/models.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace {
@@ -77,11 +80,11 @@ namespace {
 
 using namespace nn;
 
-class SteadySteps : public ::testing::TestWithParam<int> {};
+class SteadySteps : public ::testing::TestWithParam<std::tuple<int, Precision>> {};
 
 TEST_P(SteadySteps, AllocateNothing) {
   const auto graph = [] {
-    switch (GetParam()) {
+    switch (std::get<0>(GetParam())) {
       case 0: return lenet();
       case 1: return small_net();
       case 2:
@@ -89,12 +92,21 @@ TEST_P(SteadySteps, AllocateNothing) {
                         {Conv2dLayer{32, 3, 1, 1, {}}, Conv2dLayer{64, 3, 1, 0, {}, 2, false}, BatchNormLayer{},
                          ActivationLayer{Activation::relu}, LrnLayer{}, PoolLayer{PoolKind::max, 2, 2, 0},
                          LinearLayer{20, {}}, BatchNormLayer{}, LinearLayer{10, {}}});
+      case 3: {  // branches, sums in place, global pooling
+        ModelConfig config;
+        config.name = "resnet18";
+        return build_model(config, {3, 32, 32}, 10).value();
+      }
       default:
         return graph_of({784, 1, 1}, {LinearLayer{100, {}}, ActivationLayer{Activation::sigmoid}, DropoutLayer{},
                                       LinearLayer{10, {}}});
     }
   }();
-  Model model(graph, {.batch = 64});
+  const auto precision = std::get<1>(GetParam());
+  const auto precisions = backend().capabilities().precisions;
+  if (std::ranges::find(precisions, precision) == precisions.end())
+    GTEST_SKIP() << "this machine does not compute in bf16";
+  Model model(graph, {.batch = 16, .precision = precision, .recompute = precision == Precision::bf16});
   const auto batch = model.batch();
   int buckets = 0;
   const std::function<void(int)> on_bucket = [&](int) { ++buckets; };
@@ -120,7 +132,9 @@ TEST_P(SteadySteps, AllocateNothing) {
   EXPECT_GT(buckets, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, SteadySteps, ::testing::Values(0, 1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Nets, SteadySteps,
+                         ::testing::Combine(::testing::Range(0, 5),
+                                            ::testing::Values(Precision::fp32, Precision::bf16)));
 
 }  // namespace
 }  // namespace troupe::cpu::testing
