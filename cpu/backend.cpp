@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "cpu/neurons/replica.hpp"
 #include "cpu/replica.hpp"
 
 namespace troupe::cpu {
@@ -19,6 +20,11 @@ class CpuBackend final : public nn::Backend {
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
+    if (options.parallel == nn::Parallel::neurons) {
+      if (auto checked = check_options(graph, options); !checked) return tl::unexpected(std::move(checked.error()));
+      omp_set_num_threads(1);  // a rank is one thread
+      return compile_neurons(graph, options);
+    }
     omp_set_num_threads(std::max(options.threads, 1));  // oneDNN plans for the current number of threads
     auto compiled = cpu::compile(graph, options);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));

@@ -6,14 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "cpu/program/buckets.hpp"
 #include "cpu/program/lowering.hpp"
 #include "nn/initialise.hpp"
 
 namespace troupe::cpu {
 namespace {
-
-/// Smaller exchanges cost more to start than they save.
-constexpr std::size_t kBucketFloats = (std::size_t{256} << 10) / sizeof(float);
 
 /// Limit of a layer's values for a whole batch: products of sizes stay far below the overflow of int64.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 45;
@@ -215,7 +213,15 @@ class GraphLowering {
   int statistic_ = 0;
 };
 
-core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& options) {
+}  // namespace
+
+bool computes_bf16() {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return (isa & kAvx512) == kAvx512;
+}
+
+core::Result<void> check_options(const nn::Graph& graph, const nn::CompileOptions& options) {
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, fmt::format("model {} on the cpu: {}", graph.name(), why));
   };
@@ -242,33 +248,8 @@ core::Result<void> check(const nn::Graph& graph, const nn::CompileOptions& optio
   return {};
 }
 
-}  // namespace
-
-bool computes_bf16() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  constexpr auto kAvx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  return (isa & kAvx512) == kAvx512;
-}
-
-std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats,
-                                    std::vector<Operation>& backward) {
-  const auto& parameters = graph.parameters();
-  std::vector<nn::Bucket> buckets;
-  std::size_t end = layout.arena_floats();
-  for (std::size_t i = parameters.size(); i-- > 0;) {
-    const bool first_of_node = i == 0 || parameters[i - 1].node != parameters[i].node;
-    const auto offset = static_cast<std::size_t>(layout.tensors()[i].offset);
-    if (!first_of_node || (i > 0 && end - offset < floats)) continue;
-    for (Operation& operation : backward)
-      if (operation.finished_node == parameters[i].node) operation.finished_bucket = static_cast<int>(buckets.size());
-    buckets.push_back({offset, end - offset});
-    end = offset;
-  }
-  return buckets;
-}
-
 core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options) {
-  if (auto checked = check(graph, options); !checked) return tl::unexpected(std::move(checked.error()));
+  if (auto checked = check_options(graph, options); !checked) return tl::unexpected(std::move(checked.error()));
   core::Result<Choices> choices = options.plan == nullptr ? Choices::by_rule(graph, options.precision)
                                                           : Choices::from_plan(*options.plan, options.precision);
   if (!choices) return tl::unexpected(std::move(choices.error()));
@@ -310,7 +291,13 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
         options.recompute);
     if (!program) return tl::unexpected(std::move(program.error()));
     result.program = std::move(*program);
-    if (options.training) result.buckets = cut_buckets(graph, *result.layout, kBucketFloats, result.program.backward);
+    if (options.training) {
+      auto cut = cut_buckets(graph, *result.layout, kBucketFloats);
+      for (Operation& operation : result.program.backward)
+        if (const auto last = std::ranges::find(cut.last_nodes, operation.finished_node); last != cut.last_nodes.end())
+          operation.finished_bucket = static_cast<int>(last - cut.last_nodes.begin());
+      result.buckets = std::move(cut.buckets);
+    }
     result.plan = choices->to_plan();
     return result;
   } catch (const NoSuchImplementation& missing) {

@@ -20,7 +20,7 @@ struct Compiled {
   core::Buffer parameters;
   core::Buffer gradients;           // empty if not training
   core::Buffer statistics;          // in nn::statistics_layout, with the initial values; empty without statistics
-  std::vector<nn::Bucket> buckets;  // in backward order
+  std::vector<nn::Bucket> buckets;  // as cut_buckets() cuts them
   nn::Plan plan;
 };
 
@@ -31,9 +31,7 @@ struct Compiled {
 /// Errc::out_of_memory: arenas or workspace do not fit into memory.
 [[nodiscard]] core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options);
 
-/// Buckets of at least `floats` floats (except the last), cut between nodes, from the arena's tail: backward runs from the last
-/// node to the first. Also sets in each backward operation the bucket that it finishes.
-[[nodiscard]] std::vector<nn::Bucket> cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats,
-                                                  std::vector<Operation>& backward);
+/// What any program for this graph needs of its options. Errors as compile().
+[[nodiscard]] core::Result<void> check_options(const nn::Graph& graph, const nn::CompileOptions& options);
 
 }  // namespace troupe::cpu

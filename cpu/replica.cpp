@@ -6,24 +6,14 @@
 #include <chrono>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 #include "cpu/layers/loss.hpp"
+#include "cpu/program/step_checks.hpp"
 
 namespace troupe::cpu {
 namespace {
 
 /// The slice that one thread updates at a time; one thread updates smaller arenas. LeNet (4 slices): 44 µs by one, 28 µs by two.
 constexpr std::size_t kOptimizerSlice = std::size_t{128} << 10;  // floats; a multiple of kAlignmentFloats
-
-void check_sizes(const nn::Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels) {
-  if (batch.images.size() != static_cast<std::size_t>(samples * sample_floats))
-    throw std::invalid_argument(fmt::format("a batch of {} floats, compiled for {} samples of {}", batch.images.size(),
-                                            samples, sample_floats));
-  if (labels < 0 || labels > samples || batch.labels.size() < static_cast<std::size_t>(labels))
-    throw std::invalid_argument(
-        fmt::format("{} labels for {} samples of a batch of {}", batch.labels.size(), labels, samples));
-}
 
 /// Runs `work`; adds the time that it took to `seconds`, if it is not null.
 template <class Work>
@@ -76,7 +66,7 @@ CpuReplica::CpuReplica(const nn::Graph& graph, const nn::CompileOptions& options
 core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std::int64_t samples,
                                                      const StepContext& context) {
   omp_set_num_threads(threads_);
-  check_sizes(batch, batch_, graph_.input().size(), samples);
+  check_batch(batch, batch_, graph_.input().size(), samples);
   Program& program = compiled_.program;
   // oneDNN takes inputs as void*, and only reads them.
   for (const dnnl::memory& input : program.inputs) input.set_data_handle(const_cast<float*>(batch.images.data()));
@@ -145,14 +135,7 @@ void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState sta
   omp_set_num_threads(threads_);
   const core::Span x = parameters();
   const core::Span g = gradients();
-  const int states = core::state_slots(step.kind);
-  for (const auto& [needed, vector] : {std::pair{states > 0, &state.first}, {states > 1, &state.second}}) {
-    if (!needed)
-      *vector = {};
-    else if (vector->size() != x.size())  // checked here, because no exception may cross the threads below
-      throw std::invalid_argument(
-          fmt::format("apply with a state of {} floats for {} parameters", vector->size(), x.size()));
-  }
+  state = checked_state(step, state, x.size());  // here, because no exception may cross the threads below
   const auto optimize = [&] {
     core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
     const auto slices = static_cast<std::int64_t>((x.size() + kOptimizerSlice - 1) / kOptimizerSlice);

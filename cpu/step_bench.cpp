@@ -21,6 +21,9 @@ constexpr float kMomentum = 0.9f;
 core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options) {
   using Clock = std::chrono::steady_clock;
   core::HostAllocator allocator;
+  if (options.breakdown && options.compile.parallel == nn::Parallel::neurons)
+    return core::fail(core::Errc::usage,
+                      "a breakdown times the layers of one rank: set model.parallel = \"none\" for it");
   const auto [batch, slowdown] = std::pair(options.compile.batch, options.slowdown);
   const auto backend = make_backend();
   auto compile = options.compile;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/text/plural.hpp"
+#include "nn/linear_chain.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/zoo/models.hpp"
 #include "strategies/registry/registry.hpp"
@@ -39,6 +40,22 @@ std::vector<Note> unused(const Settings& settings, const strategies::Needs& need
                      fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",
                                  settings.exchange.wire, settings.strategy)});
   return notes;
+}
+
+/// Whether a model whose neurons are to be spread over ranks can be computed so.
+core::Result<void> check_parallel(const Settings& settings, const nn::Graph& graph) {
+  if (settings.model.parallel == "none") return {};
+  const auto refuse = [&](const char* key, std::string_view why) {
+    return core::fail(core::Errc::config, fmt::format("{}: {}", settings.config.where(key), why));
+  };
+  if (settings.precision() != nn::Precision::fp32)
+    return refuse("cluster.precision",
+                  "cluster.precision: model.parallel = \"neurons\" computes in float32 only: use \"fp32\"");
+  if (settings.train.recompute)
+    return refuse("train.recompute",
+                  "train.recompute: model.parallel = \"neurons\" cannot compute activations again: use false");
+  if (const auto chain = nn::linear_chain(graph); !chain) return refuse("model.parallel", chain.error().message);
+  return {};
 }
 
 }  // namespace
@@ -150,6 +167,7 @@ core::Result<RunSpec> build_run_spec(const Settings& settings, bool open_data) {
                       fmt::format("{}: train.label_smoothing is for cross-entropy, and the model's loss is the squared "
                                   "error: use 0, or model.loss = \"softmax_cross_entropy\"",
                                   settings.config.where("train.label_smoothing")));
+  if (auto fits = check_parallel(settings, *spec.graph); !fits) return tl::unexpected(std::move(fits.error()));
 
   if (spec.source.train) {
     auto leases = cut_leases(spec, spec.source.train->size());

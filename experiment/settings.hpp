@@ -107,7 +107,9 @@ struct Settings {
             .seed = static_cast<std::uint64_t>(run.seed),
             .label_smoothing = train.label_smoothing,
             .recompute = train.recompute,
-            .measure = cluster.kernels == "measured" && data.batch.size() == 1};
+            .measure = cluster.kernels == "measured" && data.batch.size() == 1,
+            .parallel = model.parallel == "neurons" ? nn::Parallel::neurons : nn::Parallel::none,
+            .overlap = model.overlap};
   }
   [[nodiscard]] std::int64_t batch(std::size_t worker) const { return per_worker(data.batch, worker); }
   [[nodiscard]] int threads(std::size_t worker) const {

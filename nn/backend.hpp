@@ -19,6 +19,12 @@ namespace troupe::nn {
 
 enum class Precision : std::uint8_t { fp32, bf16 };
 
+/// How the threads of one replica share a step.
+enum class Parallel : std::uint8_t {
+  none,     ///< every operation on all threads
+  neurons,  ///< each thread is a rank that computes its part of every linear layer's neurons
+};
+
 /// The capabilities of a backend; read once, where the backend is chosen.
 struct Capabilities {
   std::vector<Precision> precisions;
@@ -44,6 +50,8 @@ struct CompileOptions {
   const Plan* plan = nullptr;         // null: the backend chooses, and reports it in Replica::plan()
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
   bool measure = true;  // without a plan: may choose by measurement; false: the same on every machine of a kind
+  Parallel parallel = Parallel::none;
+  bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
 };
 
 /// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).

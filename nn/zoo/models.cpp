@@ -159,7 +159,13 @@ const core::Table<ModelConfig>& model_table() {
        {"zero_init_residual", &ModelConfig::zero_init_residual, core::anything(),
         "resnet18, resnet50: the last batch normalisation of a block starts at 0, so the block as the identity"},
        {"layers", &ModelConfig::layers, core::anything(),
-        "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"}}};
+        "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"},
+       {"parallel", &ModelConfig::parallel, core::one_of({"none", "neurons"}),
+        "how a worker's threads share a step; neurons: each of cluster.threads_per_worker ranks computes its part of "
+        "every linear layer's neurons, for models of linear layers and activations"},
+       {"overlap", &ModelConfig::overlap, core::anything(),
+        "with parallel = \"neurons\": a layer's weight gradient is computed while its error is summed over the ranks; "
+        "the same numbers"}}};
   return table;
 }
 

@@ -23,6 +23,8 @@ struct ModelConfig {
   double init_scale = 0.01;
   bool zero_init_residual = false;
   core::Structure layers;  // nn/layers_config.hpp
+  std::string parallel = "none";
+  bool overlap = true;
 };
 [[nodiscard]] const core::Table<ModelConfig>& model_table();
 

@@ -32,5 +32,12 @@ TEST(StepBench, PassesErrorsOn) {
   EXPECT_EQ(run_step_bench(small_net(), {.compile = {.batch = 0}, .seconds = 0}).error().code, core::Errc::config);
 }
 
+TEST(StepBench, MeasuresRanksAndHasNoBreakdownOfThem) {
+  const auto graph = graph_of({8, 1, 1}, {nn::LinearLayer{9, {}}, nn::ActivationLayer{}, nn::LinearLayer{4, {}}});
+  const nn::CompileOptions ranks{.batch = 8, .threads = 2, .parallel = nn::Parallel::neurons};
+  EXPECT_GT(run_step_bench(graph, {.compile = ranks, .seconds = 0})->images_per_s, 0);
+  EXPECT_EQ(run_step_bench(graph, {.compile = ranks, .seconds = 0, .breakdown = true}).error().code, core::Errc::usage);
+}
+
 }  // namespace
 }  // namespace troupe::cpu::testing

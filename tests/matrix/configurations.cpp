@@ -63,6 +63,8 @@ const std::vector<Configuration>& configurations() {
       in_step(on_workers("bsp_adam", "bsp", {"train.optimizer=adam", "train.lr=0.002"})),
       in_step(on_workers("bsp_normalised", "bsp", {kNormalised})),
       two_buckets(in_step(on_workers("bsp_buckets", "bsp", {kLarge}))),
+      two_buckets(in_step(
+          on_workers("bsp_neurons", "bsp", {kLarge, "model.parallel=neurons", "cluster.threads_per_worker=3"}))),
       only(kMapped, kMaps, in_step(on_workers("bsp_shm", "bsp", {"exchange.algorithm=shm"}))),
       only(kSites, kOneHost, in_step(on_workers("bsp_hierarchical", "bsp", {"exchange.algorithm=hierarchical"}))),
       only(kPacked, kRing, in_step(on_workers("bsp_ring", "bsp", {"exchange.algorithm=ring"}))),

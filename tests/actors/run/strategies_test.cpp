@@ -205,6 +205,33 @@ TEST(Strategies, RunningStatisticsAreAveragedSavedAndTakenUpAgain) {
   }
 }
 
+TEST(Strategies, NeuronsSpreadOverRanksTrainAsTheUnsplitModel) {
+  std::map<std::string, std::vector<float>> plain;
+  double accuracy = 0;
+  for (const std::string parallel : {"none", "neurons"}) {
+    SCOPED_TRACE(parallel);
+    SmallRun run(options_for("bsp", {"model.parallel=" + parallel, "cluster.threads_per_worker=3", "run.epochs=1",
+                                     "run.checkpoint_every=1 epoch"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    const auto evaluated = actors::evaluate_checkpoint(*run.settings(), run.run_directory().string(), backend());
+    ASSERT_TRUE(evaluated) << evaluated.error().message;
+    EXPECT_DOUBLE_EQ(evaluated->accuracy, end.summary.test_accuracy);
+    if (parallel == "none") {
+      plain = run.tensors();
+      accuracy = end.summary.test_accuracy;
+      continue;
+    }
+    EXPECT_NEAR(end.summary.test_accuracy, accuracy, 0.02);
+    const auto tensors = run.tensors();
+    for (const auto& [name, values] : plain)
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(tensors.at(name)[i], values[i], 1e-4) << name;
+    const auto resumed = run.resume({"run.epochs=2"});
+    ASSERT_FALSE(resumed.failed) << resumed.error.message;
+    EXPECT_GE(resumed.summary.test_accuracy, accuracy - 0.05);
+  }
+}
+
 TEST(Strategies, StaleSynchronousWorkersStayWithinTheBound) {
   for (const int bound : {0, 2}) {
     SmallRun run(options_for("ssp", {"cluster.workers=3", "strategy.s=" + std::to_string(bound), "data.batch=10",

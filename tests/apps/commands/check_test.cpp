@@ -165,6 +165,29 @@ TEST(CheckTest, LayerErrorsNameFileLineAndLayer) {
   }
 }
 
+TEST(CheckTest, ModelsWhoseNeuronsCannotBeSpreadAreNamedWithTheLine) {
+  const TemporaryDirectory folder;
+  const auto check = [&](const std::string& model, const std::string& after) {
+    return troupe({"check", folder.write("a.toml", "[model]\n" + model +
+                                                       "\nparallel = \"neurons\"\n[data]\nname = "
+                                                       "\"glyphs\"\n" +
+                                                       after)});
+  };
+  EXPECT_EQ(check("name = \"mlp\"", "[cluster]\nthreads_per_worker = 2\n").code, 0);
+  const auto place = "troupe: " + folder.file("a.toml");
+  for (const auto& [outcome, error] :
+       {std::pair{check("name = \"lenet\"", ""),
+                  ":3: model.parallel = \"neurons\" needs a chain of linear layers, each with one activation or none: "
+                  "layer conv1 of lenet is of type conv2d\n"},
+        {check("name = \"mlp\"", "[cluster]\nprecision = \"bf16\"\n"),
+         ":7: cluster.precision: model.parallel = \"neurons\" computes in float32 only: use \"fp32\"\n"},
+        {check("name = \"mlp\"", "[train]\nrecompute = true\n"),
+         ":7: train.recompute: model.parallel = \"neurons\" cannot compute activations again: use false\n"}}) {
+    EXPECT_EQ(outcome.code, 78);
+    EXPECT_EQ(outcome.err, place + error);
+  }
+}
+
 TEST(CheckTest, AnUnreadableConfigurationSaysWhy) {
   const TemporaryDirectory folder;
   std::filesystem::create_symlink("loop.toml", folder.file("loop.toml"));  // cannot be read by root either

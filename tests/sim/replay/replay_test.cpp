@@ -93,6 +93,10 @@ TEST(Replay, StatisticsOfBatchNormalisationAreAmongTheHashes) {
                                   R"( {type="relu"}, {type="linear", outputs=10}])"}));
 }
 
+TEST(Replay, NeuronsSpreadOverRanksHaveTheBitsOfTheRun) {
+  expect_same(replay_options_of("easgd", {"model.parallel=neurons", "cluster.threads_per_worker=[2, 3, 1]"}));
+}
+
 TEST(Replay, AResumedRunHasASegmentPerSession) {
   SmallRun run(replay_options_of("downpour", {"strategy.server_optimizer=momentum"}));
   ASSERT_FALSE(run.train().failed);
