@@ -92,16 +92,20 @@ TEST_F(PicturesRun, DecodersAndPrefetchChangeNoBit) {
 TEST_F(PicturesRun, ARunResumedInMidEpochHasTheBitsOfAWholeOne) {
   for (const auto* form : {"folder", "shards"}) {
     const auto whole = train(form, {"run.epochs=5"});
-    // 12 steps of 40 ms an epoch: the interrupt comes in the second or third.
-    const auto cut = troupe_interrupted(
-        about({"train", config_, "--plain"}, form, {"run.epochs=5", "run.name=cut", "cluster.synthetic_step_ms=40"}),
-        "epoch 1/");
-    ASSERT_EQ(cut.code, 130) << cut.err;
+    // 12 steps of 40 ms an epoch: the interrupt comes in the second or third, and seldom at its end: then again.
     std::string run;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs")))
-      if (entry.path().filename().string().find("cut") != std::string::npos) run = entry.path().string();
-    const auto steps = json::parse(contents(run + "/summary.json"))["steps"].get<int>();
-    EXPECT_NE(steps % 12, 0) << "an epoch's end";
+    int steps = 0;
+    for (int attempt = 0; attempt < 5 && steps % 12 == 0; ++attempt) {
+      std::filesystem::remove_all(run);
+      const auto cut = troupe_interrupted(
+          about({"train", config_, "--plain"}, form, {"run.epochs=5", "run.name=cut", "cluster.synthetic_step_ms=40"}),
+          "epoch 1/");
+      ASSERT_EQ(cut.code, 130) << cut.err;
+      for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs")))
+        if (entry.path().filename().string().find("cut") != std::string::npos) run = entry.path().string();
+      steps = json::parse(contents(run + "/summary.json"))["steps"].get<int>();
+    }
+    ASSERT_NE(steps % 12, 0);
     const auto resumed =
         troupe({"train", "--resume", run, "--json", "--quiet", "--set", "cluster.synthetic_step_ms=0"});
     ASSERT_EQ(resumed.code, 0) << resumed.err;
