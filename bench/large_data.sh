@@ -87,7 +87,7 @@ lr = 0.01
 name = "easgd"
 [cluster]
 workers = 2
-threads = 1
+threads_per_worker = 1
 TOML
 
 status=0
