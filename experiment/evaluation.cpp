@@ -36,7 +36,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
 
 nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Allocator& arenas) {
   constexpr std::int64_t kBatch = 100;             // large enough to be efficient
-  constexpr std::int64_t kMostFloats = 4'000'000;  // of a batch's images
+  constexpr std::int64_t kMostFloats = 1'000'000;  // of a batch's images: activations take many times as much
   const auto& test = *spec.source.test;
   const auto fit = std::max<std::int64_t>(kMostFloats / test.image_shape().size(), 1);
   return {.batch = std::min({kBatch, fit, test.size()}),
