@@ -1,6 +1,7 @@
 #include "data/config.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -140,7 +141,13 @@ DatasetResult open_dataset(const DataConfig& config, Split split) {
   const auto* const row = find_dataset(config.name);
   if (!row)
     return fail(Errc::config, fmt::format("data.name is '{}': one of {}", config.name, fmt::join(kind_names(), " | ")));
-  return row->open(config, split, split == Split::train ? config.train_samples : config.test_samples);
+  auto opened = row->open(config, split, split == Split::train ? config.train_samples : config.test_samples);
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();  // of an epoch's order (order/sampler.hpp)
+  if (opened && (*opened)->size() > kMost)
+    return fail(Errc::config,
+                fmt::format("data set '{}' has {} samples, and a split can have {}: lower data.{}_samples", config.name,
+                            (*opened)->size(), kMost, split == Split::train ? "train" : "test"));
+  return opened;
 }
 
 Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, std::int64_t workers) {
@@ -206,7 +213,9 @@ DatasetResult open_validation(const DataConfig& config, std::uint64_t seed, std:
     elsewhere.path = validation.folder;
     elsewhere.staged.clear();
     elsewhere.test_samples = 0;
-    return open_dataset(elsewhere, Split::test);
+    auto opened = open_dataset(elsewhere, Split::test);
+    if (!opened) opened.error().message.insert(0, "data.validation: ");
+    return opened;
   }
   auto held = hold_out(train, validation, seed);
   if (!held) return tl::unexpected(held.error());
@@ -233,6 +242,11 @@ Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed) {
   if (*validation && ((*validation)->shape() != shape || (*validation)->classes() != (*train)->classes()))
     return fail(Errc::data, fmt::format("{}: the data set in the folder of data.validation has other images or classes "
                                         "than data set '{}': they do not belong together",
+                                        config.validation, config.name));
+  if (*validation && !(*validation)->class_names().empty() && !(*train)->class_names().empty() &&
+      (*validation)->class_names() != (*train)->class_names())
+    return fail(Errc::data, fmt::format("{}: the classes of the data set in the folder of data.validation have other "
+                                        "names than those of '{}': they do not belong together",
                                         config.validation, config.name));
   return Splits{*train, *test, *validation};
 }

@@ -74,7 +74,7 @@ struct ImageFacts {
 /// none for data sets that must be opened.
 [[nodiscard]] std::optional<std::int64_t> published_samples(const DataConfig& config, Split split);
 
-/// One split, after the configuration's limit. Errc::config: the name is unknown, or a path is needed. Errc::data, io: from the
+/// One split, after the configuration's limit. Errc::config: the name is unknown, a path is needed, or it has 2^32 samples or more. Errc::data, io: from the
 /// format's reader.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
 
@@ -95,7 +95,7 @@ struct Splits {
 };
 
 /// `seed` is the run's: it decides which samples are held out. Errors as open_dataset() and hold_out(), and Errc::data if the splits differ
-/// in shape or classes.
+/// in shape or classes, or the validation split's classes have other names.
 [[nodiscard]] core::Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed);
 
 /// All data for a process: its splits, preprocessed with the training split's statistics. Copies share the data.

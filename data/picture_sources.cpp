@@ -118,15 +118,14 @@ OpenedDataset open_shards(const DataConfig& config, Split split, std::int64_t li
 }
 
 OpenedDataset open_csv(const DataConfig& config, Split split, std::int64_t limit) {
-  const auto training = split_files(config.name, path_of(config), true, ".csv");
+  const auto training = split_file(config.name, path_of(config), true, ".csv");
   if (!training) return tl::unexpected(training.error());
-  const auto files = split == Split::train ? training : split_files(config.name, path_of(config), false, ".csv");
-  if (!files) return tl::unexpected(files.error());
-  auto classes = listed_classes(training->front());
+  const auto file = split == Split::train ? training : split_file(config.name, path_of(config), false, ".csv");
+  if (!file) return tl::unexpected(file.error());
+  auto classes = listed_classes(*training);
   if (!classes) return tl::unexpected(classes.error());
-  return opened(
-      config, limit,
-      ImageList::open({files->front(), *std::move(classes), static_cast<std::int32_t>(config.classes), kMostBytes}));
+  return opened(config, limit,
+                ImageList::open({*file, *std::move(classes), static_cast<std::int32_t>(config.classes), kMostBytes}));
 }
 
 OpenedDataset open_batches(const DataConfig& config, Split split, std::int64_t limit) {

@@ -1,7 +1,6 @@
 #include "data/statistics.hpp"
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <system_error>
@@ -19,8 +18,10 @@ using core::fail;
 using core::Result;
 using StatisticsJson = nlohmann::ordered_json;
 
+/// Numbers in ]above, 1000[: others would overflow a float, or are those of no image.
 bool usable(const std::vector<double>& values, std::size_t count, double above) {
-  return values.size() == count && std::ranges::all_of(values, [&](double v) { return std::isfinite(v) && v > above; });
+  constexpr double kMost = 1e3;
+  return values.size() == count && std::ranges::all_of(values, [&](double v) { return v > above && v < kMost; });
 }
 
 }  // namespace
@@ -36,7 +37,12 @@ Result<void> write_statistics(const std::filesystem::path& path, const Statistic
     std::ofstream out(temporary, std::ios::binary);
     out << json.dump() << '\n';
     out.close();
-    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
+    if (!out) {
+      auto failed = core::from_errno(errno, "write", temporary);
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return tl::unexpected(std::move(failed));
+    }
   }
   std::error_code error;
   std::filesystem::rename(temporary, path, error);
@@ -64,8 +70,10 @@ Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape
   } catch (const StatisticsJson::exception&) {
     return bad("no statistics of a data set");
   }
+  constexpr double kLeastDeviation = 1e-7;  // measured ones are above 1e-6
   const auto channels = static_cast<std::size_t>(shape.channels);
-  if (!usable(statistics.channel_mean, channels, -1e3) || !usable(statistics.channel_deviation, channels, 0))
+  if (!usable(statistics.channel_mean, channels, -1e3) ||
+      !usable(statistics.channel_deviation, channels, kLeastDeviation))
     return bad(fmt::format("its statistics are not those of {} channels", channels));
   if (!usable(statistics.image_mean, static_cast<std::size_t>(shape.size()), -1e3)) statistics.image_mean.clear();
   return statistics;

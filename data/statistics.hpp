@@ -17,8 +17,8 @@ namespace troupe::data {
 [[nodiscard]] core::Result<void> write_statistics(const std::filesystem::path& path, const Statistics& statistics,
                                                   ImageShape shape);
 
-/// Errc::data names the file: no such JSON, another number of channels than `shape`, a number that is not finite, a deviation that is not
-/// above 0. An image mean of another size than `shape` reads as empty. Errc::io.
+/// Errc::data names the file: no such JSON, another number of channels than `shape`, a number that no image has, a deviation that is not
+/// above 1e-7. An image mean of another size than `shape` reads as empty. Errc::io.
 [[nodiscard]] core::Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape shape);
 
 }  // namespace troupe::data

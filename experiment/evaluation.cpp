@@ -30,6 +30,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
                      replica.graph().output().size());
     if (after_each_batch) after_each_batch();
   }
+  total.replaced = builder.bad_samples();
   total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
   return total;
 }

@@ -135,6 +135,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] Evaluation begin_evaluation();
   void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
   void report(const Evaluation& evaluation, const Evaluated& evaluated);
+  void warn_of_replaced(const Evaluated& evaluated);
   void keep_best();
   [[nodiscard]] double learning_rate() const;
   [[nodiscard]] bool has_validation() const { return setup_.settings->data.validation != "none"; }
@@ -200,8 +201,10 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::Version center_version_ = 0;           // newest in any snapshot
   std::vector<strategies::Version> shard_versions_;  // in the latest snapshot
   std::uint64_t snapshots_ = 0;
-  std::optional<Evaluation> evaluation_;   // the latest that has begun
-  bool evaluates_ = false;                 // it has not ended
+  std::optional<Evaluation> evaluation_;  // the latest that has begun
+  bool evaluates_ = false;                // it has not ended
+  bool warned_of_validation_ = false;     // that samples of this split cannot be read
+  bool warned_of_test_ = false;
   Next after_evaluation_;                  // continues await_evaluation
   double weight_ = 1;                      // of the worker of the latest snapshot
   std::uint64_t optimizer_steps_ = 0;      // of that worker

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,7 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
   };
   std::set<std::string> seen;
   for (std::string line; std::getline(in, line);) {
+    if (names.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) return bad("no name of a class");
     if (line.size() > kMostBytes) return bad(fmt::format("a name of {} bytes", line.size()));
@@ -41,7 +43,20 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
   return names;
 }
 
+core::Result<void> check_class_names(const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const auto& name : names)
+    if (name.empty() || name.size() > kMostBytes || name.find('\n') != std::string::npos || name.ends_with('\r') ||
+        !seen.insert(name).second)
+      return core::fail(core::Errc::data,
+                        fmt::format("the name of a class '{}' cannot stand in {}: a name is one line of 1 to {} bytes, "
+                                    "and comes once",
+                                    name.substr(0, kMostBytes), kName, kMostBytes));
+  return {};
+}
+
 core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
+  if (auto checked = check_class_names(names); !checked) return checked;
   const auto path = class_list_file(directory);
   const auto temporary = path.string() + ".part";
   errno = 0;
@@ -49,7 +64,12 @@ core::Result<void> write_class_list(const std::filesystem::path& directory, cons
     std::ofstream out(temporary, std::ios::binary);
     for (const auto& name : names) out << name << '\n';
     out.close();
-    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
+    if (!out) {
+      auto failed = core::from_errno(errno, "write", temporary);
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return tl::unexpected(std::move(failed));
+    }
   }
   std::error_code error;
   std::filesystem::rename(temporary, path, error);
