@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "data/files/whole_file.hpp"
+
 namespace troupe::data {
 namespace {
 
@@ -42,19 +44,9 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
 }
 
 core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
-  const auto path = class_list_file(directory);
-  const auto temporary = path.string() + ".part";
-  errno = 0;
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    for (const auto& name : names) out << name << '\n';
-    out.close();
-    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
-  return {};
+  std::string text;
+  for (const auto& name : names) text += name + '\n';
+  return write_whole(class_list_file(directory), std::as_bytes(std::span(text)));
 }
 
 }  // namespace troupe::data
