@@ -61,9 +61,9 @@ const core::Table<DataConfig>& data_table() {
         "what is subtracted: nothing, a mean per channel, a mean per pixel"},
        {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
        {"channel_mean", &DataConfig::channel_mean, between(-10, 10),
-        "mean of each channel, with white as 1; []: measured, or ImageNet's for pictures read from files"},
+        "mean of each channel, with byte 255 as 1; []: measured, or ImageNet's for pictures read from files"},
        {"channel_deviation", &DataConfig::channel_deviation, between(1e-6, 10),
-        "standard deviation of each channel, with white as 1; [] as above"},
+        "standard deviation of each channel, with byte 255 as 1; [] as above"},
        {"statistics", &DataConfig::statistics, core::anything(),
         "file with the means and deviations of the training split; empty: none"},
        {"resize", &DataConfig::resize, between(0, kMostPixels),
@@ -86,13 +86,11 @@ const core::Table<DataConfig>& data_table() {
        {"max_pixels", &DataConfig::max_pixels, between(1, kMostPictures),
         "a picture with more pixels counts as unreadable: it would take too much memory"},
        {"train_samples", &DataConfig::train_samples, between(0, kMostSamples),
-        "use the first so many training samples; 0: all"},
-       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples),
-        "use the first so many test samples; 0: all"},
+        "use so many training samples: the first ones, or of pictures read from files evenly spread ones; 0: all"},
+       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples), "the same of the test split; 0: all"},
        {"validation", &DataConfig::validation, validation_rule(),
         "what decides about targets, early stopping, the best checkpoint and plateaus: a share or a count of the "
-        "training "
-        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
+        "training samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
        {"stage", &DataConfig::stage, core::anything(),
         "shards, batches, records under mpirun or srun: a directory on each host; before training the ranks read the "
         "files together (MPI-IO), each a part, into copies there; empty: each rank reads the files themselves"}}};
