@@ -50,7 +50,7 @@ std::unique_ptr<SampleWriter> writer_of(FileForm form, WriterOptions options) {
 }  // namespace
 
 core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory, const std::string& split,
-                                const ConvertOptions& options, const std::function<void(std::int64_t)>& told,
+                                const ConvertOptions& options, const std::function<void(std::int64_t)>& on_progress,
                                 const std::function<bool()>& stops) {
   const auto writer =
       writer_of(options.form, {directory, split, options.per_file, data.class_names(), data.classes(), data.shape()});
@@ -61,7 +61,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
   Content content;
   std::int64_t done = 0;
   for (const auto sample : order) {
-    if (told) told(done++);
+    if (on_progress) on_progress(done++);
     if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
     if (auto read = content_of(data, sample, options, content); !read) {
       if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));
