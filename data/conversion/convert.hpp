@@ -30,7 +30,7 @@ struct Converted {
 };
 
 /// Writes every sample of `data` once. Shards and folders get pictures as they are stored, byte for byte, and plain images as pictures;
-/// batch files get what evaluation sees. Shards and batch files also get classes.txt (files/class_list.hpp) if the classes have names.
+/// batch files get what evaluation sees. Beside shards and batch files it writes classes.txt (files/class_list.hpp).
 /// `on_progress` gets the number of samples done. If `stops` returns true the conversion ends: complete files stay.
 /// Errc::data: one unreadable sample too many; config: images that no picture can hold; interrupted; those of the writers.
 [[nodiscard]] core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory,
