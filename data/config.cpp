@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text/plural.hpp"
 #include "data/registry.hpp"
 #include "data/statistics.hpp"
 #include "data/validation.hpp"
@@ -100,7 +101,7 @@ const core::Table<DataConfig>& data_table() {
 std::span<const DatasetKind> dataset_kinds() {
   static const auto kinds = [] {
     std::vector<DatasetKind> all;
-    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description});
+    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description, row.streamed});
     return all;
   }();
   return kinds;
@@ -176,11 +177,12 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
   }
   if (!config.channel_mean.empty()) result.channel_mean = config.channel_mean;
   if (!config.channel_deviation.empty()) result.channel_deviation = config.channel_deviation;
-  if (result.channel_mean.size() != channels || result.channel_deviation.size() != channels)
-    return fail(Errc::config,
-                fmt::format("data.channel_mean has {} values and data.channel_deviation {}, and the images "
-                            "have {} channels",
-                            result.channel_mean.size(), result.channel_deviation.size(), channels));
+  for (const auto& [key, values] : {std::pair("data.channel_mean", &result.channel_mean),
+                                    std::pair("data.channel_deviation", &result.channel_deviation)})
+    if (values->size() != channels)
+      return fail(Errc::config,
+                  fmt::format("{} has {}, and the images have {}", key, core::counted(values->size(), "value"),
+                              core::counted(channels, "channel")));
   if (config.mean == "image" && result.image_mean.empty())
     return fail(Errc::config,
                 fmt::format("data.mean = \"image\" needs a file with the mean of the {} x {} images of '{}' "

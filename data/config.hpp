@@ -58,6 +58,7 @@ struct DataConfig {
 struct DatasetKind {
   std::string_view name;
   std::string_view description;  // one line
+  bool streamed = false;         // its samples are read and prepared while it trains: data.resize, jitter
 };
 [[nodiscard]] std::span<const DatasetKind> dataset_kinds();
 

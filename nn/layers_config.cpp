@@ -100,6 +100,8 @@ class ListReader {
 
   core::Result<void> read_layer(const json& table, const std::string& entry, const Scope& scope,
                                 const std::string& previous) {
+    if (table.is_object() && table.contains("repeat"))
+      return refuse(entry, entry + ": repeat belongs to a block: {repeat = 2, layers = [{type = …}]}");
     auto layer = parse_layer(table, placed(where_, entry.substr(0, entry.find(']') + 1), entry), weight_);
     if (!layer) return tl::unexpected(std::move(layer.error()));
     const auto type = fmt::format("{} ({})", entry, table.at("type").get<std::string>());

@@ -208,6 +208,9 @@ core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int
   const bool own = !config.layers.json.empty();
   const auto label = config.name.empty() ? "layers" : config.name;
   auto graph = Graph::build(label, input, layers->nodes, loss, layers->auxiliary, layers->places);
+  if (const auto* const row = find_model(config.name); !graph && !own && row != nullptr && row->input != input)
+    return core::fail(graph.error().code, fmt::format("{} ({} is made for images of {})", graph.error().message, label,
+                                                      to_string(row->input)));
   if (graph && graph->output().size() < classes) {
     const auto place = own                  ? layers->places.layers.back()
                        : config.classes > 0 ? placed(where, "model.classes", fmt::format("model \"{}\"", label))

@@ -98,6 +98,8 @@ TEST(LayersConfig, ErrorsNameThePlaceAndTheLayer) {
   EXPECT_EQ(refusal_of(stem + R"({repeat = 2, layer = [{type = "relu"}]})" + end),
             "a.toml:2: model.layers[1]: unknown key \"layer\" (nearest: \"layers\"): a block has repeat, name, "
             "inputs, layers");
+  EXPECT_EQ(refusal_of(stem + R"({type = "relu", repeat = 2})" + end),
+            "a.toml:2: model.layers[1]: repeat belongs to a block: {repeat = 2, layers = [{type = …}]}");
   EXPECT_EQ(refusal_of(stem + R"({repeat = 2, name = "block"})" + end),
             "a.toml:2: model.layers[1]: layers is missing: what the block repeats");
   EXPECT_EQ(refusal_of(stem + R"({repeat = 2, layers = []})" + end),

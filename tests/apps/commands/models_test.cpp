@@ -40,11 +40,10 @@ TEST(ModelsTest, PlainListNamesThem) {
 
 TEST(ModelsTest, LayersAreListedWithTheirDefaults) {
   const auto outcome = troupe({"models"});
-  for (const char* row :
-       {"  dropout                rate = 0.5\n",
-        "  pool                   kind = \"max\", kernel = 2, stride = the kernel",
-        "outputs (required), kernel (required), stride = 1", "  relu                   no keys\n",
-        "  every layer    name; inputs: names of earlier layers", "  a block        layers, and name"})
+  for (const char* row : {"  dropout                rate = 0.5\n",
+                          "  pool                   kind = \"max\", kernel = 2, stride = the kernel",
+                          "outputs (required), kernel (required), stride = 1", "  relu                   no keys\n",
+                          "  every layer  name; inputs: names of earlier layers", "  a block      layers, and name"})
     EXPECT_NE(outcome.out.find(row), std::string::npos) << outcome.out;
   EXPECT_NE(troupe({"train", "--help", "model"}).out.find("  dropout                rate = 0.5\n"), std::string::npos);
 }
