@@ -49,7 +49,7 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
 TEST(CheckTest, ValidationSplitThatTakesAllSamplesIsNamed) {
   const TemporaryDirectory folder;
   const auto outcome = troupe({"check", folder.write("a.toml", kEasgd), "--set", "data.validation=60000"});
-  EXPECT_EQ(outcome.code, kBadConfig);
+  EXPECT_EQ(outcome.code, 78);
   EXPECT_EQ(outcome.err, "troupe: --set: data.validation = \"60000\" leaves no sample to train with: hold fewer out\n");
 }
 
