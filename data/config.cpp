@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text/plural.hpp"
 #include "data/registry.hpp"
 #include "data/statistics.hpp"
 #include "data/validation.hpp"
@@ -62,9 +63,9 @@ const core::Table<DataConfig>& data_table() {
         "what is subtracted: nothing, a mean per channel, a mean per pixel"},
        {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
        {"channel_mean", &DataConfig::channel_mean, between(-10, 10),
-        "mean of each channel, with white as 1; []: measured, or ImageNet's for pictures read from files"},
+        "mean of each channel, with byte 255 as 1; []: measured, or ImageNet's for pictures read from files"},
        {"channel_deviation", &DataConfig::channel_deviation, between(1e-6, 10),
-        "standard deviation of each channel, with white as 1; [] as above"},
+        "standard deviation of each channel, with byte 255 as 1; [] as above"},
        {"statistics", &DataConfig::statistics, core::anything(),
         "file with the means and deviations of the training split; empty: none"},
        {"resize", &DataConfig::resize, between(0, kMostPixels),
@@ -87,13 +88,11 @@ const core::Table<DataConfig>& data_table() {
        {"max_pixels", &DataConfig::max_pixels, between(1, kMostPictures),
         "a picture with more pixels counts as unreadable: it would take too much memory"},
        {"train_samples", &DataConfig::train_samples, between(0, kMostSamples),
-        "use the first so many training samples; 0: all"},
-       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples),
-        "use the first so many test samples; 0: all"},
+        "use so many training samples: the first ones, or of pictures read from files evenly spread ones; 0: all"},
+       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples), "the same of the test split; 0: all"},
        {"validation", &DataConfig::validation, validation_rule(),
         "what decides about targets, early stopping, the best checkpoint and plateaus: a share or a count of the "
-        "training "
-        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
+        "training samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
        {"stage", &DataConfig::stage, core::anything(),
         "shards, batches, records under mpirun or srun: a directory on each host; before training the ranks read the "
         "files together (MPI-IO), each a part, into copies there; empty: each rank reads the files themselves"}}};
@@ -103,7 +102,7 @@ const core::Table<DataConfig>& data_table() {
 std::span<const DatasetKind> dataset_kinds() {
   static const auto kinds = [] {
     std::vector<DatasetKind> all;
-    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description});
+    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description, row.streamed});
     return all;
   }();
   return kinds;
@@ -185,11 +184,12 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
   }
   if (!config.channel_mean.empty()) result.channel_mean = config.channel_mean;
   if (!config.channel_deviation.empty()) result.channel_deviation = config.channel_deviation;
-  if (result.channel_mean.size() != channels || result.channel_deviation.size() != channels)
-    return fail(Errc::config,
-                fmt::format("data.channel_mean has {} values and data.channel_deviation {}, and the images "
-                            "have {} channels",
-                            result.channel_mean.size(), result.channel_deviation.size(), channels));
+  for (const auto& [key, values] : {std::pair("data.channel_mean", &result.channel_mean),
+                                    std::pair("data.channel_deviation", &result.channel_deviation)})
+    if (values->size() != channels)
+      return fail(Errc::config,
+                  fmt::format("{} has {}, and the images have {}", key, core::counted(values->size(), "value"),
+                              core::counted(channels, "channel")));
   if (config.mean == "image" && result.image_mean.empty())
     return fail(Errc::config,
                 fmt::format("data.mean = \"image\" needs a file with the mean of the {} x {} images of '{}' "

@@ -45,7 +45,7 @@ struct DataConfig {
   std::int64_t window = 8192;             // samples of shards that are shuffled together; 0: all
   std::int64_t max_bad = 0;               // samples of a split that may be unreadable
   std::int64_t max_pixels = 100'000'000;  // of a picture
-  std::int64_t train_samples = 0;         // only the first ones; 0: all
+  std::int64_t train_samples = 0;         // so many: the first ones, of pictures evenly spread ones; 0: all
   std::int64_t test_samples = 0;
   std::string validation = "none";  // data/validation.hpp
   std::string stage;                // directory for copies that the ranks of a job make; empty: none
@@ -58,6 +58,7 @@ struct DataConfig {
 struct DatasetKind {
   std::string_view name;
   std::string_view description;  // one line
+  bool streamed = false;         // its samples are read and prepared while it trains: data.resize, jitter
 };
 [[nodiscard]] std::span<const DatasetKind> dataset_kinds();
 

@@ -1,14 +1,15 @@
 #include "data/statistics.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
-#include <system_error>
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "data/files/open_file.hpp"
+#include "data/files/whole_file.hpp"
 
 namespace troupe::data {
 namespace {
@@ -31,23 +32,8 @@ Result<void> write_statistics(const std::filesystem::path& path, const Statistic
                             {"channel_mean", statistics.channel_mean},
                             {"channel_deviation", statistics.channel_deviation},
                             {"image_mean", statistics.image_mean}};
-  const auto temporary = path.string() + ".part";
-  errno = 0;
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    out << json.dump() << '\n';
-    out.close();
-    if (!out) {
-      auto failed = core::from_errno(errno, "write", temporary);
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return tl::unexpected(std::move(failed));
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
-  return {};
+  const auto text = json.dump() + "\n";
+  return write_whole(path, std::as_bytes(std::span(text)));
 }
 
 Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape shape) {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "data/conversion/whole_file.hpp"
 #include "data/conversion/writers.hpp"
+#include "data/files/whole_file.hpp"
 #include "data/sources/batch_files.hpp"
 
 namespace troupe::data {

@@ -57,7 +57,7 @@ std::unique_ptr<SampleWriter> writer_of(FileForm form, WriterOptions options) {
 }  // namespace
 
 core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory, const std::string& split,
-                                const ConvertOptions& options, const std::function<void(std::int64_t)>& told,
+                                const ConvertOptions& options, const std::function<void(std::int64_t)>& on_progress,
                                 const std::function<bool()>& stops) {
   auto names = data.class_names();
   for (auto label = static_cast<std::int32_t>(names.size()); label < data.classes(); ++label)
@@ -74,7 +74,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
   Content content;
   std::int64_t done = 0;
   for (const auto sample : order) {
-    if (told) told(done++);
+    if (on_progress) on_progress(done++);
     if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
     if (auto read = content_of(data, sample, options, content); !read) {
       if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "data/files/whole_file.hpp"
+
 namespace troupe::data {
 namespace {
 
@@ -57,24 +59,9 @@ core::Result<void> check_class_names(const std::vector<std::string>& names) {
 
 core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
   if (auto checked = check_class_names(names); !checked) return checked;
-  const auto path = class_list_file(directory);
-  const auto temporary = path.string() + ".part";
-  errno = 0;
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    for (const auto& name : names) out << name << '\n';
-    out.close();
-    if (!out) {
-      auto failed = core::from_errno(errno, "write", temporary);
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return tl::unexpected(std::move(failed));
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
-  return {};
+  std::string text;
+  for (const auto& name : names) text += name + '\n';
+  return write_whole(class_list_file(directory), std::as_bytes(std::span(text)));
 }
 
 }  // namespace troupe::data

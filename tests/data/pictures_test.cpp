@@ -83,7 +83,7 @@ std::vector<BatchArrays> built(const DataConfig& config, std::size_t threads, st
   return batches;
 }
 
-TEST(PicturesTest, TheSamePixelsWhoeverDecodes) {
+TEST(PicturesTest, PixelsDoNotDependOnTheNumberOfThreads) {
   const TemporaryDirectory folder;
   write_folders(folder.path(), 32);
   const auto config = folder_config(folder.path());

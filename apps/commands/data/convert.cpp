@@ -38,7 +38,10 @@ core::Result<void> check_empty(const std::string& output) {
   if (error == std::errc::no_such_file_or_directory) return {};
   if (error) return tl::unexpected(core::from_errno(error.value(), "read", output));
   if (first == std::filesystem::directory_iterator()) return {};
-  return core::fail(core::Errc::config, fmt::format("--output {}: the directory is not empty: choose another", output));
+  return core::fail(
+      core::Errc::config,
+      fmt::format("--output {}: the directory is not empty: remove what an earlier call left there, or choose another",
+                  output));
 }
 
 core::Result<void> run_convert(const ConvertArguments& arguments) {

@@ -120,7 +120,8 @@ TEST(DataCommandTest, BadInputIsOneLine) {
     return first;
   };
   for (const auto& wrong : std::vector<Case>{
-           {{"data", "inspect"}, kBadConfig, "missing key \"name\" in section [data]"},
+           {{"data", "inspect"}, kBadUsage, "which data set? Give a CONFIG, or --set data.name=NAME"},
+           {{"data", "inspect", photos}, kBadUsage, "--set data.name=folder --set data.path=" + photos},
            {with({"data", "inspect"}), kBadData, photos + "/train/cat: a class without pictures (it is empty)"},
            {with({"data", "mean", "--output", folder.file("m")}), kBadData, "a class without pictures"},
            {{"data", "convert", "--set", "data.name=synthetic", "--output", photos}, kBadConfig, "is not empty"},
