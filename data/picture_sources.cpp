@@ -159,7 +159,9 @@ OpenedDataset open_hickle(const DataConfig& config, Split split, std::int64_t li
   if (!files) return tl::unexpected(files.error());
   const auto classes = classes_of(config);
   if (!classes) return tl::unexpected(classes.error());
-  HickleFilesOptions options{.files = std::move(files->files), .labels = std::move(files->labels)};
+  HickleFilesOptions options;
+  options.files = std::move(files->files);
+  options.labels = std::move(files->labels);
   options.classes = classes->count;
   if (!config.shape.empty()) options.shape = *shape;
   return opened(config, limit, HickleFiles::open(options), classes->names);
