@@ -49,7 +49,7 @@ const core::Table<DataConfig>& data_table() {
         "number of classes, where the data set does not say it: labels are below it"},
        {"shape", &DataConfig::shape, between(1, kMostPixels),
         "synthetic, records: [channels, height, width] of the images; [] is [3, 224, 224], and [1, 28, 28] for "
-        "records"},
+        "records; hickle: the same where the order of a file's axes cannot be told"},
        {"seed", &DataConfig::seed, at_least(0),
         "glyphs, synthetic: which images are drawn (run.seed shuffles and augments)"},
        {"batch", &DataConfig::batch, between(1, core::kMostCount),
@@ -67,7 +67,7 @@ const core::Table<DataConfig>& data_table() {
        {"channel_deviation", &DataConfig::channel_deviation, between(1e-6, 10),
         "standard deviation of each channel, with byte 255 as 1; [] as above"},
        {"statistics", &DataConfig::statistics, core::anything(),
-        "file with the means and deviations of the training split; empty: none"},
+        "file with the means and deviations of the training split, or an .npy file of its mean image; empty: none"},
        {"resize", &DataConfig::resize, between(0, kMostPixels),
         "pictures: the shorter side becomes so many pixels, and the centre square is the image; 0: from data.crop"},
        {"random_resized_crop", &DataConfig::random_resized_crop, core::anything(),
@@ -82,7 +82,9 @@ const core::Table<DataConfig>& data_table() {
        {"mirror", &DataConfig::mirror, core::anything(),
         "exchange left and right of every second training sample, at random"},
        {"window", &DataConfig::window, between(0, kMostSamples),
-        "shards, batches, records: files in random order, and so many consecutive samples shuffled together; 0: all"},
+        "shards, batches, records, hickle: files in random order, and so many consecutive samples shuffled together; "
+        "0: "
+        "all (hickle: at most one file)"},
        {"max_bad", &DataConfig::max_bad, between(0, kMostSamples),
         "unreadable samples per split and process that are replaced by their neighbours; one more ends the run"},
        {"max_pixels", &DataConfig::max_pixels, between(1, kMostPictures),
@@ -184,6 +186,14 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
   }
   if (!config.channel_mean.empty()) result.channel_mean = config.channel_mean;
   if (!config.channel_deviation.empty()) result.channel_deviation = config.channel_deviation;
+  if (result.channel_deviation.empty()) {  // of a mean image
+    if (config.normalise)
+      return fail(Errc::config,
+                  fmt::format("{} has no deviations: give data.channel_deviation, or name a file of `troupe "
+                              "data mean` (data.statistics), or set data.normalise = false",
+                              config.statistics));
+    result.channel_deviation.assign(channels, 1.0);
+  }
   for (const auto& [key, values] : {std::pair("data.channel_mean", &result.channel_mean),
                                     std::pair("data.channel_deviation", &result.channel_deviation)})
     if (values->size() != channels)

@@ -22,7 +22,7 @@ struct DataConfig {
   std::string name;                        // one of dataset_kinds(); no default
   std::string path;                        // directory, relative to the working directory; empty: the data set's own
   std::int64_t classes = 10;               // labels are in [0, classes), where the data set does not say it
-  std::vector<std::int64_t> shape;         // channels, height, width: synthetic, records; empty: their own
+  std::vector<std::int64_t> shape;         // channels, height, width: synthetic, records, hickle; empty: their own
   std::int64_t seed = 1;                   // glyphs, synthetic: which images are drawn
   std::vector<std::int64_t> batch = {64};  // samples per worker and step: one for all, or one per worker
   std::int64_t prefetch = 4;               // batches that a loader keeps ready

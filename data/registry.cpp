@@ -89,6 +89,10 @@ constexpr std::array kRows = {
     DatasetRow{"records",
                "data.shape bytes and a byte per class for each image, in train*.rec and test*.rec: 794 bytes for MNIST",
                std::nullopt, open_records, nullptr, false, true},
+    DatasetRow{"hickle",
+               "Theano-MPI's batches: train*/*.hkl and val*/*.hkl (or test*/*.hkl), labels in train_labels.npy and "
+               "val_labels.npy; needs HDF5",
+               std::nullopt, open_hickle, nullptr, false, true},
     DatasetRow{"synthetic", "images from data.seed, of data.shape and data.classes: needs no file", std::nullopt,
                open_synthetic, synthetic_form, true, true},
 };

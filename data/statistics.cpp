@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "data/files/npy.hpp"
 #include "data/files/open_file.hpp"
 #include "data/files/whole_file.hpp"
 
@@ -25,6 +28,25 @@ bool usable(const std::vector<double>& values, std::size_t count, double above) 
   return values.size() == count && std::ranges::all_of(values, [&](double v) { return v > above && v < kMost; });
 }
 
+/// The mean image of other programs: bytes 0 to 255.
+Result<Statistics> read_mean_image(const std::filesystem::path& path, ImageShape shape) {
+  auto mean = read_npy_numbers(path);
+  if (!mean) return tl::unexpected(std::move(mean.error()));
+  const std::vector<std::int64_t> expected{shape.channels, shape.height, shape.width};
+  if (mean->shape != expected || !usable(mean->values, mean->values.size(), -1e3))
+    return fail(Errc::data, fmt::format("{}: a mean image of shape {}, and the images are {}: name the mean image of "
+                                        "this data set (data.statistics)",
+                                        path.string(), fmt::join(mean->shape, " x "), fmt::join(expected, " x ")));
+  Statistics statistics;
+  statistics.image_mean = std::move(mean->values);
+  constexpr double kWhite = 255;
+  for (auto& value : statistics.image_mean) value /= kWhite;
+  const std::int64_t plane = shape.height * shape.width;
+  for (auto at = statistics.image_mean.cbegin(); at != statistics.image_mean.cend(); at += plane)
+    statistics.channel_mean.push_back(std::accumulate(at, at + plane, 0.0) / static_cast<double>(plane));
+  return statistics;
+}
+
 }  // namespace
 
 Result<void> write_statistics(const std::filesystem::path& path, const Statistics& statistics, ImageShape shape) {
@@ -37,6 +59,7 @@ Result<void> write_statistics(const std::filesystem::path& path, const Statistic
 }
 
 Result<Statistics> read_statistics(const std::filesystem::path& path, ImageShape shape) {
+  if (path.extension() == ".npy") return read_mean_image(path, shape);
   const auto file = OpenFile::open(path);
   if (!file) return tl::unexpected(file.error());
   const auto bad = [&](std::string_view why) {
