@@ -12,6 +12,18 @@ using dnnl::prop_kind;
 
 constexpr std::int64_t kFewChannels = 4;
 
+/// How the names of oneDNN 2.6.3's kernels begin that compute wrong sums for this convolution; empty: none is known. They are for
+/// bfloat16, which is multiplied in pairs:
+///   1x1                an odd number of channels to add up, for some sizes of the image
+///   weight gradient    a stride that is longer than a row of the image: they add up what was in memory before
+std::string_view faulty_kernels(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
+                                Direction direction) {
+  if (lowering.type != dnnl::memory::data_type::bf16) return "";
+  if (direction == Direction::backward_weights) return layer.stride > context.input_shape.width ? "jit_bf16" : "";
+  const auto added = (direction == Direction::forward ? context.input_shape.channels : layer.outputs) / layer.groups;
+  return layer.kernel == 1 && added % 2 == 1 ? "jit_bf16_1x1" : "";
+}
+
 /// The primitives of one convolution; without one, a kernel of Troupe's own, or nothing if the gradient is not needed.
 struct Descriptors {
   std::optional<dnnl::convolution_forward::primitive_desc> forward;           // none: Winograd's tiles
@@ -39,7 +51,8 @@ Descriptors describe(Lowering& lowering, const LayerContext& context, const nn::
   } else {
     const Sides s = sides_of(lowering, context, layer, method.type);
     result.weights = lowering.choices.choose<dnnl::convolution_backward_weights>(
-        use_of(lowering, context.node, Direction::backward_weights), "",
+        use_of(lowering, context.node, Direction::backward_weights),
+        faulty_kernels(lowering, context, layer, Direction::backward_weights),
         {method.algorithm, s.source, s.weight_gradient, s.bias, s.destination, s.strides, s.padding, s.padding},
         attributes(), lowering.engine, training_hint(lowering, context, layer, method));
   }
@@ -58,7 +71,8 @@ Descriptors describe(Lowering& lowering, const LayerContext& context, const nn::
   }
   const Sides s = sides_of(lowering, context, layer, method.type);
   result.data = lowering.choices.choose<dnnl::convolution_backward_data>(
-      use, "", {method.algorithm, s.source, s.weight, s.destination, s.strides, s.padding, s.padding}, attributes(),
+      use, faulty_kernels(lowering, context, layer, Direction::backward_data),
+      {method.algorithm, s.source, s.weight, s.destination, s.strides, s.padding, s.padding}, attributes(),
       lowering.engine, training_hint(lowering, context, layer, method));
   return result;
 }
@@ -192,7 +206,9 @@ dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering, c
                                                            const ConvolutionMethod& method) {
   // brgconv multiplies [pixels, channels] by [channels, outputs]; with the few channels of images that product is too narrow (1 →
   // 20 channels 5x5 on 28x28, batch 64: 478 µs against 328 µs of the direct kernel).
-  const char* avoid = context.input_shape.channels / layer.groups < kFewChannels ? "brgconv" : "";
+  const bool few = context.input_shape.channels / layer.groups < kFewChannels;
+  const auto faulty = faulty_kernels(lowering, context, layer, Direction::forward);
+  const auto avoid = !faulty.empty() ? faulty : few ? "brgconv" : "";
   const auto kind = lowering.options.training ? prop_kind::forward_training : prop_kind::forward_inference;
   const Sides s = sides_of(lowering, context, layer, method.type);
   return lowering.choices.choose<dnnl::convolution_forward>(
