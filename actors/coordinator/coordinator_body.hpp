@@ -104,6 +104,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void note(Note::Level level, std::string text);
   void tell_moves();
   void flush_journal();
+  void enter_epoch(std::uint32_t epoch);
   /// A worker did not answer: it is lost. `next` continues without it, if the run goes on.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
   /// Sends `order` to every member. `absent` if one is lost before it answers.
@@ -135,8 +136,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] Evaluation begin_evaluation();
   void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
   void report(const Evaluation& evaluation, const Evaluated& evaluated);
+  void send_report();
   void keep_best();
-  [[nodiscard]] double learning_rate() const;
+  [[nodiscard]] double learning_rate(double factor) const;
   [[nodiscard]] bool has_validation() const { return setup_.settings->data.validation != "none"; }
   void snapshot_shards(strategies::Slot slot, const Next& next);
   void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
@@ -200,16 +202,18 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::Version center_version_ = 0;           // newest in any snapshot
   std::vector<strategies::Version> shard_versions_;  // in the latest snapshot
   std::uint64_t snapshots_ = 0;
-  std::optional<Evaluation> evaluation_;   // the latest that has begun
-  bool evaluates_ = false;                 // it has not ended
-  Next after_evaluation_;                  // continues await_evaluation
-  double weight_ = 1;                      // of the worker of the latest snapshot
-  std::uint64_t optimizer_steps_ = 0;      // of that worker
-  strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
-  std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
-  SilenceDeadlines silences_;              // of all pending requests
-  std::set<std::uint32_t> moved_sites_;    // since the last tick
-  core::Duration moved_at_{0};             // when something last moved
+  std::uint32_t epoch_ = 0;                 // of the latest lease
+  std::optional<Evaluation> evaluation_;    // the latest that has begun
+  bool evaluates_ = false;                  // it has not ended
+  std::optional<EvaluationReport> report_;  // waits for what follows from its score
+  Next after_evaluation_;                   // continues await_evaluation
+  double weight_ = 1;                       // of the worker of the latest snapshot
+  std::uint64_t optimizer_steps_ = 0;       // of that worker
+  strategies::WorkerId model_worker_ = 0;   // the worker that is asked for what is the same on all of them
+  std::uint64_t updates_ = 0;               // its Updates::steps, of its latest snapshot
+  SilenceDeadlines silences_;               // of all pending requests
+  std::set<std::uint32_t> moved_sites_;     // since the last tick
+  core::Duration moved_at_{0};              // when something last moved
   RunEnd result_;
   caf::actor listener_;  // receives the RunEnd
 };
