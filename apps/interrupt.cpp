@@ -58,6 +58,11 @@ void Interrupt::on_save_request(std::function<void()> action) {
   save_ = std::move(action);
 }
 
+void Interrupt::before_exit(std::function<void()> action) {
+  const std::scoped_lock lock(mutex_);
+  before_exit_ = std::move(action);
+}
+
 void Interrupt::save() {
   const std::scoped_lock lock(mutex_);
   if (save_) save_();
@@ -69,6 +74,7 @@ void Interrupt::exit_at_once() {
   {
     const std::scoped_lock lock(mutex_);
     write("troupe: " + second_signal_message_ + "\n");
+    if (before_exit_) before_exit_();
   }
   ::_exit(core::exit_code(core::Errc::interrupted));
 }

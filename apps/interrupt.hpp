@@ -39,6 +39,9 @@ class Interrupt {
   /// Any thread. SIGUSR1 calls `action` on the own thread of this; null: it has no effect. When this returns the action before does not run
   /// any more.
   void on_save_request(std::function<void()> action);
+  /// Any thread. Called on the own thread of this before it ends the process; null: nothing. When this returns the action before does not run
+  /// any more.
+  void before_exit(std::function<void()> action);
   [[nodiscard]] std::stop_token token() const noexcept { return source_.get_token(); }
 
  private:
@@ -51,9 +54,10 @@ class Interrupt {
   std::stop_source source_;
   std::atomic<bool> over_ = false;
   std::atomic<bool> nothing_to_save_ = false;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // of the three below
   std::string second_signal_message_ = "interrupted again: exits at once, nothing more was saved";
   std::function<void()> save_;
+  std::function<void()> before_exit_;
   int first_ = 0;  // the first signal that asked to stop
   sigset_t signals_{};
   sigset_t before_{};

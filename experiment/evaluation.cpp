@@ -6,7 +6,7 @@
 namespace troupe::experiment {
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
-                             core::ConstSpan statistics, const std::function<void()>& after_each_batch,
+                             core::ConstSpan statistics, const std::function<bool()>& goes_on,
                              ConfusionMatrix* confusion) {
   replica.import_canonical(parameters);
   nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
@@ -28,7 +28,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     if (confusion != nullptr)
       confusion->add(std::span(labels).first(static_cast<std::size_t>(count)), replica.outputs(),
                      replica.graph().output().size());
-    if (after_each_batch) after_each_batch();
+    if (goes_on && !goes_on()) return core::fail(core::Errc::interrupted, "the evaluation is not needed any more");
   }
   total.replaced = builder.bad_samples();
   total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));

@@ -27,10 +27,10 @@ struct Score {
 };
 
 /// Evaluates all samples of `builder` in order, batch by batch; parameters and statistics are canonical. Errors: those of the data and the
-/// backend. Each sample is also counted in `confusion`, if it is given.
+/// backend; Errc::interrupted when `goes_on`, asked after each batch, says no. Each sample is also counted in `confusion`, if it is given.
 [[nodiscard]] core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder,
                                            core::ConstSpan parameters, core::ConstSpan statistics,
-                                           const std::function<void()>& after_each_batch = {},
+                                           const std::function<bool()>& goes_on = {},
                                            ConfusionMatrix* confusion = nullptr);
 
 /// How every evaluation of a run compiles its model, so that all have the same bits: batches of 100 samples, or fewer of large images.

@@ -24,6 +24,7 @@ struct RunStarted {
   std::uint64_t parameters = 0;
   std::uint64_t epoch_samples = 0;
   double epoch_position = 0;  // epochs done: > 0 after a resume
+  double lr_factor = 1;       // of a plateau schedule, so far
   bool operator==(const RunStarted&) const = default;
 };
 
@@ -86,10 +87,10 @@ struct EvaluationReport {
   std::uint64_t steps = 0;
   double loss = 0;
   double accuracy = 0;
-  double top5 = -1;  // below 0: fewer than five classes
-  double lr_factor = 1;
-  double lr = 0;
-  double train_s = 0;  // training time of the run so far
+  double top5 = -1;      // below 0: fewer than five classes
+  double lr_factor = 1;  // of the leases that follow
+  double lr = 0;         // of the model's last step
+  double train_s = 0;    // training time of the run so far
   bool operator==(const EvaluationReport&) const = default;
 };
 

@@ -73,7 +73,8 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       setup_(std::move(setup)),
       machine_(*this, options_of(setup_), setup_.leases),
       checks_(setup_.checks),
-      progress_(setup_.started.workers, setup_.before) {
+      progress_(setup_.started.workers, setup_.before),
+      epoch_(setup_.leases->epoch()) {
   const auto& started = setup_.started;
   result_.summary =
       experiment::summary_of(*setup_.settings, *setup_.graph, started.workers, started.servers, started.directory);
@@ -106,6 +107,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   self_->monitor(actors_.recorder);
   self_->monitor(actors_.evaluator);
   if (setup_.rejoin_manager) self_->monitor(setup_.rejoin_manager);
+  setup_.started.lr_factor = setup_.leases->lr_factor();
   self_->send(actors_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
@@ -201,6 +203,7 @@ bool CoordinatorBody::accepted(const Refusal& refusal) {
 
 void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
   checks_.granted(worker, leases.size());
+  for (const auto& lease : leases) enter_epoch(lease.epoch);
   if (keeps_journal())
     for (const auto& lease : leases) journal_.add(encode(LeaseGranted{worker, lease}));
   flush_journal();  // the journal has a step's lease before the step
@@ -279,6 +282,7 @@ void CoordinatorBody::note(Note::Level level, std::string text) {
 }
 
 void CoordinatorBody::ended(const std::optional<core::Error>& error) {
+  send_report();
   result_.failed = error.has_value();
   if (error) result_.error = *error;
   auto& summary = result_.summary;

@@ -104,6 +104,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void note(Note::Level level, std::string text);
   void tell_moves();
   void flush_journal();
+  void enter_epoch(std::uint32_t epoch);
   /// A worker did not answer: it is lost. `next` continues without it, if the run goes on.
   void missed(std::uint32_t worker, const caf::error& error, const Next& next);
   /// Sends `order` to every member. `absent` if one is lost before it answers.
@@ -136,8 +137,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
   void report(const Evaluation& evaluation, const Evaluated& evaluated);
   void warn_of_replaced(const Evaluated& evaluated);
+  void send_report();
   void keep_best();
-  [[nodiscard]] double learning_rate() const;
+  [[nodiscard]] double learning_rate(double factor) const;
   [[nodiscard]] bool has_validation() const { return setup_.settings->data.validation != "none"; }
   void snapshot_shards(strategies::Slot slot, const Next& next);
   void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
@@ -201,9 +203,11 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::Version center_version_ = 0;           // newest in any snapshot
   std::vector<strategies::Version> shard_versions_;  // in the latest snapshot
   std::uint64_t snapshots_ = 0;
-  std::optional<Evaluation> evaluation_;  // the latest that has begun
-  bool evaluates_ = false;                // it has not ended
-  bool warned_of_validation_ = false;     // that samples of this split cannot be read
+  std::uint32_t epoch_ = 0;                 // of the latest lease
+  std::optional<Evaluation> evaluation_;    // the latest that has begun
+  bool evaluates_ = false;                  // it has not ended
+  std::optional<EvaluationReport> report_;  // waits for what follows from its score
+  bool warned_of_validation_ = false;       // that samples of this split cannot be read
   bool warned_of_test_ = false;
   Next after_evaluation_;                  // continues await_evaluation
   double weight_ = 1;                      // of the worker of the latest snapshot

@@ -27,8 +27,9 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.config = setup_.settings->config.to_toml();
   checkpoint.totals =
       progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
-  // A resumed run repeats an evaluation that has not ended, and reports its epoch then.
-  if (evaluates_ && evaluation_->epoch) checkpoint.totals.epoch = evaluation_->open;
+  // A resumed run repeats the evaluation of this model if it has not ended, and reports its epoch then.
+  if (evaluates_ && evaluation_->epoch && machine_.watch().awaits(setup_.leases->done_count()))
+    checkpoint.totals.epoch = evaluation_->open;
   checkpoint.totals.test = {result_.summary.test_loss, result_.summary.test_accuracy, result_.summary.test_top5};
   const auto& validation = result_.summary.validation;
   checkpoint.totals.validation = {validation.loss, validation.accuracy, validation.top5};

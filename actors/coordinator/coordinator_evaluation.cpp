@@ -33,7 +33,7 @@ CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
                                    .epoch = setup_.leases->epoch_position(),
                                    .steps = progress_.steps(),
                                    .lr_factor = setup_.leases->lr_factor(),
-                                   .lr = learning_rate(),
+                                   .lr = learning_rate(setup_.leases->lr_factor()),
                                    .train_s = train_s},
                         .reported = machine_.watch().has_seen(setup_.leases->done_count()),
                         .epoch = {},
@@ -51,9 +51,15 @@ CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
                                  .train_loss = means.loss,
                                  .train_accuracy = means.accuracy};
   evaluation.epoch->images_per_s = means.images_per_s;
-  evaluation.epoch->lr = learning_rate();
+  evaluation.epoch->lr = learning_rate(setup_.leases->lr_factor());
   evaluation.epoch->train_s = train_s;
   return evaluation;
+}
+
+/// No step of the epoch before is under way. If it was not evaluated, nothing has closed it.
+void CoordinatorBody::enter_epoch(std::uint32_t epoch) {
+  if (std::exchange(epoch_, epoch) == epoch || progress_.epoch_closed()) return;
+  static_cast<void>(progress_.close_epoch(machine_.trained_s()));
 }
 
 void CoordinatorBody::ask_evaluator(const std::function<void(const coordination::Score&)>& next) {
@@ -68,6 +74,7 @@ void CoordinatorBody::ask_evaluator(const std::function<void(const coordination:
         if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
         report(*evaluation_, evaluated);
         next(score_of(has_validation() ? evaluated.validation : evaluated.test));
+        send_report();
       },
       [this](const caf::error& error) { fail(core::Errc::timeout, "evaluation: " + self_->system().render(error)); },
       EvaluateOrder{++snapshots_, has_validation(), test}, BorrowedView{core::Span{*model_}, model_},
@@ -131,16 +138,24 @@ void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& eval
   line.loss = split.loss;
   line.accuracy = share_of(split.top1, split);
   line.top5 = split.top5 < 0 ? -1 : share_of(split.top5, split);
-  self_->send(actors_.recorder, line);
+  report_ = line;
 }
 
-double CoordinatorBody::learning_rate() const {
+/// When it is known what the score leads to, and before that is said: the factor is that of the leases that follow.
+void CoordinatorBody::send_report() {
+  if (!report_) return;
+  report_->lr_factor = setup_.leases->lr_factor();
+  self_->send(actors_.recorder, *std::exchange(report_, std::nullopt));
+}
+
+double CoordinatorBody::learning_rate(double factor) const {
   return nn::learning_rate(setup_.settings->train, setup_.leases->epoch_position(), setup_.started.epochs,
                            static_cast<int>(setup_.started.workers)) *
-         setup_.leases->lr_factor();
+         factor;
 }
 
 void CoordinatorBody::stops_early(coordination::EarlyStop why) {
+  send_report();
   const auto& run = setup_.settings->run;
   result_.summary.stopped_by = name(why);
   const auto where = fmt::format("the run ends after {:.2f} of {} epochs", setup_.leases->epoch_position(), run.epochs);
@@ -160,15 +175,17 @@ void CoordinatorBody::stops_early(coordination::EarlyStop why) {
 }
 
 void CoordinatorBody::judged(const coordination::EvaluationWatch::Verdict& verdict) {
+  send_report();
   if (verdict.improved && has_validation()) keep_best();
   if (verdict.falls)
     note(Note::Level::info,
          fmt::format(
              "train.lr_policy = \"plateau\": the validation {} has not improved for {}: the learning rate falls to "
-             "{:.3g}",
+             "{:.3g}{}",
              setup_.settings->run.monitor,
              core::counted(static_cast<std::uint64_t>(setup_.settings->train.lr_patience), "evaluation"),
-             learning_rate()));
+             learning_rate(machine_.watch().state().lr_factor),
+             setup_.settings->run.evaluation == "beside" ? " when the next evaluation begins" : ""));
 }
 
 /// The evaluated copy, without the members' states. It is written while training goes on.

@@ -23,15 +23,18 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
           state.replica = std::move(*compiled);
         }
         const auto coordinator = caf::actor_cast<CoordinatorActor>(self->current_sender());
-        const auto tell = [self, coordinator, told = state.setup.clock->now()]() mutable {
-          const auto now = self->state.setup.clock->now();
-          if (now - told < kReportProgressEvery) return;
-          told = now;
-          self->send(coordinator, StillEvaluating{});
+        const auto goes_on = [self, coordinator, told = state.setup.clock->now()]() mutable {
+          const auto& setup = self->state.setup;
+          const auto now = setup.clock->now();
+          if (now - told >= kReportProgressEvery) {
+            told = now;
+            self->send(coordinator, StillEvaluating{});
+          }
+          return !setup.stop.stop_requested();
         };
         Evaluated evaluated;
         const auto run = [&](const data::BatchBuilder& split, SplitScore& into) -> core::Result<void> {
-          return experiment::evaluate(*state.replica, split, parameters.data, statistics.data, tell)
+          return experiment::evaluate(*state.replica, split, parameters.data, statistics.data, goes_on)
               .map([&](const experiment::Score& score) {
                 into = {.loss = score.loss,
                         .top1 = score.top1,

@@ -1,9 +1,10 @@
-/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the splits that are
-/// asked for with the parameters that it borrows. Training is paused meanwhile, so it may use all the workers' threads. About once a second it reports to the coordinator that
-/// it is still evaluating.
+/// The evaluator actor: spawned detached, it owns an evaluation replica on its own thread and runs the splits that are asked for with the
+/// parameters that it borrows. Training is paused meanwhile, or goes on beside it. About once a second it reports to the coordinator that it
+/// is still evaluating.
 #pragma once
 
 #include <memory>
+#include <stop_token>
 
 #include "actors/protocol/handles.hpp"
 #include "core/clock.hpp"
@@ -20,6 +21,7 @@ struct EvaluatorSetup {
   std::shared_ptr<const data::BatchBuilder> test;
   std::shared_ptr<const data::BatchBuilder> validation;  // null: none
   const core::Clock* clock = nullptr;                    // outlives the actor
+  std::stop_token stop{};                                // the run is over: an evaluation ends after its batch
 };
 
 struct EvaluatorState {

@@ -265,6 +265,7 @@ void Assembly::halt() {
     self_->send(actor, Halt{});
     ++alive;
   };
+  over_.request_stop();
   dismiss(evaluator_);
   dismiss(rejoin_manager_);
   for (const auto& handle : sites_) {

@@ -98,6 +98,7 @@ class Assembly {
   RecorderActor recorder_;
   std::shared_ptr<nn::MeteredFiles> disk_;  // the recorder's
   EvaluatorActor evaluator_;
+  std::stop_source over_;              // for an evaluation beside training that has not ended
   RejoinManagerActor rejoin_manager_;  // of a run over nodes that takes newcomers
   caf::scoped_actor self_;
 };

@@ -34,7 +34,7 @@ void Assembly::spawn_evaluator() {
   evaluator_ = context_.system->spawn<caf::detached>(
       evaluator,
       EvaluatorSetup{spec_.graph, context_.backend, experiment::evaluation_options(spec_, threads, *context_.memory),
-                     spec_.source.test, spec_.source.validation, context_.clock});
+                     spec_.source.test, spec_.source.validation, context_.clock, over_.get_token()});
 }
 
 void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleOptions& console,

@@ -136,9 +136,10 @@ core::Result<void> train_in_job(const TrainArguments& arguments, const JobEnviro
   if (environment.rank == 0) interrupt.nothing_to_save(true);
   auto job = Job::join(environment);
   if (!job) return tl::unexpected(std::move(job.error()));
-  if ((*job)->rank() > 0) return (*job)->serve();
-  auto outcome = lead(arguments, **job, interrupt);
-  (*job)->dismiss(outcome);
+  interrupt.before_exit([&job] { (*job)->remove_copies(); });
+  auto outcome = (*job)->rank() > 0 ? (*job)->serve() : lead(arguments, **job, interrupt);
+  if ((*job)->rank() == 0) (*job)->dismiss(outcome);
+  interrupt.before_exit(nullptr);
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -100,10 +101,21 @@ std::size_t Job::ranks_here() const {
 
 core::Result<void> Job::read_together(const Order& order) {
   if (order.stage.files.empty()) return {};
-  auto staged = StagedFiles::read(*job_, order.stage, order.parts.at(rank()), kPatience);
+  const auto& part = order.parts.at(rank());
+  if (part.rank == 0) {
+    const std::scoped_lock lock(copies_mutex_);
+    copies_ = order.stage.directory;
+  }
+  auto staged = StagedFiles::read(*job_, order.stage, part, kPatience);
   if (!staged) return tl::unexpected(std::move(staged.error()));
   staged_.emplace(std::move(*staged));
   return {};
+}
+
+void Job::remove_copies() {
+  const std::scoped_lock lock(copies_mutex_);
+  std::error_code ignored;
+  if (!copies_.empty()) std::filesystem::remove_all(copies_, ignored);
 }
 
 core::Result<Job::Nodes> Job::recruit(const StageOrder& stage) {

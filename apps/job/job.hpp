@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ class Job {
   /// Rank 0, last: releases the other ranks, with exit code 0. After an outcome that indicates a lost rank it sends nothing: they are lost.
   void dismiss(const core::Result<void>& outcome);
 
+  /// Any thread: removes the copies of files that this process is to remove, also while they are made. For a process that ends at once.
+  void remove_copies();
+
   /// Ranks above 0: a node until rank 0 releases it. Errc::peer_lost: rank 0 is lost.
   [[nodiscard]] core::Result<void> serve();
 
@@ -61,6 +65,8 @@ class Job {
   std::vector<RankHost> hosts_;  // at rank 0, by rank
   std::unique_ptr<security::MemoryFiles> certificates_;
   std::optional<StagedFiles> staged_;
+  std::mutex copies_mutex_;
+  std::string copies_;  // their directory, if this process removes it; guarded by copies_mutex_
   std::atomic<std::chrono::steady_clock::time_point> give_up_ =
       std::chrono::steady_clock::time_point::max();  // set by the node's thread
   bool over_ = false;

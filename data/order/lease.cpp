@@ -234,6 +234,12 @@ void LeaseScheduler::resume() { paused_ = false; }
 
 bool LeaseScheduler::would_grant() const { return !rounds_.empty() || may_begin_round(); }
 bool LeaseScheduler::quiet() const { return outstanding_.empty() && !would_grant(); }
+std::uint64_t LeaseScheduler::owed() const {
+  std::uint64_t leases = 0;
+  for (const auto& round : rounds_) leases += round.waiting.size();
+  return leases;
+}
+
 bool LeaseScheduler::epoch_done() const { return outstanding_.empty() && rounds_.empty() && free_.empty(); }
 
 void LeaseScheduler::next_epoch() {

@@ -82,6 +82,8 @@ class LeaseScheduler {
   void resume();
   /// True if no granted lease is unfinished and none would be granted now.
   [[nodiscard]] bool quiet() const;
+  /// Leases of begun rounds that their workers have not been granted yet: a pause does not hold them back. Without `equal`: 0.
+  [[nodiscard]] std::uint64_t owed() const;
   [[nodiscard]] bool epoch_done() const;
   /// REQUIRES epoch_done(). After the last epoch it does nothing.
   void next_epoch();

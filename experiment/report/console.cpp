@@ -185,6 +185,7 @@ Console::~Console() = default;
 void Console::started(const experiment::RunStarted& run) {
   state_->run = run;
   state_->epochs_reported = static_cast<std::uint32_t>(run.epoch_position);
+  state_->lr_factor = run.lr_factor;
   state_->print(started_line(run));
   if (!run.directory.empty()) state_->print(directory_line(run.directory));
 }

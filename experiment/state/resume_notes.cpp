@@ -1,10 +1,12 @@
 #include "experiment/state/resume_notes.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "data/fingerprint.hpp"
+#include "data/validation.hpp"
 #include "experiment/automatic.hpp"
 #include "nn/optimizer.hpp"
 
@@ -25,8 +27,12 @@ std::string unfitting_rate(const core::Config& now, const core::Config& recorded
 
 /// "data.name = "fashion-mnist", before "mnist""; empty: the settings name the same data.
 std::string changed_data(const core::Config& now, const core::Config& recorded) {
+  std::vector<std::string> keys{"data.name",          "data.path",         "data.seed",
+                                "data.train_samples", "data.test_samples", "data.validation"};
+  const auto validation = data::parse_validation(std::get<std::string>(now.value("data.validation")));
+  if (validation && !validation->none() && validation->folder.empty()) keys.emplace_back("run.seed");  // it holds out
   std::string changes;
-  for (const std::string key : {"data.name", "data.path", "data.seed", "data.train_samples", "data.test_samples"})
+  for (const auto& key : keys)
     if (now.value(key) != recorded.value(key))
       changes += fmt::format("{}{} = {}, before {}", changes.empty() ? "" : "; ", key, core::to_toml(now.value(key)),
                              core::to_toml(recorded.value(key)));

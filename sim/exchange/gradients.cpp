@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -137,6 +138,7 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
                                           experiment::against_divergence(spec_.settings->train.lr));
   std::copy(replica.gradients().begin(), replica.gradients().end(), grads.begin());
   std::copy(replica.statistics().begin(), replica.statistics().end(), statistics.begin());
+  if (std::exchange(epoch_, lease.epoch) != lease.epoch) close_epoch();  // it had no evaluation
   loss_ += result->loss * static_cast<double>(result->samples);
   correct_ += result->top1;
   samples_ += result->samples;
@@ -193,14 +195,18 @@ core::Result<void> Gradients::evaluate(std::span<const WorkerId> workers, std::s
   at.train_accuracy = samples_ > 0 ? static_cast<double>(correct_) / static_cast<double>(samples_) : 0;
   at.test = score_;
   epochs_.push_back(at);
-  loss_ = 0;
-  correct_ = samples_ = 0;
+  close_epoch();
   return {};
 }
 
+void Gradients::close_epoch() {
+  last_loss_ = train_loss();
+  loss_ = 0;
+  correct_ = samples_ = 0;
+}
+
 double Gradients::train_loss() const noexcept {
-  if (samples_ > 0) return loss_ / static_cast<double>(samples_);
-  return epochs_.empty() ? std::nan("") : epochs_.back().train_loss;
+  return samples_ > 0 ? loss_ / static_cast<double>(samples_) : last_loss_;
 }
 
 std::string Gradients::model_hash() const { return nn::center_hash(model_); }

@@ -4,6 +4,7 @@
 /// one that created the object.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,11 +58,12 @@ class Gradients {
   /// The same on the split that decides: the validation split, or without one the test split.
   [[nodiscard]] const experiment::Score& deciding() const noexcept { return deciding_; }
   [[nodiscard]] double train_loss()
-      const noexcept;  ///< mean over the samples since the last epoch closed; if there are none, of that epoch
+      const noexcept;  ///< mean over the samples of this epoch; if there are none, of the epoch before
   [[nodiscard]] std::string model_hash() const;  ///< of the latest evaluation
 
  private:
   Gradients() = default;
+  void close_epoch();
   [[nodiscard]] core::Result<void> take_model(std::span<const strategies::WorkerId> workers,
                                               std::span<const double> weights,
                                               std::span<const UnreadMessage> peer_messages);
@@ -83,7 +85,9 @@ class Gradients {
   experiment::Score score_;
   experiment::Score deciding_;
   std::vector<EpochPoint> epochs_;
-  double loss_ = 0;  // sums since the last epoch closed
+  std::uint32_t epoch_ = 0;                                      // of the latest step
+  double last_loss_ = std::numeric_limits<double>::quiet_NaN();  // training loss of the epoch before
+  double loss_ = 0;                                              // sums of this epoch
   std::int64_t correct_ = 0;
   std::int64_t samples_ = 0;
 };

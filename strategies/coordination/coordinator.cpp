@@ -1,5 +1,6 @@
 #include "strategies/coordination/coordinator.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -41,8 +42,16 @@ Coordinator::Coordinator(CoordinatorPort& port, CoordinatorOptions options,
       granted_(options_.steps_before),
       trained_s_(options_.trained_before_s) {
   schedule_.saved(position());
-  evaluations_.saved(position());
+  evaluations_.saved(latest_evaluation());
   if (options_.watch.lr_patience == 0) leases_->set_lr_factor(1);  // a resume with another schedule
+}
+
+/// Of an earlier session: the next evaluation comes where it would have come without an interruption.
+CheckpointSchedule::Position Coordinator::latest_evaluation() const {
+  const auto& watched = options_.watched;
+  const auto& latest = watched.begun_at.leases > watched.last_at.leases ? watched.begun_at : watched.last_at;
+  const auto done = leases_->done_count(), since = done - std::min(done, latest.leases);
+  return {.granted = granted_ - std::min(granted_, since), .epochs = static_cast<std::int64_t>(latest.epoch)};
 }
 
 void Coordinator::begin(InitialMembers initial_members) {
@@ -79,8 +88,8 @@ void Coordinator::train() {
   fresh_epoch_ = false;
   admissions_ = 0;
   training_since_ = port_.now();
-  if (checkpoint_owed_ && disk_ != Disk::writing)
-    return at_boundary();  // the one before reached the disk during the pause
+  if (checkpoint_owed_ && checkpoint_due())
+    return at_boundary();  // the one before reached the disk during the pause, or its score was known
   leases_->resume();
   serve_all(true);
 }
@@ -102,9 +111,9 @@ void Coordinator::serve(WorkerId worker, bool after_pause) {
   while (state_ == State::training && wants_[worker] > 0) {
     std::vector<data::Lease> leases;
     while (wants_[worker] > 0) {
-      // Workers report too rarely to count steps by their reports.
-      if ((disk_ != Disk::writing && schedule_.steps_due(granted_)) || evaluations_.steps_due(granted_))
-        leases_->pause();
+      // Workers report too rarely to count steps by their reports. A round counts as a whole: who asks first must not matter.
+      const auto begun = granted_ + leases_->owed();
+      if ((pauses_to_save() && schedule_.steps_due(begun)) || evaluations_.steps_due(begun)) leases_->pause();
       const auto lease = leases_->grant(worker);
       if (!lease) break;
       --wants_[worker];
@@ -129,7 +138,7 @@ void Coordinator::check_limits() {
   if (state_ != State::training) return;
   const double now_s = trained_s();
   if (options_.max_s > 0 && now_s >= options_.max_s) stop_ = time_is_up_ = true;
-  if (stop_ || (disk_ != Disk::writing && schedule_.time_due(now_s))) leases_->pause();
+  if (stop_ || (pauses_to_save() && schedule_.time_due(now_s))) leases_->pause();
 }
 
 void Coordinator::ticked() {
@@ -152,7 +161,7 @@ void Coordinator::time_is_up() {
 void Coordinator::checkpoint_requested() {
   if (ended() || in_emergency()) return;
   checkpoint_owed_ = true;
-  if (state_ == State::training && disk_ != Disk::writing) request_pause();
+  if (state_ == State::training && pauses_to_save()) request_pause();
 }
 
 void Coordinator::interrupted() {

@@ -164,6 +164,8 @@ class Coordinator {
   void evaluate();
   void judge(const Score& score, const EvaluatedAt& at);
   [[nodiscard]] EvaluatedAt evaluated_at() const;
+  [[nodiscard]] CheckpointSchedule::Position latest_evaluation() const;
+  void evaluation_awaited();
   void decide();
   void new_segment();
   void take_segment();
@@ -174,11 +176,15 @@ class Coordinator {
   [[nodiscard]] bool last() const;
   [[nodiscard]] bool last_epoch_done() const;
   [[nodiscard]] bool evaluates() const;
+  [[nodiscard]] bool interrupted_by_user() const { return error_ && error_->code == core::Errc::interrupted; }
   [[nodiscard]] bool complete() const;
   [[nodiscard]] WorkerId model_worker() const;
 
   // Checkpoints (coordinator_checkpoints.cpp).
   void save();
+  [[nodiscard]] bool score_is_missing() const;
+  [[nodiscard]] bool pauses_to_save() const { return disk_ != Disk::writing && !beside_; }
+  void await_score();
   void state_taken(const Answer& answer);
   void write(bool needed);
   void await_disk(AfterDisk then);
@@ -205,6 +211,7 @@ class Coordinator {
   void newest_found(const Answer& answer);
   void save_newest();
   void keep_newest();
+  void write_newest();
   [[nodiscard]] bool is_still_newest(const Answer& answer) const;
   void emergency_saved();
   void end_emergency(const std::string& what);

@@ -7,14 +7,20 @@ namespace troupe::coordination {
 
 /// REQUIRES the model's copy.
 void Coordinator::save() {
-  // A resumed run repeats an evaluation of the checkpoint's own model; the score of an earlier one must be in the checkpoint.
-  if (beside_ && beside_->leases != leases_->done_count()) {
-    saves_after_ = true;
-    return perform(Task::await_evaluation);
-  }
+  // A user who interrupts may not wait: a first checkpoint is written at once, and go_on() has the score saved.
+  if (score_is_missing() && !(dismissed_ && interrupted_by_user())) return await_score();
   // At most one copy of the state waits for the disk.
   if (must_be_written() && disk_ == Disk::writing) return await_disk(AfterDisk::take_state);
   perform(Task::take_state, model_worker());
+}
+
+/// A resumed run repeats an evaluation of the checkpoint's own model; the score of an earlier one must be in the checkpoint. Training goes on
+/// until it is known.
+bool Coordinator::score_is_missing() const { return beside_ && beside_->leases != leases_->done_count(); }
+
+void Coordinator::await_score() {
+  saves_after_ = true;
+  perform(Task::await_evaluation);
 }
 
 /// The run goes on when the checkpoint is on disk: its first and last one, and the one that a newcomer loads.
@@ -67,7 +73,8 @@ void Coordinator::disk_ready() {
 
 bool Coordinator::checkpoint_due() const {
   if (last()) return true;
-  return disk_ != Disk::writing && (checkpoint_owed_ || schedule_.due(position(), leases_->epoch_done()));
+  return disk_ != Disk::writing && !score_is_missing() &&
+         (checkpoint_owed_ || schedule_.due(position(), leases_->epoch_done()));
 }
 
 CheckpointSchedule::Position Coordinator::position() const {

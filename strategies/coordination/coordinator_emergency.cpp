@@ -53,6 +53,10 @@ void Coordinator::keep_newest() {
   for (WorkerId worker = 0; worker < options_.workers; ++worker) steps_.ended(worker, steps);
   port_.rewound(steps);
   emergency_->saving = true;
+  score_is_missing() ? perform(Task::await_evaluation) : write_newest();
+}
+
+void Coordinator::write_newest() {
   await_disk(AfterDisk::end_emergency);
   write(false);
 }

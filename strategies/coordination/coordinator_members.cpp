@@ -64,19 +64,21 @@ void Coordinator::arrived(WorkerId worker) {
   if (ended() || worker >= wants_.size() || members_.has(worker)) return;
   if (std::ranges::find(arrivals_, worker) != arrivals_.end()) return;
   arrivals_.push_back(worker);
-  if (!options_.needs.in_step) request_pause();  // else it joins at an epoch's end
+  if (!options_.needs.in_step && !beside_) request_pause();  // else it joins at an epoch's end, or later
 }
 
 /// In step a newcomer begins with a round of the epoch that begins. It loads a checkpoint, so the latest one must have been written. Where
-/// workers are lost as fast as newcomers come, a pause must end all the same.
+/// workers are lost as fast as newcomers come, a pause must end all the same. On demand it waits for a score that its checkpoint misses: the
+/// others do not.
 bool Coordinator::may_admit() const {
   return !stop_ && !arrivals_.empty() && disk_ != Disk::failed && admissions_ < options_.workers &&
-         (!options_.needs.in_step || fresh_epoch_);
+         (options_.needs.in_step ? fresh_epoch_ : !score_is_missing());
 }
 
 /// Whether a newcomer that the last pause did not admit waits for the next one.
 bool Coordinator::newcomer_waits() const {
-  return state_ == State::training && !options_.needs.in_step && !arrivals_.empty() && disk_ != Disk::failed;
+  return state_ == State::training && !options_.needs.in_step && !arrivals_.empty() && disk_ != Disk::failed &&
+         !beside_;
 }
 
 /// Training is paused, and no exchange is pending: the model is saved, and the newcomers begin with it.

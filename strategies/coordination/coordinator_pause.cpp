@@ -31,7 +31,7 @@ void Coordinator::done(const Answer& answer) {
     case Task::await_peer_messages: return segment ? take_segment() : take_model();
     case Task::take_model: return model_taken(answer);
     case Task::evaluate: judge(answer.score, evaluated_at()); return decide();
-    case Task::await_evaluation: return saves_after_ ? save() : evaluate();
+    case Task::await_evaluation: return evaluation_awaited();
     case Task::take_state: return state_taken(answer);
     case Task::prepare_newcomer:
       if (answer.outcome == TaskOutcome::done) return join(order_.worker, order_.first_step);
@@ -91,14 +91,16 @@ void Coordinator::model_taken(const Answer& answer) {
   }
 }
 
-/// When an evaluation is due, at the run's end, and where a limit ends the run: its user waits for a result. An interrupt asks for none.
+/// When an evaluation is due, at the run's end, and where a limit ends the run: its user waits for a result. An interrupt asks for none. A
+/// resumed run repeats the evaluation of its checkpoint's model.
 bool Coordinator::evaluates() const {
-  const bool interrupted = error_ && error_->code == core::Errc::interrupted;
-  if (dismissed_ && early_stop_ != EarlyStop::none && !interrupted) return true;
+  if (dismissed_ && early_stop_ != EarlyStop::none && !interrupted_by_user()) return true;
   const bool resumed_here = granted_ == options_.steps_before;  // no lease since
-  if (!leases_->epoch_done())
-    return !stop_ && (evaluations_.due(position(), false) || (resumed_here && watch_.awaits(leases_->done_count())));
-  return last() || resumed_here || evaluations_.due(position(), true);
+  const auto done = leases_->done_count();
+  const bool repeats = resumed_here && (watch_.awaits(done) || (leases_->epoch_done() && watch_.has_seen(done)));
+  const bool due = repeats || evaluations_.due(position(), leases_->epoch_done());
+  if (!leases_->epoch_done()) return due && !stop_;
+  return due || last_epoch_done() || (stop_ && (!interrupted_by_user() || watch_.has_seen(done)));
 }
 
 EvaluatedAt Coordinator::evaluated_at() const {
@@ -121,10 +123,17 @@ void Coordinator::evaluate() {
   decide();
 }
 
+/// Where the run stops meanwhile, its last model is evaluated: after the workers are dismissed.
+void Coordinator::evaluation_awaited() {
+  if (pause_ == Pause::emergency) return write_newest();
+  if (stop_ && !dismissed_ && pause_ == Pause::boundary) return go_on();
+  saves_after_ ? save() : evaluate();
+}
+
 void Coordinator::scored(const Score& score) {
   if (ended() || !beside_) return;
   judge(score, *std::exchange(beside_, std::nullopt));
-  if (stop_ && state_ == State::training) request_pause();
+  if (state_ == State::training && (stop_ || checkpoint_due() || newcomer_waits())) request_pause();
 }
 
 void Coordinator::judge(const Score& score, const EvaluatedAt& at) {
@@ -134,7 +143,7 @@ void Coordinator::judge(const Score& score, const EvaluatedAt& at) {
   if (verdict.improved || verdict.falls) port_.judged(verdict);
   if (verdict.stop == EarlyStop::none) return;
   stop_ = true;
-  if (!last_epoch_done()) stop_early(verdict.stop);
+  if (!last_epoch_done() && !in_emergency()) stop_early(verdict.stop);
 }
 
 /// The model has been taken, and evaluated if that was due: whether the run stops, and whether a checkpoint is due.
@@ -169,8 +178,7 @@ void Coordinator::go_on() {
     // A loss during the pause has ended the epoch: its rest suits no remaining worker (drop_tail).
     if (!evaluated_ && !dismissed_ && pause_ != Pause::emergency) return at_boundary();
     if (last_epoch_done()) {
-      if (error_ && error_->code == core::Errc::interrupted)
-        error_.reset();  // after the last step: the run is complete
+      if (interrupted_by_user()) error_.reset();  // after the last step: the run is complete
       return finish();
     }
     if (!stop_) {
@@ -182,6 +190,7 @@ void Coordinator::go_on() {
   if (!stop_ && may_admit()) return admit();
   if (!stop_ && segment_due_) return new_segment();
   if (!stop_) return train();
+  if (dismissed_ && score_is_missing()) return await_score();
   if (dismissed_ || !began_) return finish();
   dismiss();  // the reason to stop came while the model was taken: it is taken again
 }
@@ -194,7 +203,7 @@ void Coordinator::finish() {
 void Coordinator::records_collected() {
   if (!complete() && start_pending_emergency()) return;
   // Interrupted after the last step: the run is complete.
-  if (complete() && error_ && error_->code == core::Errc::interrupted) error_.reset();
+  if (complete() && interrupted_by_user()) error_.reset();
   end();
 }
 

@@ -1,6 +1,8 @@
 #include "strategies/coordination/evaluation_watch.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace troupe::coordination {
 
@@ -47,7 +49,9 @@ EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const Evaluat
   ++state_.since_fall;
   if (options_.lr_patience > 0 && state_.since_fall >= options_.lr_patience) {
     verdict.falls = true;
-    state_.lr_factor *= options_.lr_gamma;
+    // Every lease has a factor above 0.
+    state_.lr_factor = std::clamp(state_.lr_factor * options_.lr_gamma, std::numeric_limits<double>::min(),
+                                  std::numeric_limits<double>::max());
     state_.since_fall = 0;
   }
   if (verdict.stop == EarlyStop::none && options_.patience > 0 && state_.since_best >= options_.patience)

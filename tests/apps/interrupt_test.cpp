@@ -76,6 +76,20 @@ TEST(InterruptDeathTest, SecondSignalExitsAtOnceAndSaysSo) {
       testing::ExitedWithCode(130), "troupe: exits at once");
 }
 
+/// Copies of a data set must not be left behind.
+TEST(InterruptDeathTest, AnActionComesBeforeTheExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Interrupt interrupt;
+        interrupt.nothing_to_save(true);
+        interrupt.before_exit([] { static_cast<void>(::write(STDERR_FILENO, "removed\n", 8)); });
+        ::kill(::getpid(), SIGTERM);
+        for (;;) ::pause();
+      },
+      testing::ExitedWithCode(130), "removed");
+}
+
 /// When a parent with several threads is killed, Linux sends its children a SIGTERM (PR_SET_PDEATHSIG) for every thread.
 TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -245,6 +245,19 @@ TEST(GradientsInVirtualTime, ALossThatIsNotFiniteEndsTheRun) {
   EXPECT_NE(end.error().message.find("diverged: the loss is "), std::string::npos);
 }
 
+/// Also where the epoch before it was not evaluated.
+TEST(GradientsInVirtualTime, TheTrainingLossIsThatOfTheLastEpoch) {
+  const auto loss = [](const char* period) {
+    const auto run = simulated({std::string("run.evaluate_every=") + period});
+    EXPECT_TRUE(run) << run.error().message;
+    return run && run->result.learned ? run->result.learned->train_loss : 0;
+  };
+  const double each = loss("1 epoch");
+  EXPECT_GT(each, 0);
+  EXPECT_EQ(loss("2 epochs"), each);
+  EXPECT_EQ(loss("1000000 steps"), each);
+}
+
 TEST(GradientsInVirtualTime, ATargetEndsTheRun) {
   const auto end = simulated({"run.epochs=50", "run.target_accuracy=0.4", "strategy.name=easgd"});
   ASSERT_TRUE(end) << end.error().message;

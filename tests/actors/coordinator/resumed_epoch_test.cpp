@@ -50,5 +50,30 @@ TEST(ResumedEpoch, UnreportedEpochIsReportedAsItWas) {
   }
 }
 
+// What the terminal multiplies the schedule's rate by: from the resume on, and from a fall on.
+TEST(ResumedEpoch, TheFactorOfThePlateauIsTold) {
+  LoneCoordinator coordinator({"cluster.workers=1", "strategy.name=easgd", "data.train_samples=80", "run.epochs=9",
+                               "data.validation=\"20\"", "train.lr_policy=plateau", "train.lr_patience=1",
+                               "train.lr_gamma=0.1"});
+  coordinator.begin([&](CoordinatorSetup& setup) {
+    setup.resumed = true;
+    setup.before.steps = 3;
+    setup.before.samples = 60;
+    setup.before.watched = {.evaluations = 1, .lr_factor = 0.5, .best = {0.1, 0.99}, .last_at = {.leases = 1}};
+    setup.leases->set_lr_factor(0.5);
+    while (const auto lease = setup.leases->grant(0)) setup.leases->done(0, lease->index);
+  });
+  double began = 0, fallen = 0;
+  LoneCoordinator::heard(coordinator.recorder, [&](const RunStarted& run) { began = run.lr_factor; });
+  coordinator.take_snapshots();
+  coordinator.answered(coordinator.evaluator, [](const EvaluateOrder&, const BorrowedView&, const BorrowedView&) {
+    const SplitScore bad{.loss = 0.5, .top1 = 1, .samples = 10};
+    return Evaluated{.validation = bad, .test = bad};
+  });
+  LoneCoordinator::heard(coordinator.recorder, [&](const EvaluationReport& report) { fallen = report.lr_factor; });
+  EXPECT_EQ(began, 0.5);
+  EXPECT_DOUBLE_EQ(fallen, 0.05);
+}
+
 }  // namespace
 }  // namespace troupe::actors

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "actors/control/system.hpp"
+#include "actors/coordinator/evaluator.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/checkpoint.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
@@ -136,6 +138,65 @@ TEST(ValidationSplit, AResumedRunDecidesAsIfNotInterrupted) {
   EXPECT_EQ(end.summary.validation.best_loss, expected.summary.validation.best_loss);
 }
 
+/// An epoch without an evaluation does not count for the next one.
+TEST(EvaluationPeriod, AnEpochsReportIsOfThisEpochAlone) {
+  const auto last_epoch = [](const std::string& period) {
+    SmallRun run({"run.epochs=3", "run.evaluate_every=\"" + period + "\""});
+    const auto end = run.train();
+    EXPECT_FALSE(end.failed) << end.error.message;
+    const auto epochs = lines_of(run, "epoch");
+    EXPECT_EQ(epochs.back()["epoch"], 3);
+    EXPECT_EQ(epochs.back()["train"]["loss"], end.summary.train_loss);
+    return std::pair(epochs.back()["train"]["loss"].get<double>(), epochs.back()["train"]["accuracy"].get<double>());
+  };
+  const auto each = last_epoch("1 epoch");
+  for (const auto* period : {"2 epochs", "1000000 steps"}) {
+    const auto rare = last_epoch(period);
+    EXPECT_NEAR(rare.first, each.first, 1e-9) << period;  // sums of reports, in any order
+    EXPECT_EQ(rare.second, each.second) << period;
+  }
+}
+
+/// Evaluations come where they would have come, and so do their decisions.
+TEST(EvaluationPeriod, AnInterruptedRunDecidesAsIfNotInterrupted) {
+  const std::vector<std::string> options{
+      "data.validation=\"0.25\"", "data.train_samples=400", "train.lr_policy=plateau",
+      "train.lr_patience=1",      "train.lr_gamma=0.5",     "train.lr=0.8",
+      "run.monitor=loss",         "run.epochs=4",           "run.evaluate_every=\"10 steps\""};
+  const auto scores = [](const SmallRun& run) {
+    Lines lines = lines_of(run, "evaluation");
+    for (auto& line : lines)
+      for (const auto* key : {"t", "train_s"}) line.erase(key);
+    return lines;
+  };
+  SmallRun whole(options);
+  const auto expected = whole.train();
+  ASSERT_FALSE(expected.failed) << expected.error.message;
+  ASSERT_LT(lines_of(whole, "evaluation").back()["lr"].get<double>(), 0.8) << "the schedule must have fallen";
+  auto limited = options;
+  limited.emplace_back("run.checkpoint_every=\"6 steps\"");
+  limited.emplace_back("run.keep_checkpoints=100");
+  SmallRun parts(limited);
+  ASSERT_FALSE(parts.train().failed);
+  // As if killed between two evaluations.
+  std::uint64_t newest = 0;
+  for (const auto& file : std::filesystem::directory_iterator(parts.run_directory() / "checkpoints")) {
+    const auto name = file.path().filename().string();
+    const auto digits = name.find_first_of("0123456789");
+    if (digits == std::string::npos) continue;
+    const auto step = std::stoull(name.substr(digits));
+    step > 18 ? void(std::filesystem::remove(file)) : void(newest = std::max<std::uint64_t>(newest, step));
+  }
+  std::filesystem::remove(parts.run_directory() / "metrics.jsonl");
+  const auto end = parts.resume();
+  ASSERT_FALSE(end.failed) << end.error.message;
+  EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash);
+  EXPECT_EQ(end.summary.validation.evaluations, expected.summary.validation.evaluations);
+  auto after = scores(whole);
+  std::erase_if(after, [&](const auto& line) { return line["steps"] <= newest; });
+  EXPECT_EQ(scores(parts), after);
+}
+
 /// Synchronous training gives the same models, whenever they are evaluated: so the scores must be equal to the last bit.
 TEST(EvaluationBeside, GivesTheBitsOfEvaluationAlone) {
   for (const std::string model : {"mlp", "lenet"}) {
@@ -175,6 +236,44 @@ TEST(EvaluationBeside, APlateauFallsAtTheSameLease) {
   EXPECT_LT(lines_of(one, "epoch").back()["lr"].get<double>(), 0.9e-6)  // too small to learn
       << "the rate must fall for this test to test anything";
   EXPECT_EQ(lines_of(one, "epoch").size(), 6U);
+  Lines falls = lines_of(one, "note");
+  std::erase_if(falls, [](const auto& line) {
+    return line["text"].template get<std::string>().find("falls to") == std::string::npos;
+  });
+  ASSERT_FALSE(falls.empty());
+  EXPECT_TRUE(falls.front()["text"].get<std::string>().ends_with("falls to 5e-07 when the next evaluation begins"))
+      << falls.front();
+}
+
+/// A run that has ended does not wait for an evaluation.
+TEST(EvaluationBeside, OneThatIsNotNeededAnyMoreEndsAfterItsBatch) {
+  SmallRun run;
+  const auto spec = experiment::build_run_spec(run.settings().value(), true).value();
+  core::HostAllocator memory;
+  actors::SystemConfig config;
+  caf::actor_system system(config);
+  const core::SteadyClock clock;
+  std::stop_source over;
+  const auto evaluator = system.spawn<caf::detached>(
+      actors::evaluator, actors::EvaluatorSetup{.graph = spec.graph,
+                                                .backend = &backend(),
+                                                .compile = experiment::evaluation_options(spec, 1, memory),
+                                                .test = spec.source.test,
+                                                .validation = nullptr,
+                                                .clock = &clock,
+                                                .stop = over.get_token()});
+  over.request_stop();
+  const auto model = std::make_shared<std::vector<float>>(static_cast<std::size_t>(spec.graph->parameter_count()));
+  caf::scoped_actor self(system);
+  self->request(evaluator, caf::infinite, actors::EvaluateOrder{}, actors::BorrowedView{core::Span{*model}, model},
+                actors::BorrowedView{})
+      .receive(
+          [](const actors::Evaluated& evaluated) {
+            EXPECT_EQ(evaluated.code, core::Errc::interrupted);
+            EXPECT_EQ(evaluated.test.samples, 0);
+          },
+          [](const caf::error&) { ADD_FAILURE(); });
+  self->send(evaluator, actors::Halt{});
 }
 
 }  // namespace

@@ -70,6 +70,17 @@ TEST(LeaseSharesTest, RoundThatHasBegunCompletesDuringAPause) {
   EXPECT_TRUE(leases.quiet());
 }
 
+TEST(LeaseSharesTest, OwedLeasesAreThoseOfBegunRounds) {
+  auto leases = scheduler_of(equal_of(24, {2, 2, 2}));
+  EXPECT_EQ(leases.owed(), 0U);
+  (void)leases.grant(0), (void)leases.grant(0);
+  EXPECT_EQ(leases.owed(), 4U);
+  (void)leases.grant(1);
+  EXPECT_EQ(leases.owed(), 3U);
+  (void)leases.lost(2);
+  EXPECT_EQ(leases.owed(), 1U);
+}
+
 TEST(LeaseSharesTest, SurvivorsShareTheRoundsAfterTheBegunOnes) {
   auto leases = scheduler_of(equal_of(24, {2, 2, 2}));
   (void)leases.grant(0), (void)leases.grant(0);  // rounds 0 and 1 have begun: positions [0, 6) and [6, 12)

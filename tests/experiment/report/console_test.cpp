@@ -276,7 +276,9 @@ TEST_F(ConsoleTest, TheCurveAndTheLearningRateAreShown) {
                                   .stream = out_.stream(),
                                   .learning_rate = [](double epochs) { return 0.1 * (2 - epochs); }},
                    clock_);
-  console_->started(kRun);
+  auto run = kRun;
+  run.lr_factor = 0.5;
+  console_->started(run);
   auto progress = worker(0, 100);
   for (const double loss : {2.25, 1.5, 1.0, 0.5}) {
     progress.loss = loss;
@@ -287,8 +289,8 @@ TEST_F(ConsoleTest, TheCurveAndTheLearningRateAreShown) {
   clock_.advance(1s);
   console_->tick();
   const auto lines = shown();
-  // 400 of 1,000 samples: 0.1 * (2 - 0.4)
-  EXPECT_EQ(lines[lines.size() - 2], "loss  #=:_  2.2500 to 0.5000  lr 0.16");
+  // 400 of 1,000 samples: 0.5 * 0.1 * (2 - 0.4)
+  EXPECT_EQ(lines[lines.size() - 2], "loss  #=:_  2.2500 to 0.5000  lr 0.08");
 }
 
 TEST_F(ConsoleTest, AnEarlyStopIsNamedAtTheEnd) {

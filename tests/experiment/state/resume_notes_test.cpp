@@ -45,5 +45,15 @@ TEST(ResumeNotes, RateThatFitsOrIsTheUsersIsNotNamed) {
   EXPECT_EQ(warnings({"strategy.name=ssp", "train.lr=0.02"}, {"cluster.workers=4"}), Options{});
 }
 
+/// Samples that were trained may be in another validation split: run.seed chooses it.
+TEST(ResumeNotes, AnotherValidationSplitIsNamed) {
+  const Options held_out{"data.validation=\"0.1\""};
+  const auto of_seed = warnings(held_out, {"run.seed=7"});
+  ASSERT_EQ(of_seed.size(), 1U);
+  EXPECT_NE(of_seed[0].find("(run.seed = 7, before 1)"), std::string::npos) << of_seed[0];
+  EXPECT_EQ(warnings(held_out, {"data.validation=\"0.2\""}).size(), 1U);
+  EXPECT_EQ(warnings({}, {"run.seed=7"}), Options{});
+}
+
 }  // namespace
 }  // namespace troupe::experiment

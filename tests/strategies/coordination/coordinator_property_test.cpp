@@ -35,7 +35,10 @@ class CheckingPort final : public CoordinatorPort {
       EXPECT_TRUE(leases.empty() || !coordinator->members().has(worker) || coordinator->in_emergency())
           << "worker " << worker << " still trains at " << name(given.task);
     switch (given.task) {
-      case Task::evaluate: EXPECT_TRUE(model); break;
+      case Task::evaluate:
+        EXPECT_TRUE(model);
+        EXPECT_FALSE(evaluated_at) << "beside another one";
+        break;
       case Task::take_state: EXPECT_TRUE(model); break;
       case Task::prepare_newcomer:
         EXPECT_TRUE(on_disk) << "a newcomer loads a checkpoint";
@@ -51,6 +54,7 @@ class CheckingPort final : public CoordinatorPort {
     expect_running();
     EXPECT_TRUE(model && state) << "of now";
     EXPECT_FALSE(writing) << "two at once";
+    EXPECT_TRUE(!score_is_missing() || interrupted) << "the score of an earlier model is not in it";
     writing = true;
     saved = done_count();
   }
@@ -72,7 +76,12 @@ class CheckingPort final : public CoordinatorPort {
   void disconnected(WorkerId, WorkerId) override {}
   void find_replacement(WorkerId worker) override { sought.insert(worker); }
   void warn(const std::string&) override {}
-  void evaluate_beside() override { ADD_FAILURE() << "these runs evaluate while training is paused"; }
+  void evaluate_beside() override {
+    expect_running();
+    EXPECT_TRUE(model);
+    EXPECT_FALSE(evaluated_at) << "two at once";
+    evaluated_at = done_count();
+  }
   void judged(const EvaluationWatch::Verdict&) override {}
   void stops_early(EarlyStop) override { ADD_FAILURE() << "these runs have neither limits nor targets"; }
   void ended(const std::optional<core::Error>& why) override {
@@ -91,6 +100,7 @@ class CheckingPort final : public CoordinatorPort {
       case Task::prepare_newcomer:
         if (draw < 3) given.outcome = TaskOutcome::refused;
         break;
+      case Task::await_evaluation: score(); break;
       default: break;
     }
     const bool may_begin_again = order.task == Task::settle_workers || order.task == Task::await_peer_messages ||
@@ -105,6 +115,13 @@ class CheckingPort final : public CoordinatorPort {
     answered = true;
     coordinator->answered(given);
   }
+  void score() {
+    if (!evaluated_at) return;
+    evaluated_at.reset();
+    ++scores;
+    coordinator->scored({.loss = 1, .accuracy = random_.uniform()});
+  }
+  [[nodiscard]] bool score_is_missing() const { return evaluated_at && *evaluated_at != done_count(); }
   void finish_writing() {
     writing = false;
     const bool good = random_.below(8) > 0;
@@ -121,6 +138,9 @@ class CheckingPort final : public CoordinatorPort {
   std::map<WorkerId, std::vector<data::Lease>> held;
   strategies::Membership membership;
   std::uint64_t segment_members = 0;
+  std::optional<std::uint64_t> evaluated_at;  // leases done, of the model that is evaluated beside training
+  int scores = 0;
+  bool interrupted = false;
   std::uint64_t saved = 0;               // leases done, in the latest checkpoint
   std::optional<std::uint64_t> on_disk;  // the same, on disk
   std::optional<Step> rewound_to;
@@ -147,6 +167,8 @@ class RandomRun {
     options.checkpoints.steps = static_cast<std::int64_t>(random.below(6));
     options.checkpoints.epochs = static_cast<std::int64_t>(random.below(3));
     options.how_to_go_on = "go on";
+    options.evaluates_beside = random.below(2) > 0;
+    if (random.below(2) > 0) options.evaluations = {.steps = 1 + static_cast<std::int64_t>(random.below(6))};
     const auto sharing = options.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand;
     leases_ = std::make_shared<data::LeaseScheduler>(*data::LeaseScheduler::create(
         {.epoch_size = kLeases, .epochs = 3, .batches = std::vector<std::int64_t>(kWorkers, 1), .sharing = sharing}));
@@ -169,7 +191,7 @@ class RandomRun {
   [[nodiscard]] const CheckingPort& port() const { return port_; }
   [[nodiscard]] const Coordinator& coordinator() const { return *coordinator_; }
   [[nodiscard]] const std::vector<std::uint64_t>& trained() const { return trained_; }
-  [[nodiscard]] bool interrupted() const { return interrupted_; }
+  [[nodiscard]] bool interrupted() const { return port_.interrupted; }
 
  private:
   void event() {
@@ -186,6 +208,7 @@ class RandomRun {
       case 45: return port_.sought.erase(worker) > 0 ? coordinator_->arrived(worker) : void();
       default: break;
     }
+    if (random.below(20) == 0) return port_.score();
     switch (random.below(4)) {
       case 0: return port_.answered ? void() : port_.answer();
       case 1: return port_.writing ? port_.finish_writing() : void();
@@ -194,7 +217,7 @@ class RandomRun {
     }
   }
   void interrupt() {
-    interrupted_ = true;
+    port_.interrupted = true;
     coordinator_->interrupted();
   }
   /// A worker asks for at most two leases ahead, as a loader does.
@@ -221,7 +244,6 @@ class RandomRun {
   std::vector<std::uint64_t> trained_;
   double trained_s_ = 0;
   int losses_ = 0;
-  bool interrupted_ = false;
 };
 
 class RandomRuns : public testing::TestWithParam<Kind> {};
@@ -245,12 +267,13 @@ TEST_P(RandomRuns, TrainEveryLeaseOnceWithoutLosses) {
 }
 
 TEST_P(RandomRuns, EndWithAReasonAfterAnyEvents) {
-  int complete = 0;
+  int complete = 0, scores = 0;
   for (std::uint64_t seed = 1000; seed < 1400; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(GetParam(), seed, true);
     ASSERT_TRUE(run.run());
     EXPECT_EQ(run.port().ends, 1);
+    scores += run.port().scores;
     const auto& error = run.port().error;
     if (error) {
       EXPECT_TRUE(error->code == core::Errc::peer_lost || error->code == core::Errc::no_space ||
@@ -259,6 +282,7 @@ TEST_P(RandomRuns, EndWithAReasonAfterAnyEvents) {
       // Whoever stops by itself leaves a checkpoint of everything.
       if (error->code == core::Errc::interrupted) {
         EXPECT_EQ(run.port().on_disk, run.port().done_count());
+        EXPECT_FALSE(run.port().score_is_missing());
       }
       continue;
     }
@@ -267,6 +291,7 @@ TEST_P(RandomRuns, EndWithAReasonAfterAnyEvents) {
     EXPECT_EQ(run.port().on_disk, run.port().done_count());
   }
   EXPECT_GT(complete, 20);
+  EXPECT_GT(scores, 100) << "beside training";
 }
 
 std::string name_of(Kind kind) {

@@ -58,6 +58,16 @@ TEST(EvaluationWatch, APlateauLowersTheRateAgainAndAgain) {
   EXPECT_DOUBLE_EQ(watch.state().lr_factor, 0.125);
 }
 
+/// A lease with a factor of 0 is refused, and a checkpoint with it is no checkpoint.
+TEST(EvaluationWatch, TheFactorNeverBecomesZeroOrInfinite) {
+  for (const double gamma : {1e-30, 1e30}) {
+    EvaluationWatch watch({.lr_patience = 1, .lr_gamma = gamma});
+    static_cast<void>(verdicts(watch, std::vector<double>(30, 0.5)));
+    EXPECT_GT(watch.state().lr_factor, 0) << gamma;
+    EXPECT_TRUE(std::isfinite(watch.state().lr_factor)) << gamma;
+  }
+}
+
 TEST(EvaluationWatch, TargetsStopAndTheTimeOfTheFirstIsKept) {
   EvaluationWatch accuracy({.target_accuracy = 0.5});
   EXPECT_EQ(verdicts(accuracy, {0.4, 0.5, 0.6}), "b.ba.ba.");
