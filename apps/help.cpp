@@ -193,7 +193,13 @@ std::string layers_help(std::size_t columns) {
                                            : fmt::format("{} = {}", key.name, key.otherwise));
     rows.push_back({type.name, keys.empty() ? "no keys" : fmt::format("{}", fmt::join(keys, ", "))});
   }
-  return rows_text("Types of layers for model.layers, with their keys and defaults", rows, columns);
+  const std::vector<Row> further{
+      {"every layer",
+       "name; inputs: names of earlier layers, or \"input\" (without it, the layer before); auxiliary_loss: "
+       "the weight of a loss of its own"},
+      {"a block", "layers, and name, inputs, repeat: layers that come once, or repeat times (docs/models.md)"}};
+  return rows_text("Types of layers for model.layers, with their keys and defaults", rows, columns) +
+         rows_text("Keys besides these", further, columns);
 }
 
 }  // namespace troupe::apps

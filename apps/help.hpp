@@ -23,7 +23,7 @@ namespace troupe::apps {
 [[nodiscard]] core::Result<std::string> keys_help(const core::Schema& schema, std::string_view topic,
                                                   std::size_t columns, std::string_view command, std::string_view flag);
 
-/// Every type of layer with its keys and their defaults.
+/// Every type of layer with its keys and their defaults, the keys of all layers, and those of a block.
 [[nodiscard]] std::string layers_help(std::size_t columns);
 
 }  // namespace troupe::apps

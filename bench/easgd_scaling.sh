@@ -1,19 +1,29 @@
 #!/usr/bin/env bash
-# Two EASGD workers that exchange after every step (tau = 1) beside one worker that never exchanges: lenet, one thread each,
-# images/s of training as summary.json has them. What limits it: the exchange reads and writes two vectors of 431,080 floats
-# while its worker waits, and two workers share the machine's caches and memory. Rounds alternate; the median ratio counts.
+# Two EASGD workers that exchange after every step (tau = 1) beside one worker that never exchanges, one thread each, images/s of training as
+# summary.json has them. What limits it: the exchange reads and writes two vectors of all parameters while its worker waits (lenet 431,080
+# floats, alexnet_torch 61,100,840), and two workers share the machine's caches and memory. Rounds alternate; the median ratio counts.
 #
-#   bench/easgd_scaling.sh [ROUNDS]        TROUPE: the program (default build/bin/troupe)
+#   bench/easgd_scaling.sh [ROUNDS [MODEL [BATCH]]]     default 5 lenet 64; other models get synthetic images of 3x224x224
+#
+# STEPS: of one worker with another model than lenet (default 24). TROUPE: the program (default build/bin/troupe)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 troupe=${TROUPE:-build/bin/troupe}
 rounds=${1:-5}
+model=${2:-lenet}
+batch=${3:-64}
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
+if [[ $model = lenet ]]; then
+  settings=(--set data.train_samples=25600 --set data.test_samples=100)
+else
+  settings=(--set data.name=synthetic --set data.shape=[3,224,224] --set data.classes=1000 --set data.test_samples="$batch"
+            --set data.train_samples=$((batch * ${STEPS:-24})))
+fi
 
 images_per_s() {  # OPTIONS…
-  "$troupe" train configs/glyphs-easgd.toml --json --quiet --set run.dir="$runs" --set run.epochs=1 --set data.train_samples=25600 \
-    --set data.test_samples=100 --set run.checkpoint_every=never "$@" |
+  "$troupe" train configs/glyphs-easgd.toml --json --quiet --set run.dir="$runs" --set run.epochs=1 --set run.checkpoint_every=never \
+    --set model.name="$model" --set data.batch="$batch" "${settings[@]}" "$@" |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["train"]["images_per_s"])'
 }
 

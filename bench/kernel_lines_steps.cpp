@@ -8,6 +8,7 @@
 #include "cpu/kernels/elementwise.hpp"
 #include "cpu/kernels/pooled_gradient.hpp"
 #include "cpu/kernels/row_gradient.hpp"
+#include "cpu/kernels/winograd.hpp"
 #include "cpu/layers/loss.hpp"
 #include "cpu/layers/pointwise.hpp"
 #include "nn/dropout.hpp"
@@ -196,6 +197,35 @@ std::vector<ConvolutionLine> convolution_lines() {
   data->give(4, inputs, 0);
   data->give(5, cpu::pooled_data_gradient_scratch(pooled, 1), 0);
   all.push_back(line_of("pooled_data_gradient 64 to 128, 5x5", data));
+
+  if (!cpu::winograd_tiles_available()) return all;
+  // A layer of ResNets, in bfloat16. GFLOP/s of the plain arithmetic: 2.25 times the multiplications that the kernel makes.
+  const ConvolutionShape tiles{16, 128, 28, 28, 128, 28, 28, 3, 1, 1};
+  const std::size_t activations = floats(tiles.batch * tiles.channels * tiles.height * tiles.width) / 2;
+  const std::size_t packed = cpu::winograd_packed_floats(tiles);
+  const std::size_t parameters = cpu::winograd_weights(tiles).get_size() / sizeof(float);
+  const auto convolution = std::make_shared<Call>(tiles, cpu::winograd_convolution);
+  convolution->give(0, activations, 1);
+  convolution->give(1, packed, 1);
+  convolution->give(3, activations, 0);
+  convolution->give(4, cpu::winograd_scratch(tiles, 1), 0);
+  all.push_back(line_of("winograd_convolution 128 to 128, 3x3, bf16", convolution));
+  const auto gradient = std::make_shared<Call>(tiles, cpu::winograd_weight_gradient);
+  gradient->give(0, activations, 1);
+  gradient->give(1, activations, 1);
+  gradient->give(2, parameters, 0);
+  gradient->give(4, cpu::winograd_gradient_scratch(tiles), 0);
+  all.push_back(line_of("winograd_weight_gradient 128 to 128, 3x3, bf16", gradient));
+  const auto pack = std::make_shared<Call>(tiles, cpu::winograd_pack);
+  pack->give(0, parameters, 1);
+  pack->give(1, packed, 0);
+  all.push_back({"winograd_pack 128 to 128, 3x3, bf16 (per weight)", static_cast<double>(parameters),
+                 [pack] { pack->call.run(pack->call, {}); }});
+  const auto rotated = std::make_shared<Call>(tiles, cpu::winograd_pack_rotated);
+  rotated->give(0, parameters, 1);
+  rotated->give(1, packed, 0);
+  all.push_back({"winograd_pack_rotated 128 to 128, 3x3, bf16 (per weight)", static_cast<double>(parameters),
+                 [rotated] { rotated->call.run(rotated->call, {}); }});
   return all;
 }
 

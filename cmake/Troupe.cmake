@@ -132,7 +132,7 @@ function(troupe_targets variable)
   set(${variable} ${targets} PARENT_SCOPE)
 endfunction()
 
-# troupe_loadable(KIND SOURCES a.cpp … LIBRARIES …): lib/troupe_KIND.so, which transport/common/module.cpp loads when it is asked to.
+# troupe_loadable(KIND SOURCES a.cpp … LIBRARIES …): lib/troupe_KIND.so, which core/module.cpp loads when it is asked to.
 function(troupe_loadable kind)
   cmake_parse_arguments(L "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(troupe_${kind} MODULE ${L_SOURCES})

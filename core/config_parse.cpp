@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "core/config.hpp"
+#include "core/text/layout.hpp"
 #include "core/text/nearest.hpp"
 
 namespace troupe::core {
@@ -161,9 +162,12 @@ Result<Value> checked(const Option& option, const Setting& setting) {
   if (const auto* word = setting.node->as_string(); option.rule.automatic && word != nullptr && word->get() == "auto")
     return Value{kAutomatic};
   auto value = convert_like(option.default_value, *setting.node);
-  if (!value)
-    return refuse(setting.where, fmt::format("{} = {}: {}{}", setting.key, shown(*setting.node), value.error(),
-                                             option.rule.automatic ? ", or \"auto\"" : ""));
+  if (!value) {
+    auto wanted = value.error() + (option.rule.automatic ? ", or \"auto\"" : "");
+    if (std::holds_alternative<std::string>(option.default_value) && !option.rule.text.empty())
+      wanted += ": " + option.rule.text;
+    return refuse(setting.where, fmt::format("{} = {}: {}", setting.key, shown(*setting.node), wanted));
+  }
   if (option.rule.allows && !option.rule.allows(*value)) {
     const auto* text = std::get_if<std::string>(&*value);
     const auto hint = text == nullptr ? "" : nearest_hint(*text, option.rule.names, Quotes::yes);
@@ -228,17 +232,12 @@ Result<toml::table> parse_document(std::string_view text, const std::string& ori
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t";
-  const auto begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
-/// `text` as a document that sets v: TOML if it parses, otherwise a bare string (a word or a path).
-Result<toml::table> parse_override_value(std::string_view whole, std::string_view text, const std::string& flag) {
+/// `text` as a document that sets v: TOML if it parses, otherwise a bare string (a word or a path; `for_text`: a number, too).
+Result<toml::table> parse_override_value(std::string_view whole, std::string_view text, const std::string& flag,
+                                         bool for_text) {
   auto document = parse_document(fmt::format("v = {}\n", text), flag);
-  if (document && document->size() == 1) return document;
+  const bool number = document && document->get("v")->is_value() && !document->get("v")->is_string();
+  if (document && document->size() == 1 && !(for_text && number)) return document;
   const bool meant_as_toml = !text.empty() && std::string_view("[{\"'").find(text.front()) != std::string_view::npos;
   if (!meant_as_toml) {
     document = parse_document(fmt::format("v = {}\n", to_toml(std::string(text))), flag);
@@ -255,7 +254,10 @@ Result<Setting> parse_override(const Schema& schema, const std::string& text, co
   const std::string key{trimmed(std::string_view(text).substr(0, equals))};
   if (is_section(schema, key)) return refuse(flag, fmt::format("\"{}\" is a section: set one of its keys", key));
   if (!is_key(schema, key)) return refuse(flag, schema.unknown(key));
-  auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)), flag);
+  const bool for_text = std::ranges::any_of(schema.options(), [&](const Option& option) {
+    return option.key == key && std::holds_alternative<std::string>(option.default_value);
+  });
+  auto document = parse_override_value(text, trimmed(std::string_view(text).substr(equals + 1)), flag, for_text);
   if (!document) return tl::unexpected(std::move(document.error()));
   documents.push_back(std::move(*document));
   return Setting{key, documents.back().get("v"), flag};

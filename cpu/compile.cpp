@@ -306,8 +306,11 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
                                   missing.implementation, graph.nodes()[node].name, graph.name()));
   } catch (const dnnl::error& error) {
     const auto code = error.status == dnnl_out_of_memory ? core::Errc::out_of_memory : core::Errc::config;
-    return core::fail(code, fmt::format("oneDNN cannot compute layer {} of {} with batch {}: {}",
-                                        graph.nodes()[node].name, graph.name(), options.batch, error.what()));
+    // An algorithm that only the plan wants: without a plan, choices are made among what oneDNN has.
+    const bool by_plan = options.plan != nullptr && error.status == dnnl_unimplemented;
+    return core::fail(code, fmt::format("{}oneDNN cannot compute layer {} of {} with batch {}: {}",
+                                        by_plan ? nn::kPlanRefused : std::string_view(), graph.nodes()[node].name,
+                                        graph.name(), options.batch, error.what()));
   }
 }
 

@@ -33,7 +33,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   nn::Replica& replica = **compiled;
 
   core::Random random(1, core::Purpose::test, 0);
-  {  // freed before the steps: whoever measures the process's memory means the step's
+  {  // freed before the steps: a measurement of the process's memory is of the steps
     std::vector<float> parameters(replica.layout()->canonical_floats());
     for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
     replica.import_canonical(parameters);

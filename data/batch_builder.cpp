@@ -8,12 +8,22 @@
 
 namespace troupe::data {
 
+namespace {
+
+/// `asked` samples (0: all), as far as the data set can shuffle them together.
+ShardWindows windows_of(const Dataset& data, std::int64_t asked) {
+  const std::int64_t most = data.most_window();
+  return {data.shard_begins(), most > 0 && (asked == 0 || asked > most) ? most : asked};
+}
+
+}  // namespace
+
 BatchBuilder::BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess preprocess, std::uint64_t seed, Order order,
                            const BatchLimits& limits)
     : data_(std::move(data)),
       preprocess_(std::move(preprocess)),
       seed_(seed),
-      sampler_(seed, data_->size(), order, {data_->shard_begins(), limits.window}),
+      sampler_(seed, data_->size(), order, windows_of(*data_, limits.window)),
       bad_(std::make_shared<BadSamples>(limits.max_bad)) {
   if (preprocess_.source_shape() != data_->shape())
     throw std::invalid_argument("the preprocessing is for images of another shape");

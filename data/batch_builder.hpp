@@ -17,7 +17,7 @@ namespace troupe::data {
 
 struct BatchLimits {
   std::int64_t window =
-      0;  // of files of consecutive samples: how many samples are shuffled together (ShardWindows); 0: all
+      0;  // of files of consecutive samples: how many samples are shuffled together (ShardWindows), at most Dataset::most_window(); 0: all
   std::int64_t max_bad = 0;  // unreadable samples that are replaced; one more is an error
 };
 

@@ -1,11 +1,13 @@
 #include "data/config.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text/plural.hpp"
 #include "data/registry.hpp"
 #include "data/statistics.hpp"
 #include "data/validation.hpp"
@@ -47,7 +49,7 @@ const core::Table<DataConfig>& data_table() {
         "number of classes, where the data set does not say it: labels are below it"},
        {"shape", &DataConfig::shape, between(1, kMostPixels),
         "synthetic, records: [channels, height, width] of the images; [] is [3, 224, 224], and [1, 28, 28] for "
-        "records"},
+        "records; hickle: the same where the order of a file's axes cannot be told"},
        {"seed", &DataConfig::seed, at_least(0),
         "glyphs, synthetic: which images are drawn (run.seed shuffles and augments)"},
        {"batch", &DataConfig::batch, between(1, core::kMostCount),
@@ -61,11 +63,11 @@ const core::Table<DataConfig>& data_table() {
         "what is subtracted: nothing, a mean per channel, a mean per pixel"},
        {"normalise", &DataConfig::normalise, core::anything(), "divide by each channel's standard deviation"},
        {"channel_mean", &DataConfig::channel_mean, between(-10, 10),
-        "mean of each channel, with white as 1; []: measured, or ImageNet's for pictures read from files"},
+        "mean of each channel, with byte 255 as 1; []: measured, or ImageNet's for pictures read from files"},
        {"channel_deviation", &DataConfig::channel_deviation, between(1e-6, 10),
-        "standard deviation of each channel, with white as 1; [] as above"},
+        "standard deviation of each channel, with byte 255 as 1; [] as above"},
        {"statistics", &DataConfig::statistics, core::anything(),
-        "file with the means and deviations of the training split; empty: none"},
+        "file with the means and deviations of the training split, or an .npy file of its mean image; empty: none"},
        {"resize", &DataConfig::resize, between(0, kMostPixels),
         "pictures: the shorter side becomes so many pixels, and the centre square is the image; 0: from data.crop"},
        {"random_resized_crop", &DataConfig::random_resized_crop, core::anything(),
@@ -80,19 +82,19 @@ const core::Table<DataConfig>& data_table() {
        {"mirror", &DataConfig::mirror, core::anything(),
         "exchange left and right of every second training sample, at random"},
        {"window", &DataConfig::window, between(0, kMostSamples),
-        "shards, batches, records: files in random order, and so many consecutive samples shuffled together; 0: all"},
+        "shards, batches, records, hickle: files in random order, and so many consecutive samples shuffled together; "
+        "0: "
+        "all (hickle: at most one file)"},
        {"max_bad", &DataConfig::max_bad, between(0, kMostSamples),
         "unreadable samples per split and process that are replaced by their neighbours; one more ends the run"},
        {"max_pixels", &DataConfig::max_pixels, between(1, kMostPictures),
         "a picture with more pixels counts as unreadable: it would take too much memory"},
        {"train_samples", &DataConfig::train_samples, between(0, kMostSamples),
-        "use the first so many training samples; 0: all"},
-       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples),
-        "use the first so many test samples; 0: all"},
+        "use so many training samples: the first ones, or of pictures read from files evenly spread ones; 0: all"},
+       {"test_samples", &DataConfig::test_samples, between(0, kMostSamples), "the same of the test split; 0: all"},
        {"validation", &DataConfig::validation, validation_rule(),
         "what decides about targets, early stopping, the best checkpoint and plateaus: a share or a count of the "
-        "training "
-        "samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
+        "training samples, held out by run.seed, or the test split of a data set of the same kind in another folder"},
        {"stage", &DataConfig::stage, core::anything(),
         "shards, batches, records under mpirun or srun: a directory on each host; before training the ranks read the "
         "files together (MPI-IO), each a part, into copies there; empty: each rank reads the files themselves"}}};
@@ -102,7 +104,7 @@ const core::Table<DataConfig>& data_table() {
 std::span<const DatasetKind> dataset_kinds() {
   static const auto kinds = [] {
     std::vector<DatasetKind> all;
-    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description});
+    for (const auto& row : dataset_registry()) all.push_back({row.name, row.description, row.streamed});
     return all;
   }();
   return kinds;
@@ -140,7 +142,13 @@ DatasetResult open_dataset(const DataConfig& config, Split split) {
   const auto* const row = find_dataset(config.name);
   if (!row)
     return fail(Errc::config, fmt::format("data.name is '{}': one of {}", config.name, fmt::join(kind_names(), " | ")));
-  return row->open(config, split, split == Split::train ? config.train_samples : config.test_samples);
+  auto opened = row->open(config, split, split == Split::train ? config.train_samples : config.test_samples);
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();  // of an epoch's order (order/sampler.hpp)
+  if (opened && (*opened)->size() > kMost)
+    return fail(Errc::config,
+                fmt::format("data set '{}' has {} samples, and a split can have {}: lower data.{}_samples", config.name,
+                            (*opened)->size(), kMost, split == Split::train ? "train" : "test"));
+  return opened;
 }
 
 Result<std::vector<std::int64_t>> batches_per_worker(const DataConfig& config, std::int64_t workers) {
@@ -178,11 +186,20 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
   }
   if (!config.channel_mean.empty()) result.channel_mean = config.channel_mean;
   if (!config.channel_deviation.empty()) result.channel_deviation = config.channel_deviation;
-  if (result.channel_mean.size() != channels || result.channel_deviation.size() != channels)
-    return fail(Errc::config,
-                fmt::format("data.channel_mean has {} values and data.channel_deviation {}, and the images "
-                            "have {} channels",
-                            result.channel_mean.size(), result.channel_deviation.size(), channels));
+  if (result.channel_deviation.empty()) {  // of a mean image
+    if (config.normalise)
+      return fail(Errc::config,
+                  fmt::format("{} has no deviations: give data.channel_deviation, or name a file of `troupe "
+                              "data mean` (data.statistics), or set data.normalise = false",
+                              config.statistics));
+    result.channel_deviation.assign(channels, 1.0);
+  }
+  for (const auto& [key, values] : {std::pair("data.channel_mean", &result.channel_mean),
+                                    std::pair("data.channel_deviation", &result.channel_deviation)})
+    if (values->size() != channels)
+      return fail(Errc::config,
+                  fmt::format("{} has {}, and the images have {}", key, core::counted(values->size(), "value"),
+                              core::counted(channels, "channel")));
   if (config.mean == "image" && result.image_mean.empty())
     return fail(Errc::config,
                 fmt::format("data.mean = \"image\" needs a file with the mean of the {} x {} images of '{}' "
@@ -206,7 +223,9 @@ DatasetResult open_validation(const DataConfig& config, std::uint64_t seed, std:
     elsewhere.path = validation.folder;
     elsewhere.staged.clear();
     elsewhere.test_samples = 0;
-    return open_dataset(elsewhere, Split::test);
+    auto opened = open_dataset(elsewhere, Split::test);
+    if (!opened) opened.error().message.insert(0, "data.validation: ");
+    return opened;
   }
   auto held = hold_out(train, validation, seed);
   if (!held) return tl::unexpected(held.error());
@@ -233,6 +252,11 @@ Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed) {
   if (*validation && ((*validation)->shape() != shape || (*validation)->classes() != (*train)->classes()))
     return fail(Errc::data, fmt::format("{}: the data set in the folder of data.validation has other images or classes "
                                         "than data set '{}': they do not belong together",
+                                        config.validation, config.name));
+  if (*validation && !(*validation)->class_names().empty() && !(*train)->class_names().empty() &&
+      (*validation)->class_names() != (*train)->class_names())
+    return fail(Errc::data, fmt::format("{}: the classes of the data set in the folder of data.validation have other "
+                                        "names than those of '{}': they do not belong together",
                                         config.validation, config.name));
   return Splits{*train, *test, *validation};
 }

@@ -22,7 +22,7 @@ struct DataConfig {
   std::string name;                        // one of dataset_kinds(); no default
   std::string path;                        // directory, relative to the working directory; empty: the data set's own
   std::int64_t classes = 10;               // labels are in [0, classes), where the data set does not say it
-  std::vector<std::int64_t> shape;         // channels, height, width: synthetic, records; empty: their own
+  std::vector<std::int64_t> shape;         // channels, height, width: synthetic, records, hickle; empty: their own
   std::int64_t seed = 1;                   // glyphs, synthetic: which images are drawn
   std::vector<std::int64_t> batch = {64};  // samples per worker and step: one for all, or one per worker
   std::int64_t prefetch = 4;               // batches that a loader keeps ready
@@ -45,7 +45,7 @@ struct DataConfig {
   std::int64_t window = 8192;             // samples of shards that are shuffled together; 0: all
   std::int64_t max_bad = 0;               // samples of a split that may be unreadable
   std::int64_t max_pixels = 100'000'000;  // of a picture
-  std::int64_t train_samples = 0;         // only the first ones; 0: all
+  std::int64_t train_samples = 0;         // so many: the first ones, of pictures evenly spread ones; 0: all
   std::int64_t test_samples = 0;
   std::string validation = "none";  // data/validation.hpp
   std::string stage;                // directory for copies that the ranks of a job make; empty: none
@@ -58,6 +58,7 @@ struct DataConfig {
 struct DatasetKind {
   std::string_view name;
   std::string_view description;  // one line
+  bool streamed = false;         // its samples are read and prepared while it trains: data.resize, jitter
 };
 [[nodiscard]] std::span<const DatasetKind> dataset_kinds();
 
@@ -74,7 +75,7 @@ struct ImageFacts {
 /// none for data sets that must be opened.
 [[nodiscard]] std::optional<std::int64_t> published_samples(const DataConfig& config, Split split);
 
-/// One split, after the configuration's limit. Errc::config: the name is unknown, or a path is needed. Errc::data, io: from the
+/// One split, after the configuration's limit. Errc::config: the name is unknown, a path is needed, or it has 2^32 samples or more. Errc::data, io: from the
 /// format's reader.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_dataset(const DataConfig& config, Split split);
 
@@ -95,7 +96,7 @@ struct Splits {
 };
 
 /// `seed` is the run's: it decides which samples are held out. Errors as open_dataset() and hold_out(), and Errc::data if the splits differ
-/// in shape or classes.
+/// in shape or classes, or the validation split's classes have other names.
 [[nodiscard]] core::Result<Splits> open_splits(const DataConfig& config, std::uint64_t seed);
 
 /// All data for a process: its splits, preprocessed with the training split's statistics. Copies share the data.

@@ -55,6 +55,8 @@ class Dataset {
   [[nodiscard]] virtual bool streamed() const noexcept { return false; }
   /// Where files of consecutive samples begin (order/sampler.hpp); empty: any order is as good.
   [[nodiscard]] virtual std::vector<std::int64_t> shard_begins() const { return {}; }
+  /// The most consecutive samples that are shuffled together; 0: any number.
+  [[nodiscard]] virtual std::int64_t most_window() const noexcept { return 0; }
 };
 
 }  // namespace troupe::data

@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 
 #include "data/files/class_list.hpp"
+#include "data/files/hickle_split.hpp"
 #include "data/files/split_files.hpp"
+#include "data/hdf5/array_library.hpp"
 #include "data/pictures.hpp"
 #include "data/sources/batch_files.hpp"
+#include "data/sources/hickle_files.hpp"
 #include "data/sources/image_folder.hpp"
 #include "data/sources/image_list.hpp"
 #include "data/sources/named_files.hpp"
@@ -118,15 +121,14 @@ OpenedDataset open_shards(const DataConfig& config, Split split, std::int64_t li
 }
 
 OpenedDataset open_csv(const DataConfig& config, Split split, std::int64_t limit) {
-  const auto training = split_files(config.name, path_of(config), true, ".csv");
+  const auto training = split_file(config.name, path_of(config), true, ".csv");
   if (!training) return tl::unexpected(training.error());
-  const auto files = split == Split::train ? training : split_files(config.name, path_of(config), false, ".csv");
-  if (!files) return tl::unexpected(files.error());
-  auto classes = listed_classes(training->front());
+  const auto file = split == Split::train ? training : split_file(config.name, path_of(config), false, ".csv");
+  if (!file) return tl::unexpected(file.error());
+  auto classes = listed_classes(*training);
   if (!classes) return tl::unexpected(classes.error());
-  return opened(
-      config, limit,
-      ImageList::open({files->front(), *std::move(classes), static_cast<std::int32_t>(config.classes), kMostBytes}));
+  return opened(config, limit,
+                ImageList::open({*file, *std::move(classes), static_cast<std::int32_t>(config.classes), kMostBytes}));
 }
 
 OpenedDataset open_batches(const DataConfig& config, Split split, std::int64_t limit) {
@@ -145,6 +147,23 @@ OpenedDataset open_records(const DataConfig& config, Split split, std::int64_t l
   const auto classes = classes_of(config);
   if (!classes) return tl::unexpected(classes.error());
   return opened(config, limit, RecordFiles::open({*std::move(files), *shape, classes->count}), classes->names);
+}
+
+OpenedDataset open_hickle(const DataConfig& config, Split split, std::int64_t limit) {
+  if (const auto library = array_library(); !library)
+    return fail(library.error().code, "data.name = \"hickle\": " + library.error().message);
+  const auto shape = plain_shape(config, {});
+  if (!shape) return tl::unexpected(shape.error());
+  auto files = hickle_split(config.name, path_of(config), split == Split::train);
+  if (!files) return tl::unexpected(files.error());
+  const auto classes = classes_of(config);
+  if (!classes) return tl::unexpected(classes.error());
+  HickleFilesOptions options;
+  options.files = std::move(files->files);
+  options.labels = std::move(files->labels);
+  options.classes = classes->count;
+  if (!config.shape.empty()) options.shape = *shape;
+  return opened(config, limit, HickleFiles::open(options), classes->names);
 }
 
 OpenedDataset open_synthetic(const DataConfig& config, Split split, std::int64_t limit) {

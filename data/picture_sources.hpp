@@ -22,6 +22,8 @@ using OpenedDataset = core::Result<std::shared_ptr<const Dataset>>;
 [[nodiscard]] OpenedDataset open_csv(const DataConfig& config, Split split, std::int64_t limit);
 [[nodiscard]] OpenedDataset open_batches(const DataConfig& config, Split split, std::int64_t limit);
 [[nodiscard]] OpenedDataset open_records(const DataConfig& config, Split split, std::int64_t limit);
+/// Errc::config: a build without HDF5.
+[[nodiscard]] OpenedDataset open_hickle(const DataConfig& config, Split split, std::int64_t limit);
 [[nodiscard]] OpenedDataset open_synthetic(const DataConfig& config, Split split, std::int64_t limit);
 /// Files that are named one by one, without labels, prepared as the evaluation of `config` prepares its pictures; for data sets of another
 /// kind resized to cover an image and cut at the centre. `shape` is of the data set's images; the result's has three channels. Errc::config:

@@ -29,13 +29,6 @@ PictureScratch& picture_scratch() {
   return scratch;
 }
 
-/// A huge picture's memory is not kept for the next one.
-template <class T>
-void trim(std::vector<T>& memory) {
-  constexpr std::size_t kKept = 16 << 20;  // bytes
-  if (memory.capacity() * sizeof(T) > kKept) std::vector<T>().swap(memory);
-}
-
 /// Plain bytes, channel by channel, as a decoded picture.
 void interleave(std::span<const std::uint8_t> planes, const RawShape& shape, const PixelBox& box, PixelBuffer& out) {
   out.reshape({box.width, box.height});

@@ -56,6 +56,7 @@ class PictureDataset final : public Dataset {
   [[nodiscard]] bool encoded() const noexcept override { return !source_->raw_shape(); }
   [[nodiscard]] bool streamed() const noexcept override { return true; }
   [[nodiscard]] std::vector<std::int64_t> shard_begins() const override;
+  [[nodiscard]] std::int64_t most_window() const noexcept override { return source_->most_window(); }
 
   /// The whole picture as it was taken: RGB of its own size. Errc::data as read().
   [[nodiscard]] core::Result<Picture> picture(std::int64_t index) const;

@@ -25,7 +25,7 @@ void scale_bytes(const std::uint8_t* __restrict bytes, const float* __restrict b
 }  // namespace
 
 core::Result<Statistics> measure_statistics(const Dataset& data, const StatisticsLimits& limits,
-                                            const std::function<void(double)>& told) {
+                                            const std::function<void(double)>& on_progress) {
   const ImageShape shape = data.shape();
   const std::size_t plane = positive(shape.height * shape.width);
   std::vector<std::uint64_t> sums(positive(shape.size()));
@@ -34,7 +34,7 @@ core::Result<Statistics> measure_statistics(const Dataset& data, const Statistic
   const std::int64_t count = limits.samples > 0 ? std::min(limits.samples, data.size()) : data.size();
   BadSamples bad(std::min(limits.max_bad, count - 1));  // something must be left to measure
   for (std::int64_t k = 0; k < count; ++k) {
-    if (told) told(static_cast<double>(k) / static_cast<double>(count));
+    if (on_progress) on_progress(static_cast<double>(k) / static_cast<double>(count));
     const auto sample = k * data.size() / count;
     if (const auto label = data.read(sample, pixels); !label) {
       if (label.error().code != core::Errc::data) return tl::unexpected(label.error());

@@ -39,10 +39,10 @@ struct StatisticsLimits {
   std::int64_t max_bad = 0;  // unreadable ones that are left out; one more is an error
 };
 
-/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read. `told` hears
-/// the share that is done. REQUIRES a data set that is not empty.
+/// One pass over the data. Sums are of integers: the result is exact and the same on every machine. Errors as Dataset::read. `on_progress`
+/// gets the share that is done. REQUIRES a data set that is not empty.
 [[nodiscard]] core::Result<Statistics> measure_statistics(const Dataset& data, const StatisticsLimits& limits = {},
-                                                          const std::function<void(double)>& told = {});
+                                                          const std::function<void(double)>& on_progress = {});
 
 /// The visible part of a sample. `top` and `left` are in pixels of the source, and negative inside the padding.
 struct View {

@@ -76,21 +76,25 @@ constexpr std::array kRows = {
     DatasetRow{
         "folder",
         "JPEG and PNG pictures of any size, a folder per class: data.path has the folders train and test (or val)",
-        std::nullopt, open_folder},
+        std::nullopt, open_folder, nullptr, false, true},
     DatasetRow{
         "shards",
         "the same in tar files as WebDataset writes them (001.jpg, 001.cls): train*.tar and test*.tar (or val*.tar)",
-        std::nullopt, open_shards},
+        std::nullopt, open_shards, nullptr, false, true},
     DatasetRow{"csv", "the same listed as lines path,label: train.csv and test.csv (or val.csv) in data.path",
-               std::nullopt, open_csv},
+               std::nullopt, open_csv, nullptr, false, true},
     DatasetRow{"batches",
                "plain images in train*.batch and test*.batch, one shape for all: docs/formats/data.md has the header",
-               std::nullopt, open_batches},
+               std::nullopt, open_batches, nullptr, false, true},
     DatasetRow{"records",
                "data.shape bytes and a byte per class for each image, in train*.rec and test*.rec: 794 bytes for MNIST",
-               std::nullopt, open_records},
+               std::nullopt, open_records, nullptr, false, true},
+    DatasetRow{"hickle",
+               "Theano-MPI's batches: train*/*.hkl and val*/*.hkl (or test*/*.hkl), labels in train_labels.npy and "
+               "val_labels.npy; needs HDF5",
+               std::nullopt, open_hickle, nullptr, false, true},
     DatasetRow{"synthetic", "images from data.seed, of data.shape and data.classes: needs no file", std::nullopt,
-               open_synthetic, synthetic_form, true},
+               open_synthetic, synthetic_form, true, true},
 };
 
 }  // namespace

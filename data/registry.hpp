@@ -31,6 +31,8 @@ struct DatasetRow {
   /// The form where it follows from the configuration; null: see `published`.
   core::Result<PublishedForm> (*form_of)(const DataConfig& config) = nullptr;
   bool drawn = false;  // by the program: there are no files
+  bool streamed =
+      false;  // read while it trains, as PictureDataset: it heeds data.resize and the other keys of pictures
 };
 
 [[nodiscard]] std::span<const DatasetRow> dataset_registry();

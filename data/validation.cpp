@@ -43,6 +43,7 @@ class PartOfDataset final : public Dataset {
   }
   [[nodiscard]] bool encoded() const noexcept override { return whole_->encoded(); }
   [[nodiscard]] bool streamed() const noexcept override { return whole_->streamed(); }
+  [[nodiscard]] std::int64_t most_window() const noexcept override { return whole_->most_window(); }
   /// Files of which no sample is left do not count.
   [[nodiscard]] std::vector<std::int64_t> shard_begins() const override {
     std::vector<std::int64_t> begins;

@@ -30,13 +30,14 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
                      replica.graph().output().size());
     if (goes_on && !goes_on()) return core::fail(core::Errc::interrupted, "the evaluation is not needed any more");
   }
+  total.replaced = builder.bad_samples();
   total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
   return total;
 }
 
 nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Allocator& arenas) {
   constexpr std::int64_t kBatch = 100;             // large enough to be efficient
-  constexpr std::int64_t kMostFloats = 4'000'000;  // of a batch's images
+  constexpr std::int64_t kMostFloats = 1'000'000;  // of a batch's images: activations take many times as much
   const auto& test = *spec.source.test;
   const auto fit = std::max<std::int64_t>(kMostFloats / test.image_shape().size(), 1);
   return {.batch = std::min({kBatch, fit, test.size()}),

@@ -16,6 +16,7 @@ struct Score {
   std::int64_t top1 = 0;
   std::int64_t top5 = -1;  // below 0: fewer than five classes
   std::int64_t samples = 0;
+  std::int64_t replaced = 0;  // of them, that could not be read: others stood in their place
   [[nodiscard]] double accuracy() const noexcept {
     return samples > 0 ? static_cast<double>(top1) / static_cast<double>(samples) : 0;
   }

@@ -119,6 +119,11 @@ core::Result<std::shared_ptr<const data::LeaseScheduler>> planned_leases(const R
   if (spec.leases) return spec.leases;
   const auto samples = data::published_samples(spec.settings->data, data::Split::train);
   if (!samples) return std::shared_ptr<const data::LeaseScheduler>();
+  const auto& settings = *spec.settings;
+  if (*samples == 0 && settings.data.validation != "none")
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: data.validation = \"{}\" leaves no sample to train with: hold fewer out",
+                                  settings.config.where("data.validation"), settings.data.validation));
   return cut_leases(spec, *samples).map([](auto leases) {
     return std::shared_ptr<const data::LeaseScheduler>(std::move(leases));
   });

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiment/automatic.hpp"
 #include "experiment/exchange_check.hpp"
@@ -88,6 +89,28 @@ core::Result<void> check_parts(const Settings& settings) {
         fmt::format("{}: train.accumulate = {} must divide data.batch = {}: a step's batch is computed in "
                     "equal parts",
                     settings.config.where("train.accumulate"), settings.train.accumulate, batch));
+  }
+  return {};
+}
+
+/// Keys that prepare pictures, on a data set that has none.
+core::Result<void> check_pictures(const Settings& settings) {
+  const auto& data = settings.data;
+  const auto kinds = data::dataset_kinds();
+  const auto kind = std::ranges::find(kinds, data.name, &data::DatasetKind::name);
+  if (kind == kinds.end() || kind->streamed) return {};
+  for (const auto& [key, set] : {std::pair{"data.resize", data.resize > 0},
+                                 {"data.random_resized_crop", data.random_resized_crop},
+                                 {"data.brightness", data.brightness > 0},
+                                 {"data.contrast", data.contrast > 0},
+                                 {"data.saturation", data.saturation > 0}}) {
+    if (!set) continue;
+    std::vector<std::string_view> names;
+    for (const auto& row : kinds)
+      if (row.streamed) names.push_back(row.name);
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: {} does nothing to {}: it is for {}; `troupe data convert` makes such files",
+                                  settings.config.where(key), key, data.name, fmt::join(names, ", ")));
   }
   return {};
 }
@@ -309,6 +332,7 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   settings.config = std::move(config);
   if (auto fits = check_list_lengths(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_parts(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  if (auto fits = check_pictures(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_watch(settings); !fits) return tl::unexpected(std::move(fits.error()));
   return settings;
 }

@@ -89,13 +89,12 @@ struct LrnLayer {
 ///   y = weight · (x − μ) / sqrt(σ² + epsilon) + bias      weight, bias [channels], bias starting at 0
 /// Training: μ, σ² = Σ (x − μ)² / m are the batch's, and the running ones move:
 ///   running_mean += momentum · (μ − running_mean)    running_var += momentum · (σ² · m / (m − 1) − running_var)
-/// (as in PyTorch). Evaluation: μ, σ² are the running ones. Training needs m ≥ 2. weight starts at
-/// initial_weight.
+/// (as in PyTorch). Evaluation: μ, σ² are the running ones. Training needs m ≥ 2. weight starts at initial_weight: with 0 in the last one
+/// of a residual block the block starts as the identity (Goyal et al. 2017).
 struct BatchNormLayer {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  double initial_weight =
-      1;  // 0 in the last one of a residual block: the block starts as the identity (Goyal et al. 2017)
+  double initial_weight = 1;
 };
 
 using Layer = std::variant<LinearLayer, Conv2dLayer, PoolLayer, ActivationLayer, DropoutLayer, FlattenLayer, LrnLayer,

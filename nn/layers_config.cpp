@@ -1,6 +1,7 @@
 #include "nn/layers_config.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,7 +40,8 @@ class ListReader {
     std::string previous = scope.input;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const auto entry = fmt::format("{}[{}]", name, i);
-      const bool block = list[i].is_object() && list[i].contains("layers");
+      const bool block = list[i].is_object() &&
+                         (list[i].contains("layers") || (list[i].contains("repeat") && !list[i].contains("type")));
       auto read = block ? read_block(list[i], entry, scope, previous) : read_layer(list[i], entry, scope, previous);
       if (!read) return read;
       if (result_.nodes.size() > kMostLayers)
@@ -98,6 +100,8 @@ class ListReader {
 
   core::Result<void> read_layer(const json& table, const std::string& entry, const Scope& scope,
                                 const std::string& previous) {
+    if (table.is_object() && table.contains("repeat"))
+      return refuse(entry, entry + ": repeat belongs to a block: {repeat = 2, layers = [{type = …}]}");
     auto layer = parse_layer(table, placed(where_, entry.substr(0, entry.find(']') + 1), entry), weight_);
     if (!layer) return tl::unexpected(std::move(layer.error()));
     const auto type = fmt::format("{} ({})", entry, table.at("type").get<std::string>());
@@ -120,10 +124,12 @@ class ListReader {
 
   core::Result<void> read_block(const json& table, const std::string& entry, const Scope& scope,
                                 const std::string& previous) {
+    static const std::vector<std::string> known{"repeat", "name", "inputs", "layers"};
     for (const auto& [key, value] : table.items())
-      if (key != "layers" && key != "name" && key != "repeat" && key != "inputs")
-        return refuse(entry,
-                      fmt::format("{}: unknown key \"{}\": a block has repeat, name, inputs, layers", entry, key));
+      if (std::ranges::find(known, key) == known.end())
+        return refuse(entry, fmt::format("{}: unknown key \"{}\"{}: a block has {}", entry, key,
+                                         core::nearest_hint(key, known, core::Quotes::yes), fmt::join(known, ", ")));
+    if (!table.contains("layers")) return refuse(entry, entry + ": layers is missing: what the block repeats");
     const json repeat = table.value("repeat", json(1));
     if (!repeat.is_number_integer() || repeat.get<std::int64_t>() < 1 || repeat.get<std::int64_t>() > kMostRepeats)
       return refuse(

@@ -20,10 +20,10 @@ std::string those_with(bool OptimizerInfo::*property) {
 
 /// Where the first state vector is a mean of gradients, momentum has another name.
 std::string momentum_of_means() {
-  std::string text;
+  std::vector<std::string_view> names;
   for (const auto& row : core::kOptimizers)
-    if (row.momentum && !row.velocity) text += fmt::format("; {}'s beta1", row.name);
-  return text;
+    if (row.momentum && !row.velocity) names.push_back(row.name);
+  return fmt::format("; beta1 of {}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ const core::Table<TrainConfig>& train_table() {
       "train",
       {{"optimizer", &TrainConfig::optimizer, core::one_of(core::optimizer_names()), "rule of the local step"},
        {"lr", &TrainConfig::lr, core::or_auto(between(0, kMostFloat)),
-        "learning rate; auto: the optimizer's usual rate, times what model and strategy need"},
+        "learning rate; auto: the optimizer's usual rate, times what model, batch and strategy need"},
        {"momentum", &TrainConfig::momentum, between(0, 0.999999),
         "share of the velocity kept per step" + those_with(&OptimizerInfo::velocity) + momentum_of_means()},
        {"weight_decay", &TrainConfig::weight_decay, between(0, kMostFloat),
@@ -53,8 +53,8 @@ const core::Table<TrainConfig>& train_table() {
        {"label_smoothing", &TrainConfig::label_smoothing, between(0, kMostSmoothing),
         "share of the label that all classes have equally (cross-entropy); evaluation uses the plain label"},
        {"ema", &TrainConfig::ema, between(0, kMostAverage),
-        "above 0: the model that is evaluated and saved is a moving average of the parameters, of which each update "
-        "leaves so much (0.9999)"},
+        "above 0: the model that is evaluated and saved is a moving average of the parameters, and each update keeps "
+        "this share of it, for example 0.9999"},
        {"clip_value", &TrainConfig::clip_value, between(0, kMostFloat),
         "limit of each element of a gradient before it is used; 0: none"},
        {"clip_norm", &TrainConfig::clip_norm, between(0, kMostFloat),
@@ -69,8 +69,7 @@ const core::Table<TrainConfig>& train_table() {
         "is used, and so many end the run"},
        {"lr_policy", &TrainConfig::lr_policy, core::one_of({"constant", "step", "polynomial", "cosine", "plateau"}),
         "how the learning rate falls; cosine: as half a cosine, to 0; plateau: when the validation score has not "
-        "improved "
-        "for lr_patience evaluations"},
+        "improved for lr_patience evaluations"},
        {"lr_step", &TrainConfig::lr_step, between(kLeastFloat, kMostFloat), "step: epochs between falls"},
        {"lr_gamma", &TrainConfig::lr_gamma, between(kLeastFloat, kMostFloat), "step, plateau: factor of a fall"},
        {"lr_power", &TrainConfig::lr_power, between(kLeastFloat, kMostFloat),

@@ -137,6 +137,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
   void report(const Evaluation& evaluation, const Evaluated& evaluated);
   void send_report();
+  void warn_of_replaced(const Evaluated& evaluated);
   void keep_best();
   [[nodiscard]] double learning_rate(double factor) const;
   [[nodiscard]] bool has_validation() const { return setup_.settings->data.validation != "none"; }
@@ -206,14 +207,16 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   std::optional<Evaluation> evaluation_;    // the latest that has begun
   bool evaluates_ = false;                  // it has not ended
   std::optional<EvaluationReport> report_;  // waits for what follows from its score
-  Next after_evaluation_;                   // continues await_evaluation
-  double weight_ = 1;                       // of the worker of the latest snapshot
-  std::uint64_t optimizer_steps_ = 0;       // of that worker
-  strategies::WorkerId model_worker_ = 0;   // the worker that is asked for what is the same on all of them
-  std::uint64_t updates_ = 0;               // its Updates::steps, of its latest snapshot
-  SilenceDeadlines silences_;               // of all pending requests
-  std::set<std::uint32_t> moved_sites_;     // since the last tick
-  core::Duration moved_at_{0};              // when something last moved
+  bool warned_of_validation_ = false;       // that samples of this split cannot be read
+  bool warned_of_test_ = false;
+  Next after_evaluation_;                  // continues await_evaluation
+  double weight_ = 1;                      // of the worker of the latest snapshot
+  std::uint64_t optimizer_steps_ = 0;      // of that worker
+  strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
+  std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
+  SilenceDeadlines silences_;              // of all pending requests
+  std::set<std::uint32_t> moved_sites_;    // since the last tick
+  core::Duration moved_at_{0};             // when something last moved
   RunEnd result_;
   caf::actor listener_;  // receives the RunEnd
 };

@@ -1,5 +1,6 @@
 // Evaluations of the model, while training is paused or beside it, and what is kept and reported of them.
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -98,7 +99,19 @@ void CoordinatorBody::await_evaluation(const Next& next) {
   after_evaluation_ = next;
 }
 
+/// Once for each split: scores with samples that stand for others are not quite the split's.
+void CoordinatorBody::warn_of_replaced(const Evaluated& evaluated) {
+  const auto warn_once = [this](std::string_view split, const SplitScore& score, bool& warned) {
+    if (score.replaced == 0 || std::exchange(warned, true)) return;
+    warn(fmt::format("{} of the {} split could not be read: others stand in their place (data.max_bad)",
+                     core::counted(static_cast<std::uint64_t>(score.replaced), "sample"), split));
+  };
+  warn_once("validation", evaluated.validation, warned_of_validation_);
+  warn_once("test", evaluated.test, warned_of_test_);
+}
+
 void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& evaluated) {
+  warn_of_replaced(evaluated);
   auto& summary = result_.summary;
   if (const auto& test = evaluated.test; test.samples > 0) {
     summary.test_loss = test.loss;

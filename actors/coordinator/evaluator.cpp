@@ -36,7 +36,11 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
         const auto run = [&](const data::BatchBuilder& split, SplitScore& into) -> core::Result<void> {
           return experiment::evaluate(*state.replica, split, parameters.data, statistics.data, goes_on)
               .map([&](const experiment::Score& score) {
-                into = {.loss = score.loss, .top1 = score.top1, .top5 = score.top5, .samples = score.samples};
+                into = {.loss = score.loss,
+                        .top1 = score.top1,
+                        .top5 = score.top5,
+                        .samples = score.samples,
+                        .replaced = score.replaced};
               });
         };
         if (order.validation && state.setup.validation)

@@ -165,14 +165,24 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
 }
 
 core::Result<void> Site::compile() {
-  for (std::size_t k = 0; k < setup_.workers.size(); ++k)
+  const auto& workers = setup_.workers;
+  if (workers.empty() || setup_.plan || !compile_options(context_, workers.front()).measure)
+    return compile(0, workers.size());
+  // The first worker measures while nothing else computes. The others take its choices: two measurements may differ, and plan.json has one.
+  if (auto first = compile(0, 1); !first) return first;
+  return compile(1, workers.size());
+}
+
+core::Result<void> Site::compile(std::size_t first, std::size_t end) {
+  for (std::size_t k = first; k < end; ++k)
     members_.workers.push_back(context_.system->spawn<caf::detached>(worker, worker_setup(k)));
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
-  for (const auto& worker : members_.workers) asked.push_back(self_->request(worker, kCompileDeadline, Prepare{}));
+  for (std::size_t k = first; k < end; ++k)
+    asked.push_back(self_->request(members_.workers[k], kCompileDeadline, Prepare{}));
   core::Result<void> result;
-  for (std::size_t k = 0; k < asked.size(); ++k) {
+  for (std::size_t k = first; k < end; ++k) {
     const auto w = setup_.workers[k];
-    asked[k].receive(
+    asked[k - first].receive(
         [&](const Prepared& prepared, const ReplicaFacts& facts) {
           if (!prepared.error.empty()) {
             result = core::fail(prepared.code, prepared.error);

@@ -46,7 +46,7 @@ struct SiteSetup {
   StartPayload start{};                        // site 0: see ExchangerSetup
   std::size_t most_floats = 0;                 // longest vector that members lend; used if there are other sites
   std::optional<std::uint64_t> fingerprint{};  // of the run's layout; none: the first worker's layout is used
-  std::optional<nn::Plan> plan{};              // of the run; none: the first worker's backend chooses
+  std::optional<nn::Plan> plan{};  // of the run; none: the first worker's backend chooses, for all workers here
 };
 
 class Site {
@@ -90,6 +90,8 @@ class Site {
  private:
   /// `member` may be null: see actors/protocol/proxy.hpp.
   [[nodiscard]] WorkerActor proxy(std::uint32_t worker, const WorkerActor& member);
+  /// The workers [first, end) of the setup, at the same time.
+  [[nodiscard]] core::Result<void> compile(std::size_t first, std::size_t end);
   [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
   [[nodiscard]] WorkerSetup worker_setup(std::size_t index) const;

@@ -356,7 +356,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, EvaluateOrder& x
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SplitScore& x) {
-  return f(caf::meta::type_name("SplitScore"), x.loss, x.top1, x.top5, x.samples);
+  return f(caf::meta::type_name("SplitScore"), x.loss, x.top1, x.top5, x.samples, x.replaced);
 }
 
 template <class Inspector>

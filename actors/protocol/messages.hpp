@@ -260,6 +260,7 @@ struct SplitScore {
   std::int64_t top1 = 0;
   std::int64_t top5 = -1;  // below 0: fewer than five classes
   std::int64_t samples = 0;
+  std::int64_t replaced = 0;  // of them, that could not be read: others stood in their place
   bool operator==(const SplitScore&) const = default;
 };
 struct Evaluated {

@@ -62,14 +62,13 @@ core::Error Assembly::no_answer(const SiteHandle& handle, const std::string& wha
 }
 
 SiteOrder Assembly::order_for(const SiteHandle& handle, bool resumed) const {
-  const bool one_plan = spec_.settings->data.batch.size() == 1;
   return {.version = launch_.version,
           .run = spec_.settings->run.name,
           .config = launch_.config,
           .site = handle.number,
           .workers = launch_.placement.workers_at(handle.number),
           .servers = launch_.placement.servers_at(handle.number),
-          .plan = one_plan ? made_plan_.json : std::string(),
+          .plan = one_plan() ? made_plan_.json : std::string(),
           .layout = layout_->fingerprint(),
           .most_floats = most_floats(spec_, *layout_),
           .exchange = experiment::to_json(exchange_),
@@ -115,6 +114,7 @@ core::Result<void> Assembly::open_sites(const Beginning& beginning) {
                     .exchange = exchange_,
                     .options = launch_.options,
                     .plan = beginning.plan};
+    if (!setup.plan && one_plan() && !made_plan_.json.empty()) setup.plan = made_plan_;  // as the other sites
     if (placement.sites() == 1) {
       for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.workers.push_back(w);
       for (std::uint32_t s = 0; s < spec_.servers; ++s) setup.servers.push_back(s);

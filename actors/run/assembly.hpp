@@ -65,6 +65,8 @@ class Assembly {
   [[nodiscard]] bool is_whole(const SiteHandle& handle) const;
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
+  /// Whether one backend plan serves all workers: a plan is for one batch size.
+  [[nodiscard]] bool one_plan() const { return spec_.settings->data.batch.size() == 1; }
   [[nodiscard]] SiteOrder order_for(const SiteHandle& handle, bool resumed) const;
   [[nodiscard]] core::Error at(const SiteHandle& handle, core::Error error) const;
   [[nodiscard]] core::Error no_answer(const SiteHandle& handle, const std::string& what, const caf::error& error) const;

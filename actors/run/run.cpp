@@ -315,6 +315,7 @@ core::Result<Evaluation> evaluate_checkpoint(const Settings& settings, const std
                     .accuracy = score->accuracy(),
                     .top5 = score->top5_share(),
                     .samples = score->samples,
+                    .replaced = score->replaced,
                     .model = spec->graph->name(),
                     .dataset = settings.data.name,
                     .hash = nn::center_hash(model->parameters),

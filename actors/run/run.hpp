@@ -59,6 +59,7 @@ struct Evaluation {
   double accuracy = 0;
   double top5 = -1;
   std::int64_t samples = 0;
+  std::int64_t replaced = 0;  // of them, that could not be read: others stood in their place
   std::string model, dataset, hash;
   std::vector<std::string> class_names;  // empty: numbers
   experiment::ConfusionMatrix confusion;

@@ -1,6 +1,10 @@
 #include "apps/arguments/dataset.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "apps/arguments/config.hpp"
 #include "experiment/settings.hpp"
@@ -14,6 +18,16 @@ void add_dataset(CLI::App& app, DatasetArguments& arguments) {
 }
 
 core::Result<ChosenDataset> chosen_dataset(const DatasetArguments& arguments) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(arguments.config, ignored))
+    return core::fail(core::Errc::usage,
+                      fmt::format("{0} is a directory, and CONFIG a file: pictures in folders by class are --set "
+                                  "data.name=folder --set data.path={0} --set data.resize=SIDE",
+                                  arguments.config));
+  const auto names = [](const std::string& text) { return text.starts_with("data.name"); };
+  if (arguments.config.empty() && std::ranges::none_of(arguments.overrides, names))
+    return core::fail(core::Errc::usage,
+                      "which data set? Give a CONFIG, or --set data.name=NAME; see `troupe train --help data.name`");
   auto config =
       arguments.config.empty()
           ? core::Config::parse(experiment::schema(), "[model]\nname = \"mlp\"\n", "no CONFIG", arguments.overrides)

@@ -20,7 +20,7 @@ struct DatasetArguments {
 void add_dataset(CLI::App& app, DatasetArguments& arguments);
 
 /// Its data section, and the run's seed, which decides what data.validation holds out. Without CONFIG --set must have data.name.
-/// Errc::config.
+/// Errc::config; usage: neither names a data set, or CONFIG is a directory.
 struct ChosenDataset {
   data::DataConfig data;
   std::uint64_t seed = 1;

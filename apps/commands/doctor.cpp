@@ -17,6 +17,7 @@
 #include "core/affinity/assignment.hpp"
 #include "core/affinity/binding.hpp"
 #include "core/text/plural.hpp"
+#include "data/hdf5/array_library.hpp"
 #include "transport/common/module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -73,6 +74,12 @@ struct Workers {
   unsigned count = 2;
   unsigned threads = 1;
 };
+
+Json hdf5() {
+  const auto library = data::array_library();
+  if (!library) return module(library.error().message);
+  return {{"built", true}, {"version", (*library)->version()}};
+}
 
 /// The cores of this machine, and those that the workers of a run would have.
 Json pinning(const Workers& workers) {
@@ -133,6 +140,7 @@ Json findings(const Workers& workers) {
   found["pinning"] = pinning(workers);
   found["onednn"] = {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}};
   found["caf"] = {{"version", caf}};
+  found["hdf5"] = hdf5();
   return found;
 }
 
@@ -146,6 +154,9 @@ std::string report(const Json& found, const Workers& workers) {
   lines += fmt::format("oneDNN   {}, using {}\n", found["onednn"]["version"].get<std::string>(),
                        found["onednn"]["isa"].get<std::string>());
   lines += fmt::format("CAF      {}\n", found["caf"]["version"].get<std::string>());
+  lines += found["hdf5"]["built"].get<bool>()
+               ? fmt::format("HDF5     {}, for data.name = \"hickle\"\n", found["hdf5"]["version"].get<std::string>())
+               : fmt::format("HDF5     {}\n", found["hdf5"]["absent"].get<std::string>());
   if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
   if (found["cuda"]["staging"].get<bool>())
     lines += fmt::format("{:<8} endpoints can stage device memory through page-locked host memory\n", "");

@@ -11,6 +11,7 @@
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/reports/confusion_report.hpp"
+#include "core/text/plural.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 
@@ -28,15 +29,18 @@ std::string json_line(const actors::Evaluation& e, bool classes) {
   using Json = nlohmann::ordered_json;
   Json json{{"model", e.model}, {"dataset", e.dataset},   {"samples", e.samples},
             {"loss", e.loss},   {"accuracy", e.accuracy}, {"top5", e.top5 < 0 ? Json(nullptr) : Json(e.top5)},
-            {"hash", e.hash}};
+            {"hash", e.hash},   {"replaced", e.replaced}};
   if (classes) json.update(confusion_json(e.confusion, e.class_names));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string sentence(const actors::Evaluation& e) {
   const auto top5 = e.top5 < 0 ? std::string{} : fmt::format(" (top-5 {:.2f} %)", 100 * e.top5);
-  return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n", e.model, e.samples,
-                     e.dataset, 100 * e.accuracy, top5, e.loss, e.hash);
+  const auto replaced = e.replaced == 0 ? std::string{}
+                                        : fmt::format("{} could not be read: others stood in their place\n",
+                                                      core::counted(static_cast<std::uint64_t>(e.replaced), "sample"));
+  return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n{}", e.model, e.samples,
+                     e.dataset, 100 * e.accuracy, top5, e.loss, e.hash, replaced);
 }
 
 /// Names that pictures can show: a name with a character that no font has is its number.

@@ -25,7 +25,8 @@ core::Result<void> run_models(bool json) {
     } else {
       text += core::list_row(
           model.name,
-          fmt::format("{} parameters, input {}: {}", model.parameters, nn::to_string(model.input), model.description),
+          fmt::format("{} parameters, input {}: {}", core::readable(static_cast<double>(model.parameters)),
+                      nn::to_string(model.input), model.description),
           kDescription, columns);
     }
   }

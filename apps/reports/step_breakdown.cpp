@@ -34,6 +34,12 @@ std::string_view name_of(cpu::StepPart part) {
   return names[static_cast<std::size_t>(part)];
 }
 
+/// "pooling backward"; the names of some operations have their part already.
+std::string operation_kind(const cpu::OperationTime& operation) {
+  const auto part = name_of(operation.part);
+  return operation.what.ends_with(part) ? operation.what : fmt::format("{} {}", operation.what, part);
+}
+
 double total_seconds(const cpu::Breakdown& breakdown) {
   double total = breakdown.loss_seconds + breakdown.optimizer_seconds;
   for (const auto& operation : breakdown.operations) total += operation.seconds;
@@ -78,9 +84,8 @@ std::string row(const Line& line, double total, const cpu::Ceilings& ceilings) {
 std::string breakdown_text(const cpu::Breakdown& breakdown, const cpu::Ceilings& ceilings, std::size_t most) {
   const double total = total_seconds(breakdown);
   std::string text = fmt::format(
-      "This machine reaches {:.0f} GFLOP/s in a direct convolution of a good shape and moves {:.1f} GB/s; Winograd's "
-      "algorithm has "
-      "fewer multiplications and may pass 100 %.\n",
+      "This machine reaches {:.0f} GFLOP/s in a direct convolution of a good shape and moves {:.1f} GB/s. Winograd's "
+      "algorithm has fewer multiplications, and values in a cache move faster: both may pass 100 %.\n",
       ceilings.gflops, ceilings.gb_per_s);
   const auto layers = lines_by(
       breakdown, [](const auto& operation) { return fmt::format("{} {}", operation.layer, name_of(operation.part)); });
@@ -92,10 +97,7 @@ std::string breakdown_text(const cpu::Breakdown& breakdown, const cpu::Ceilings&
                         layers.size() - most);
   }
   text += "By kind:\n";
-  for (const Line& line : lines_by(breakdown, [](const auto& operation) {
-         return fmt::format("{} {}", operation.what, name_of(operation.part));
-       }))
-    text += row(line, total, ceilings);
+  for (const Line& line : lines_by(breakdown, operation_kind)) text += row(line, total, ceilings);
   text += fmt::format("  {:9.3f} ms {:5.1f} %  {:22}  loss\n  {:9.3f} ms {:5.1f} %  {:22}  optimizer\n",
                       1e3 * breakdown.loss_seconds, 100 * breakdown.loss_seconds / total, "",
                       1e3 * breakdown.optimizer_seconds, 100 * breakdown.optimizer_seconds / total, "");

@@ -23,4 +23,7 @@ inline constexpr std::size_t kUsualColumns = 80;
 /// "1,000,000,000", "0.000001", "1e30": no exponents where digits are shorter to read, and no plus sign in one.
 [[nodiscard]] std::string readable(double number);
 
+/// Without blanks and tabs at both ends.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
 }  // namespace troupe::core

@@ -46,7 +46,8 @@ struct KernelCall {
   double rate = 0;                 // of dropout; momentum of running statistics
   std::uint64_t seed = 0;          // of dropout
   int node = 0;                    // of dropout
-  ConvolutionShape convolution{};  // of row_gradient, pooled_…_gradient
+  ConvolutionShape convolution{};  // of row_gradient, pooled_…_gradient, winograd_…
+  bool fused_relu = false;         // of winograd_convolution
 };
 
 }  // namespace troupe::cpu

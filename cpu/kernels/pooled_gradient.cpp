@@ -102,8 +102,9 @@ struct Share {
 }  // namespace
 
 bool pooled_gradient_fits(const ConvolutionShape& shape, const nn::PoolLayer& pool, bool images) noexcept {
-  const bool window =
-      pool.kind == nn::PoolKind::max && pool.kernel == kWindow && pool.stride == kWindow && pool.padding == 0;
+  const bool whole = shape.out_height % kWindow == 0 && shape.out_width % kWindow == 0;
+  const bool window = pool.kind == nn::PoolKind::max && pool.kernel == kWindow && pool.stride == kWindow &&
+                      pool.padding == 0 && (whole || !pool.ceil);
   const bool kernel = (shape.kernel == 3 || shape.kernel == 5) && shape.stride == 1 && shape.padding == 0;
   const bool channels = shape.outputs % kLanes == 0 &&
                         (shape.channels % kLanes == 0 || (images && shape.channels * shape.kernel <= kLanes));

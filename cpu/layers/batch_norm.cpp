@@ -21,30 +21,46 @@ Operand running(const Lowering& lowering, const LayerContext& context, int which
   return lowering.program.statistic(context.first_statistic + which, context.input_shape.channels);
 }
 
-/// The normalisation with a given mean and variance: of evaluation, with the running ones; and how backward may compute the output of a
-/// training step again, with the batch's.
-void add_with_statistics(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
-                         normalization_flags flags, const NormTensors& tensors) {
+dnnl::batch_normalization_forward::desc describe_with_statistics(const nn::BatchNormLayer& layer,
+                                                                 normalization_flags flags,
+                                                                 const NormTensors& tensors) {
+  return {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
+          flags | normalization_flags::use_global_stats};
+}
+
+ProgramBuilder::Arguments with_statistics(const Lowering& lowering, const LayerContext& context,
+                                          const NormTensors& tensors, const Operand& mean, const Operand& variance) {
+  return {{DNNL_ARG_SRC, tensors.source},
+          {DNNL_ARG_MEAN, mean},
+          {DNNL_ARG_VARIANCE, variance},
+          {DNNL_ARG_SCALE, lowering.program.parameter(context.first_parameter)},
+          {DNNL_ARG_SHIFT, lowering.program.parameter(context.first_parameter + 1)},
+          {DNNL_ARG_DST, tensors.output}};
+}
+
+/// The normalisation of evaluation, with the running mean and variance.
+void add_evaluation(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
+                    normalization_flags flags, const NormTensors& tensors) {
   const auto descriptor = lowering.choices.choose<dnnl::batch_normalization_forward>(
-      use_of(lowering, context.node, "evaluate"), "",
-      {dnnl::prop_kind::forward_inference, tensors.source.desc, static_cast<float>(layer.epsilon),
-       flags | normalization_flags::use_global_stats},
-      attributes(), lowering.engine);
-  const auto arguments = [&](const Operand& mean, const Operand& variance) -> ProgramBuilder::Arguments {
-    return {{DNNL_ARG_SRC, tensors.source},
-            {DNNL_ARG_MEAN, mean},
-            {DNNL_ARG_VARIANCE, variance},
-            {DNNL_ARG_SCALE, lowering.program.parameter(context.first_parameter)},
-            {DNNL_ARG_SHIFT, lowering.program.parameter(context.first_parameter + 1)},
-            {DNNL_ARG_DST, tensors.output}};
-  };
-  const dnnl::batch_normalization_forward primitive(descriptor);
-  lowering.program.add(Phase::forward, primitive,
-                       arguments(running(lowering, context, 0), running(lowering, context, 1)),
-                       descriptor.scratchpad_desc(), When::evaluation);
-  if (lowering.options.training)
-    lowering.program.add_recomputation(tensors.output, primitive, arguments(tensors.mean, tensors.variance),
-                                       descriptor.scratchpad_desc());
+      use_of(lowering, context.node, "evaluate"), "", describe_with_statistics(layer, flags, tensors), attributes(),
+      lowering.engine);
+  lowering.program.add(
+      Phase::forward, dnnl::batch_normalization_forward(descriptor),
+      with_statistics(lowering, context, tensors, running(lowering, context, 0), running(lowering, context, 1)),
+      descriptor.scratchpad_desc(), When::evaluation);
+}
+
+/// Backward may compute the output of a training step again from the batch's mean and variance, with the implementation of the step: others
+/// round otherwise.
+void add_recomputation(Lowering& lowering, const LayerContext& context, const nn::BatchNormLayer& layer,
+                       normalization_flags flags, const NormTensors& tensors, std::string_view implementation) {
+  const auto description = describe_with_statistics(layer, flags, tensors);  // lives as long as its iterator moves
+  dnnl::batch_normalization_forward::primitive_desc descriptor(description, attributes(), lowering.engine);
+  while (descriptor.impl_info_str() != implementation)
+    if (!descriptor.next_impl()) return;
+  lowering.program.add_recomputation(tensors.output, dnnl::batch_normalization_forward(descriptor),
+                                     with_statistics(lowering, context, tensors, tensors.mean, tensors.variance),
+                                     descriptor.scratchpad_desc());
 }
 
 /// Backward updates the running values, so that a step that fails on a label does not change them.
@@ -81,7 +97,7 @@ Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const 
     tensors.mean = program.make(per_channel);
     tensors.variance = program.make(per_channel);
   }
-  add_with_statistics(lowering, context, layer, flags, tensors);
+  add_evaluation(lowering, context, layer, flags, tensors);
   if (!lowering.options.training) return {tensors.output, {}};
 
   const auto forward = lowering.choices.choose<dnnl::batch_normalization_forward>(
@@ -99,6 +115,7 @@ Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const 
   }
   program.add(Phase::forward, dnnl::batch_normalization_forward(forward), arguments, forward.scratchpad_desc(),
               When::training);
+  add_recomputation(lowering, context, layer, flags, tensors, forward.impl_info_str());
 
   return {tensors.output, [=, &lowering, &program](const Operand& output_gradient) -> Operand {
             const auto& desc = tensors.source.desc;

@@ -10,11 +10,12 @@ namespace troupe::cpu {
 [[nodiscard]] ConvolutionShape shape_of(const Lowering& lowering, const LayerContext& context,
                                         const nn::Conv2dLayer& layer);
 
-/// The forward primitive, fused with site.activation.
+struct ConvolutionMethod;
+/// The forward primitive by this method, fused with site.activation.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc describe_forward(Lowering& lowering,
                                                                          const LayerContext& context,
-                                                                         const nn::Conv2dLayer& layer);
-struct ConvolutionMethod;
+                                                                         const nn::Conv2dLayer& layer,
+                                                                         const ConvolutionMethod& method);
 /// oneDNN's own choice for training with this method, for any plan and purpose: backward primitives need it as a hint, and arena layouts may depend
 /// only on it.
 [[nodiscard]] dnnl::convolution_forward::primitive_desc training_hint(const Lowering& lowering,

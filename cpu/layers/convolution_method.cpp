@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cpu/kernels/winograd.hpp"
+
 namespace troupe::cpu {
 namespace {
 
@@ -77,13 +79,54 @@ std::optional<Candidate> candidate(const Lowering& lowering, const LayerContext&
   }
 }
 
-/// The reorders of activations that computing in float32 costs where the neighbours compute in `type`.
+/// What Troupe's own kernel takes.
+bool tiles_fit(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
+               Direction direction) {
+  const bool relu_at_most = !context.activation || *context.activation == nn::Activation::relu;
+  return lowering.type == Type::bf16 && layer.groups == 1 && lowering.choices.activations() == Activations::blocked &&
+         (direction != Direction::forward || relu_at_most) &&
+         winograd_tiles_fit(tiles_shape(shape_of(lowering, context, layer), direction));
+}
+
+dnnl::memory::desc floats_desc(std::size_t floats) { return plain_desc({static_cast<std::int64_t>(floats)}); }
+
+/// The call of Troupe's own kernel, with its arguments in order.
+Candidate tiles_candidate(const Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
+                          Direction direction) {
+  const auto input = tiles_desc(lowering, context.input_shape);
+  const auto output = tiles_desc(lowering, lowering.graph.nodes()[static_cast<std::size_t>(context.node)].output);
+  const auto bias = layer.bias ? plain_desc({layer.outputs}) : dnnl::memory::desc{};
+  Candidate result;
+  ConvolutionShape& shape = result.kernel.convolution;
+  shape = tiles_shape(shape_of(lowering, context, layer), direction);
+  if (direction == Direction::backward_weights) {
+    result.kernel.run = winograd_weight_gradient;
+    result.arguments = {{DNNL_ARG_SRC, input},
+                        {DNNL_ARG_DIFF_DST, output},
+                        {DNNL_ARG_DIFF_WEIGHTS, winograd_weights(shape)},
+                        {DNNL_ARG_DIFF_BIAS, bias},
+                        {DNNL_ARG_SCRATCHPAD, floats_desc(winograd_gradient_scratch(shape))}};
+    return result;
+  }
+  const bool forward = direction == Direction::forward;
+  result.kernel.run = winograd_convolution;
+  result.kernel.fused_relu = forward && context.activation.has_value();
+  result.arguments = {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, forward ? input : output},
+                      {DNNL_ARG_WEIGHTS, floats_desc(winograd_packed_floats(shape))},
+                      {DNNL_ARG_BIAS, forward ? bias : dnnl::memory::desc{}},
+                      {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC, forward ? output : input},
+                      {DNNL_ARG_SCRATCHPAD, floats_desc(winograd_scratch(shape, lowering.options.threads))}};
+  return result;
+}
+
+/// The reorders of activations that computing in another type or layout costs where the neighbours compute as usual.
 std::vector<dnnl::reorder::primitive_desc> conversions(const Lowering& lowering, const Candidate& usual,
                                                        const Candidate& winograd) {
   std::vector<dnnl::reorder::primitive_desc> reorders;
-  for (std::size_t i = 0; i < usual.arguments.size(); ++i) {
-    const auto& [argument, theirs] = usual.arguments[i];
-    const auto& mine = winograd.arguments[i].second;
+  for (const auto& [argument, theirs] : usual.arguments) {
+    const auto own = std::ranges::find(winograd.arguments, argument, &std::pair<int, dnnl::memory::desc>::first);
+    if (own == winograd.arguments.end()) continue;
+    const auto& mine = own->second;
     const bool activation = argument == DNNL_ARG_SRC || argument == DNNL_ARG_DST || argument == DNNL_ARG_DIFF_SRC ||
                             argument == DNNL_ARG_DIFF_DST;
     if (!activation || theirs == mine) continue;
@@ -111,24 +154,42 @@ std::string use_of(const Lowering& lowering, int node, Direction direction) {
   return use_of(lowering, node, names[static_cast<std::size_t>(direction)]);
 }
 
+dnnl::memory::desc tiles_desc(const Lowering& lowering, const nn::Shape& shape) {
+  return {spatial_dims(lowering, shape), Type::bf16, dnnl::memory::format_tag::nChw16c};
+}
+
+ConvolutionShape tiles_shape(const ConvolutionShape& shape, Direction direction) {
+  return direction == Direction::backward_data ? winograd_data_gradient(shape) : shape;
+}
+
 ConvolutionMethod choose_method(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer,
                                 Direction direction) {
   const ConvolutionMethod direct{algorithm::convolution_direct, lowering.type};
+  const ConvolutionMethod tiles{algorithm::convolution_winograd, lowering.type, true};
+  const auto use = use_of(lowering, context.node, direction);
+  const bool possible = tiles_fit(lowering, context, layer, direction) && winograd_tiles_available();
+  if (lowering.choices.choose_own(use, kWinogradTiles, possible, false)) return tiles;
   if (!winograd_fits(lowering, context, layer)) return direct;
-  const auto planned = lowering.choices.planned(use_of(lowering, context.node, direction));
+  const auto planned = lowering.choices.planned(use);
   if (!planned.empty()) return planned.find("wino") != planned.npos ? kWinograd : direct;
   if (!lowering.options.measure) return direct;
-  auto winograd = candidate(lowering, context, layer, direction, kWinograd);
-  if (!winograd) return direct;
   const nn::Shape& in = context.input_shape;
+  auto winograd = candidate(lowering, context, layer, direction, kWinograd);
   if (!lowering.options.training)
-    return lowering.type == Type::f32 && in.height >= kManyTiles && in.width >= kManyTiles ? kWinograd : direct;
+    return winograd && lowering.type == Type::f32 && in.height >= kManyTiles && in.width >= kManyTiles ? kWinograd
+                                                                                                       : direct;
   const auto usual = candidate(lowering, context, layer, direction, direct);
   if (!usual) return direct;
-  winograd->reorders = conversions(lowering, *usual, *winograd);
   const auto key = fmt::format("{} {}x{}x{} {} {} {}{}", static_cast<int>(direction), in.channels, in.height, in.width,
                                layer.outputs, layer.padding, layer.bias, context.activation.has_value());
-  return lowering.trials.pays(key, *usual, *winograd) ? kWinograd : direct;
+  if (winograd) winograd->reorders = conversions(lowering, *usual, *winograd);
+  const bool other = winograd && lowering.trials.pays(key, *usual, *winograd);
+  if (possible) {
+    auto own = tiles_candidate(lowering, context, layer, direction);
+    own.reorders = conversions(lowering, *usual, own);
+    if (lowering.trials.pays(key + " tiles", other ? *winograd : *usual, own)) return tiles;
+  }
+  return other ? kWinograd : direct;
 }
 
 }  // namespace troupe::cpu

@@ -75,7 +75,8 @@ std::optional<Lowered> lower_pooled_convolution(Lowering& lowering, const LayerC
   if (!lowering.choices.choose_own(use_of(lowering, context.node, "backward_weights"), kPooledGradient, fits, true))
     return std::nullopt;
 
-  const auto forward = describe_forward(lowering, context, layer);
+  const auto forward =
+      describe_forward(lowering, context, layer, choose_method(lowering, context, layer, Direction::forward));
   ProgramBuilder& program = lowering.program;
   program.set_parameter_layout(context.first_parameter, pooled_gradient_weights(shape));
   if (layer.bias) program.set_parameter_layout(context.first_parameter + 1, plain_desc({layer.outputs}));

@@ -48,6 +48,11 @@ Choices Choices::by_rule(const nn::Graph& graph, nn::Precision precision) {
 
 core::Result<Choices> Choices::from_plan(const nn::Plan& plan, nn::Precision precision) {
   const auto json = nlohmann::json::parse(plan.json, nullptr, false);
+  for (const char* key : {"backend", "precision", "activations"})
+    if (json.is_object() && json.contains(key) && !json.at(key).is_string())
+      return refuse(fmt::format("its {} is not a text", key));
+  if (json.is_object() && json.contains("version") && !json.at("version").is_number_integer())
+    return refuse("its version is not a number");
   if (!json.is_object() || json.value("backend", "") != "cpu") return refuse("it is not one of the cpu backend");
   if (json.value("version", 0) != kPlanVersion) return refuse(fmt::format("its version is not {}", kPlanVersion));
   // Plans of versions that computed in float32 only do not name it.

@@ -51,7 +51,12 @@ std::optional<double> Trials::seconds(const Candidate& candidate) {
     return dnnl::memory(desc, engine_, at);
   };
   std::unordered_map<int, dnnl::memory> arguments;
-  for (const auto& [argument, desc] : candidate.arguments) arguments.emplace(argument, next(desc));
+  KernelCall kernel = candidate.kernel;
+  for (std::size_t i = 0; i < candidate.arguments.size(); ++i) {
+    const auto& [argument, desc] = candidate.arguments[i];
+    const auto& memory = arguments.emplace(argument, next(desc)).first->second;
+    if (kernel.run != nullptr && desc.get_size() > 0) kernel.data.at(i) = static_cast<float*>(memory.get_data_handle());
+  }
   std::vector<std::pair<dnnl::reorder, std::unordered_map<int, dnnl::memory>>> reorders;
   for (const auto& reorder : candidate.reorders) {
     used = 0;
@@ -61,7 +66,10 @@ std::optional<double> Trials::seconds(const Candidate& candidate) {
   }
   const auto once = [&] {
     const auto began = std::chrono::steady_clock::now();
-    candidate.primitive.execute(stream_, arguments);
+    if (kernel.run != nullptr)
+      kernel.run(kernel, {});
+    else
+      candidate.primitive.execute(stream_, arguments);
     for (const auto& [reorder, operands] : reorders) reorder.execute(stream_, operands);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   };

@@ -1,4 +1,4 @@
-/// Times primitives on scratch memory, so that a choice between two can be made by measurement. Compile time only. Thread rule: one thread.
+/// Times primitives and kernels on scratch memory, so that a choice between two can be made by measurement. Compile time only. Thread rule: one thread.
 #pragma once
 
 #include <map>
@@ -10,14 +10,16 @@
 #include <dnnl.hpp>
 
 #include "core/buffer.hpp"
+#include "cpu/kernels/kernel_call.hpp"
 
 namespace troupe::cpu {
 
-/// A primitive with the descriptions of its arguments, and the reorders that it needs on the way in and out.
+/// A primitive or a kernel with the descriptions of its arguments, and the reorders that it needs on the way in and out.
 struct Candidate {
-  dnnl::primitive primitive;
+  dnnl::primitive primitive;                                  // empty: `kernel` runs
   std::vector<std::pair<int, dnnl::memory::desc>> arguments;  // DNNL_ARG_… → description, with the scratchpad
-  std::vector<dnnl::reorder::primitive_desc> reorders;
+  std::vector<dnnl::reorder::primitive_desc> reorders{};
+  KernelCall kernel{};  // its data are the arguments in order; one without memory is null
 };
 
 class Trials {

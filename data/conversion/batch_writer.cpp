@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "data/conversion/whole_file.hpp"
 #include "data/conversion/writers.hpp"
+#include "data/files/whole_file.hpp"
 #include "data/sources/batch_files.hpp"
 
 namespace troupe::data {
 namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes that are copied at once
 
 class BatchWriter final : public SampleWriter {
  public:
@@ -54,14 +56,20 @@ class BatchWriter final : public SampleWriter {
     for (const auto label : labels_)
       for (int shift = 0; shift < 32; shift += 8)
         labels.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(label) >> shift));
+    errno = 0;
     {
       std::ofstream out(file->temporary(), std::ios::binary | std::ios::trunc);
       out.write(reinterpret_cast<const char*>(header.data()), static_cast<std::streamsize>(header.size()));
       out.write(reinterpret_cast<const char*>(labels.data()), static_cast<std::streamsize>(labels.size()));
+      // Not `out << images.rdbuf()`: that does not fail when the disk is full in the middle.
       std::ifstream images(images_->temporary(), std::ios::binary);
-      out << images.rdbuf();
+      std::vector<char> piece(kPiece);
+      while (out && images) {
+        images.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        out.write(piece.data(), images.gcount());
+      }
       out.close();
-      if (!out || !images) return failed(path_);
+      if (!out || !images.eof()) return failed(path_);
     }
     images_.reset();
     labels_.clear();

@@ -1,10 +1,12 @@
 #include "data/conversion/convert.hpp"
 
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "data/files/class_list.hpp"
+#include "data/images/decode.hpp"
 #include "data/images/encode.hpp"
 #include "data/images/jpeg.hpp"
 #include "data/order/sampler.hpp"
@@ -34,6 +36,11 @@ core::Result<void> content_of(const Dataset& data, std::int64_t sample, const Co
   const auto label = as_stored ? data.stored(sample, content.bytes) : data.read(sample, content.bytes);
   if (!label) return tl::unexpected(label.error());
   content.label = *label;
+  if (as_stored && !picture_size(content.bytes, std::numeric_limits<std::int64_t>::max())) {
+    // No picture at all. Reading it says which file it is.
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data.shape().size()));
+    if (const auto read = data.read(sample, pixels); !read) return tl::unexpected(read.error());
+  }
   if (as_stored) content.ending = is_jpeg(content.bytes) ? "jpg" : "png";
   return as_stored || options.form == FileForm::batches ? core::Result<void>{} : encode(data, options, content);
 }
@@ -50,8 +57,14 @@ std::unique_ptr<SampleWriter> writer_of(FileForm form, WriterOptions options) {
 }  // namespace
 
 core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory, const std::string& split,
-                                const ConvertOptions& options, const std::function<void(std::int64_t)>& told,
+                                const ConvertOptions& options, const std::function<void(std::int64_t)>& on_progress,
                                 const std::function<bool()>& stops) {
+  auto names = data.class_names();
+  for (auto label = static_cast<std::int32_t>(names.size()); label < data.classes(); ++label)
+    names.push_back(std::to_string(label));
+  const bool listed = options.form != FileForm::folder;
+  if (listed)
+    if (auto checked = check_class_names(names); !checked) return tl::unexpected(std::move(checked.error()));
   const auto writer =
       writer_of(options.form, {directory, split, options.per_file, data.class_names(), data.classes(), data.shape()});
   std::vector<std::uint32_t> order(static_cast<std::size_t>(data.size()));
@@ -61,7 +74,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
   Content content;
   std::int64_t done = 0;
   for (const auto sample : order) {
-    if (told) told(done++);
+    if (on_progress) on_progress(done++);
     if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
     if (auto read = content_of(data, sample, options, content); !read) {
       if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));
@@ -76,10 +89,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
     ++converted.samples;
   }
   if (auto finished = writer->finish(); !finished) return tl::unexpected(std::move(finished.error()));
-  if (options.form == FileForm::folder) return converted;
-  auto names = data.class_names();
-  for (auto label = static_cast<std::int32_t>(names.size()); label < data.classes(); ++label)
-    names.push_back(std::to_string(label));
+  if (!listed) return converted;
   if (auto written = write_class_list(directory, names); !written) return tl::unexpected(std::move(written.error()));
   return converted;
 }

@@ -30,11 +30,14 @@ struct Converted {
 };
 
 /// Writes every sample of `data` once. Shards and folders get pictures as they are stored, byte for byte, and plain images as pictures;
-/// batch files get what evaluation sees; beside shards and batch files stands classes.txt (files/class_list.hpp). `told` hears the number of samples done, `stops` ends the conversion: complete files stay.
-/// Errc::data: one unreadable sample too many; config: images that no picture can hold; interrupted; those of the writers.
+/// batch files get what evaluation sees. Beside shards and batch files it writes classes.txt (files/class_list.hpp).
+/// `on_progress` gets the number of samples done. If `stops` returns true the conversion ends: complete files stay.
+/// Pictures are not decoded: unreadable are those that say so at their beginning, or are empty; damage further behind goes along.
+/// Errc::data: one unreadable sample too many, a class whose name classes.txt cannot have; config: images that no picture can hold;
+/// interrupted; those of the writers.
 [[nodiscard]] core::Result<Converted> convert(const Dataset& data, const std::filesystem::path& directory,
                                               const std::string& split, const ConvertOptions& options,
-                                              const std::function<void(std::int64_t)>& told = {},
+                                              const std::function<void(std::int64_t)>& on_progress = {},
                                               const std::function<bool()>& stops = {});
 
 }  // namespace troupe::data

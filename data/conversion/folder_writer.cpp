@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
+#include <span>
 
 #include <fmt/format.h>
 
-#include "data/conversion/whole_file.hpp"
 #include "data/conversion/writers.hpp"
+#include "data/files/whole_file.hpp"
 
 namespace troupe::data {
 namespace {
@@ -36,16 +35,7 @@ class FolderWriter final : public SampleWriter {
   core::Result<void> add(const WrittenSample& sample) override {
     const auto path = options_.directory / options_.split / names_.at(static_cast<std::size_t>(sample.label)) /
                       fmt::format("{:08}.{}", samples_++, sample.ending);
-    auto file = WholeFile::begin(path);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    errno = 0;
-    {
-      std::ofstream out(file->temporary(), std::ios::binary);
-      out.write(reinterpret_cast<const char*>(sample.bytes.data()), static_cast<std::streamsize>(sample.bytes.size()));
-      out.close();
-      if (!out) return tl::unexpected(core::from_errno(errno, "write", path.string()));
-    }
-    return file->commit();
+    return write_whole(path, std::as_bytes(sample.bytes));
   }
   core::Result<void> finish() override { return {}; }
 

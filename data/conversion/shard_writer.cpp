@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "data/conversion/whole_file.hpp"
 #include "data/conversion/writers.hpp"
+#include "data/files/whole_file.hpp"
 
 namespace troupe::data {
 namespace {

@@ -3,8 +3,11 @@
 #include <cerrno>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "data/files/whole_file.hpp"
 
 namespace troupe::data {
 namespace {
@@ -30,6 +33,7 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
   };
   std::set<std::string> seen;
   for (std::string line; std::getline(in, line);) {
+    if (names.empty() && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // a byte order mark
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) return bad("no name of a class");
     if (line.size() > kMostBytes) return bad(fmt::format("a name of {} bytes", line.size()));
@@ -41,20 +45,23 @@ core::Result<std::vector<std::string>> class_list(const std::filesystem::path& d
   return names;
 }
 
-core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
-  const auto path = class_list_file(directory);
-  const auto temporary = path.string() + ".part";
-  errno = 0;
-  {
-    std::ofstream out(temporary, std::ios::binary);
-    for (const auto& name : names) out << name << '\n';
-    out.close();
-    if (!out) return tl::unexpected(core::from_errno(errno, "write", temporary));
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "write", path.string()));
+core::Result<void> check_class_names(const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const auto& name : names)
+    if (name.empty() || name.size() > kMostBytes || name.find('\n') != std::string::npos || name.ends_with('\r') ||
+        !seen.insert(name).second)
+      return core::fail(core::Errc::data,
+                        fmt::format("the name of a class '{}' cannot stand in {}: a name is one line of 1 to {} bytes, "
+                                    "and comes once",
+                                    name.substr(0, kMostBytes), kName, kMostBytes));
   return {};
+}
+
+core::Result<void> write_class_list(const std::filesystem::path& directory, const std::vector<std::string>& names) {
+  if (auto checked = check_class_names(names); !checked) return checked;
+  std::string text;
+  for (const auto& name : names) text += name + '\n';
+  return write_whole(class_list_file(directory), std::as_bytes(std::span(text)));
 }
 
 }  // namespace troupe::data

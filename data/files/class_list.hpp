@@ -17,7 +17,10 @@ namespace troupe::data {
 /// more than a million; no name at all.
 [[nodiscard]] core::Result<std::vector<std::string>> class_list(const std::filesystem::path& directory);
 
-/// Writes it, as a whole. Errc::io, no_space.
+/// Errc::data: a name that class_list() would not read back, as one of two lines.
+[[nodiscard]] core::Result<void> check_class_names(const std::vector<std::string>& names);
+
+/// Writes it, as a whole. Errc::io, no_space; data: check_class_names().
 [[nodiscard]] core::Result<void> write_class_list(const std::filesystem::path& directory,
                                                   const std::vector<std::string>& names);
 

@@ -46,4 +46,9 @@ core::Result<void> OpenFile::read(std::uint64_t offset, std::span<std::uint8_t> 
   return {};
 }
 
+core::Error of_record(const core::Error& error, const std::string& where) {
+  if (error.code != core::Errc::data) return error;
+  return {core::Errc::data, fmt::format("{}: truncated: the file has become shorter", where)};
+}
+
 }  // namespace troupe::data

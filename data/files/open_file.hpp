@@ -33,4 +33,7 @@ class OpenFile {
   std::uint64_t size_ = 0;
 };
 
+/// The error of OpenFile::read() for the record `where` ("file: record 3"): names it if the file has become too short.
+[[nodiscard]] core::Error of_record(const core::Error& error, const std::string& where);
+
 }  // namespace troupe::data

@@ -23,6 +23,18 @@ tl::unexpected<core::Error> missing(std::string_view dataset, const fs::path& di
                   what, fmt::join(tried, " or "), directory.string(), found_in(directory)));
 }
 
+/// Sorted by name.
+std::vector<fs::path> files_named(const fs::path& directory, std::string_view word, std::string_view ending) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    if (name.starts_with(word) && name.ends_with(ending) && !entry->is_directory(error)) files.push_back(entry->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
 
 const std::vector<std::string>& split_words(bool train) {
@@ -32,18 +44,24 @@ const std::vector<std::string>& split_words(bool train) {
 
 core::Result<std::vector<fs::path>> split_files(std::string_view dataset, const fs::path& directory, bool train,
                                                 std::string_view ending) {
-  for (const auto& word : split_words(train)) {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-      const auto name = entry->path().filename().string();
-      if (name.starts_with(word) && name.ends_with(ending) && !entry->is_directory(error))
-        files.push_back(entry->path());
-    }
-    std::ranges::sort(files);
-    if (!files.empty()) return files;
-  }
+  for (const auto& word : split_words(train))
+    if (auto files = files_named(directory, word, ending); !files.empty()) return files;
   return missing(dataset, directory, train, fmt::format("*{}", ending), "file");
+}
+
+core::Result<fs::path> split_file(std::string_view dataset, const fs::path& directory, bool train,
+                                  std::string_view ending) {
+  for (const auto& word : split_words(train)) {
+    const auto files = files_named(directory, word, ending);
+    const auto usual = directory / fmt::format("{}{}", word, ending);
+    if (std::ranges::find(files, usual) != files.end()) return usual;
+    if (files.size() == 1) return files.front();
+    if (!files.empty())
+      return core::fail(core::Errc::data,
+                        fmt::format("data set '{}': {} has {} files {}*{}: name the one that counts {}", dataset,
+                                    directory.string(), files.size(), word, ending, usual.filename().string()));
+  }
+  return missing(dataset, directory, train, std::string(ending), "file");
 }
 
 core::Result<fs::path> split_folder(std::string_view dataset, const fs::path& directory, bool train) {

@@ -20,6 +20,11 @@ namespace troupe::data {
                                                                            const std::filesystem::path& directory,
                                                                            bool train, std::string_view ending);
 
+/// The one file WORD+ENDING in `directory`, or where there is none the only "WORD*ENDING". Errc::data as above, or that there are several.
+[[nodiscard]] core::Result<std::filesystem::path> split_file(std::string_view dataset,
+                                                             const std::filesystem::path& directory, bool train,
+                                                             std::string_view ending);
+
 /// The folder of a split: DIRECTORY/WORD. Errc::data as above.
 [[nodiscard]] core::Result<std::filesystem::path> split_folder(std::string_view dataset,
                                                                const std::filesystem::path& directory, bool train);

@@ -1,6 +1,7 @@
 /// Decoded pictures, and parts of them. Thread rule: plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -51,5 +52,12 @@ struct PixelBuffer {
     if (bytes.size() < needed) bytes.resize(needed);
   }
 };
+
+/// Gives back the memory of a huge picture; less is kept for the next one.
+template <class T>
+void trim(std::vector<T>& memory) {
+  constexpr std::size_t kKept = 16 << 20;  // bytes
+  if (memory.capacity() * sizeof(T) > kKept) std::vector<T>().swap(memory);
+}
 
 }  // namespace troupe::data

@@ -84,6 +84,8 @@ void to_four_bytes_of_rgb(png_structp png, png_infop info) {
 void decode_rows_of(png_structp png, png_infop info, PngWork& work) {
   png_set_read_fn(png, &work, png_more);
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // the caller has judged the size
+  // Only chunks with pixels: compressed texts and profiles in a small file can take gigabytes.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   to_four_bytes_of_rgb(png, info);
   const bool interlaced = png_set_interlace_handling(png) > 1;
@@ -139,10 +141,12 @@ core::Result<void> decode_png(std::span<const std::uint8_t> bytes, const PixelBo
   }
   if (setjmp(png_jmpbuf(png)) != 0) {
     png_destroy_read_struct(&png, &info, nullptr);
+    trim(row);
     return core::fail(core::Errc::data, fmt::format("damaged PNG: {}", static_cast<const char*>(work.text)));
   }
   decode_rows_of(png, info, work);
   png_destroy_read_struct(&png, &info, nullptr);
+  trim(row);
   return {};
 }
 

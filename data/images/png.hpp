@@ -15,7 +15,8 @@ namespace troupe::data {
 [[nodiscard]] core::Result<PictureSize> png_size(std::span<const std::uint8_t> bytes);
 
 /// Decodes the part `box`. Palettes and grey become RGB, 16 bits become 8 (rounded), transparency is dropped. An interlaced picture takes
-/// memory for all of its pixels, any other for those of the box. Errc::data: damaged or truncated. REQUIRES a box within the picture.
+/// memory for all of its pixels, any other for those of the box; texts and profiles take none. Errc::data: damaged or truncated. REQUIRES
+/// a box within the picture.
 [[nodiscard]] core::Result<void> decode_png(std::span<const std::uint8_t> bytes, const PixelBox& box, PixelBuffer& out);
 
 }  // namespace troupe::data

@@ -121,7 +121,9 @@ Result<std::int32_t> BatchFiles::fetch(std::int64_t index, std::vector<std::uint
   bytes.resize(static_cast<std::size_t>(image_bytes));
   const std::int64_t offset = static_cast<std::int64_t>(BatchFileHeader::kBytes) + (past - begins_[at]) * kLabelBytes +
                               (index - begins_[at]) * image_bytes;
-  return file->read(static_cast<std::uint64_t>(offset), bytes).and_then([&] { return label(index); });
+  if (const auto read = file->read(static_cast<std::uint64_t>(offset), bytes); !read)
+    return tl::unexpected(of_record(read.error(), where(index)));
+  return label(index);
 }
 
 }  // namespace troupe::data

@@ -51,6 +51,24 @@ std::optional<std::int32_t> number_of(const std::string& text) {
   return value;
 }
 
+/// However large, so that one that is out of range is no class's name.
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string without_spaces_around(const std::string& text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+/// Whether a first line names columns: "path,label", or no picture that is there.
+bool is_heading(const fs::path& folder, const std::string& path, const std::string& label) {
+  if (path == "path" && label == "label") return true;
+  std::error_code unknown;
+  return !is_number(label) && path.find_first_of("./") == std::string::npos && !fs::exists(folder / path, unknown);
+}
+
 using Sample = std::function<Result<void>(std::int64_t line, const std::string& path, const std::string& label)>;
 
 Result<void> each_sample(const fs::path& file, const Sample& sample) {
@@ -64,12 +82,13 @@ Result<void> each_sample(const fs::path& file, const Sample& sample) {
     line = std::string(buffer.data(), static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1));
     if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
-    if (line.empty() || (number == 1 && line == "path,label")) continue;
+    if (line.empty()) continue;
     const auto fields = fields_of(line);
-    if (!fields || fields->size() != 2 || (*fields)[0].empty() || (*fields)[1].empty() ||
-        (*fields)[0].find('\0') != std::string::npos)
+    const auto label = fields && fields->size() == 2 ? without_spaces_around((*fields)[1]) : std::string();
+    if (label.empty() || (*fields)[0].empty() || (*fields)[0].find('\0') != std::string::npos)
       return fail(Errc::data, fmt::format("{}:{}: expected a line \"path,label\"", file.string(), number));
-    if (auto taken = sample(number, (*fields)[0], (*fields)[1]); !taken) return taken;
+    if (number == 1 && is_heading(file.parent_path(), (*fields)[0], label)) continue;
+    if (auto taken = sample(number, (*fields)[0], label); !taken) return taken;
   }
   if (in.bad()) return tl::unexpected(core::from_errno(errno, "read", file.string()));
   if (!in.eof()) return fail(Errc::data, fmt::format("{}: a line has more than {} bytes", file.string(), kMostLine));
@@ -82,7 +101,7 @@ Result<std::vector<std::string>> listed_classes(const fs::path& file) {
   std::set<std::string> names;
   bool numbers = true;
   const auto read = each_sample(file, [&](std::int64_t, const std::string&, const std::string& label) -> Result<void> {
-    numbers = numbers && number_of(label).has_value();
+    numbers = numbers && is_number(label);
     names.insert(label);
     return {};
   });

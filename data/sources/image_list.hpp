@@ -20,8 +20,9 @@ struct ImageListOptions {
 
 class ImageList final : public SampleSource {
  public:
-  /// Fields may stand in double quotes (a doubled quote within is one). A first line "path,label" and empty lines are skipped. Errc::data
-  /// names file and line: another number of fields, a label that is not among the classes; or that there is no sample. Errc::io.
+  /// Fields may stand in double quotes (a doubled quote within is one). Empty lines are skipped, and a first line of headings: "path,label",
+  /// or a word that names no file, and another word. Errc::data names file and line: another number of fields, a label that is not among the
+  /// classes; or that there is no sample. Errc::io.
   [[nodiscard]] static core::Result<std::shared_ptr<const ImageList>> open(const ImageListOptions& options);
 
   [[nodiscard]] std::int64_t size() const noexcept override { return static_cast<std::int64_t>(labels_.size()); }

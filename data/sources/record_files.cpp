@@ -49,7 +49,7 @@ Result<std::int32_t> RecordFiles::fetch(std::int64_t index, std::vector<std::uin
   if (!file) return tl::unexpected(file.error());
   bytes.resize(static_cast<std::size_t>(record_bytes()));
   if (auto read = file->read(static_cast<std::uint64_t>((index - begins_[at]) * record_bytes()), bytes); !read)
-    return tl::unexpected(read.error());
+    return tl::unexpected(of_record(read.error(), where(index)));
   const auto labels = std::span(bytes).last(static_cast<std::size_t>(options_.classes));
   const auto hot = std::ranges::find_if(labels, [](auto byte) { return byte != 0; });
   if (hot == labels.end() || std::any_of(hot + 1, labels.end(), [](auto byte) { return byte != 0; }))

@@ -27,6 +27,9 @@ class SampleSource {
   /// Where each file of consecutive samples begins, ascending from 0: an epoch reads such samples nearly in their order. Empty: any order
   /// is as good.
   [[nodiscard]] virtual std::vector<std::int64_t> shard_begins() const { return {}; }
+  /// An epoch should not shuffle more of such samples together, because reading one costs as much as reading so many of its neighbours; 0:
+  /// any number.
+  [[nodiscard]] virtual std::int64_t most_window() const noexcept { return 0; }
   /// The label of sample `index`, without its picture.
   [[nodiscard]] virtual core::Result<std::int32_t> label(std::int64_t index) const = 0;
   /// The sample's bytes into `bytes`, whose memory is reused; returns its label. Errc::data, io name file and record.

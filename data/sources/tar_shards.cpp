@@ -50,6 +50,8 @@ class ShardIndex {
       if (auto taken = take(reader.get(), *entry); !taken) return taken;
     }
     if (auto ended = end_sample(); !ended) return ended;
+    // A file that ends between two entries: libarchive does not mind.
+    if (file_bytes_ < end_ + kTarBlock) return bad("truncated: it has no end mark: fetch or write the file again");
     if (records_ == 0) return bad("it has no sample: expected entries like 000.jpg and 000.cls");
     return {};
   }
@@ -80,24 +82,28 @@ class ShardIndex {
     if (archive_entry_sparse_count(&entry) > 0) return bad_entry(name, "a sparse file, whose bytes are not together");
 
     const std::string file = path.filename().string();
-    const auto dot = std::min(file.find('.'), file.size());
+    const auto dot = file.find('.');
+    const auto bytes = archive_entry_size(&entry);
+    const auto offset = static_cast<std::uint64_t>(archive_filter_bytes(reader, 0));
+    if (bytes < 0 || offset + static_cast<std::uint64_t>(bytes) > file_bytes_)
+      return bad_entry(name, "truncated: fetch the file again");
+    end_ = offset + (static_cast<std::uint64_t>(bytes) + kTarBlock - 1) / kTarBlock * kTarBlock;
+    // WebDataset passes them over, too: README, .DS_Store, and what macOS puts beside each file.
+    if (dot == 0 || dot == std::string::npos) return {};
     std::string key = (path.parent_path() / file.substr(0, dot)).string();
     if (key != key_) {
       if (auto ended = end_sample(); !ended) return ended;
       key_ = std::move(key);
     }
-    const auto bytes = archive_entry_size(&entry);
-    const auto offset = static_cast<std::uint64_t>(archive_filter_bytes(reader, 0));
-    if (bytes < 0 || offset + static_cast<std::uint64_t>(bytes) > file_bytes_)
-      return bad_entry(name, "truncated: fetch the file again");
     std::string ending = file.substr(dot);
     std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (ending == ".cls") return take_label(reader, name);
+    if (ending == ".cls") return take_label(reader, name, bytes);
     if (ending == ".jpg" || ending == ".jpeg" || ending == ".png") return take_picture(name, offset, bytes);
     return {};
   }
 
-  Result<void> take_label(archive* reader, const std::string& name) {
+  Result<void> take_label(archive* reader, const std::string& name, std::int64_t bytes) {
+    if (has_label_) return bad_entry(name, "a second label of one sample");
     std::array<char, 32> text{};
     const auto got = archive_read_data(reader, text.data(), text.size());
     std::string_view digits(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
@@ -105,7 +111,7 @@ class ShardIndex {
       digits.remove_suffix(1);
     std::int32_t label = -1;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-    if (error != std::errc{} || end != digits.data() + digits.size())
+    if (error != std::errc{} || end != digits.data() + digits.size() || bytes > std::ssize(text))
       return bad_entry(name, "the label is not a whole number");
     if (label < 0 || label >= options_.classes)
       return bad_entry(
@@ -118,7 +124,7 @@ class ShardIndex {
 
   Result<void> take_picture(const std::string& name, std::uint64_t offset, std::int64_t bytes) {
     if (has_picture_) return bad_entry(name, "a second picture of one sample");
-    if (bytes == 0 || bytes > options_.most_bytes)
+    if (bytes > options_.most_bytes)
       return bad_entry(name, fmt::format("{} bytes are no picture (at most {})", bytes, options_.most_bytes));
     has_picture_ = true;
     sample_.offset = offset;
@@ -141,6 +147,7 @@ class ShardIndex {
   const TarShardsOptions& options_;
   std::vector<TarShards::Entry>& entries_;
   std::uint64_t file_bytes_ = 0;
+  std::uint64_t end_ = 0;  // of the latest entry, in the file
   std::int64_t records_ = 0;
   std::string key_;  // of the sample that is being read; empty: none
   TarShards::Entry sample_;
@@ -184,10 +191,13 @@ Result<std::int32_t> TarShards::label(std::int64_t index) const {
 
 Result<std::int32_t> TarShards::fetch(std::int64_t index, std::vector<std::uint8_t>& bytes) const {
   const Entry& entry = entries_.at(static_cast<std::size_t>(index));
+  if (entry.bytes == 0) return fail(Errc::data, where(index) + ": the picture is empty");
   bytes.resize(entry.bytes);
   const auto file = OpenFile::open(options_.files[shard_of(index)]);
   if (!file) return tl::unexpected(file.error());
-  return file->read(entry.offset, bytes).map([&] { return entry.label; });
+  if (const auto read = file->read(entry.offset, bytes); !read)
+    return tl::unexpected(of_record(read.error(), where(index)));
+  return entry.label;
 }
 
 }  // namespace troupe::data

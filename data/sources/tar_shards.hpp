@@ -18,9 +18,10 @@ struct TarShardsOptions {
 
 class TarShards final : public SampleSource {
  public:
-  /// Reads the headers and labels of all files (libarchive), no pictures. Errc::data names file and entry: no tar file, compressed, cut off,
-  /// a label that is no number or out of range, a sample without picture or without label, an entry that is a link, or whose path is
-  /// absolute or leaves its folder. Nothing is ever unpacked.
+  /// Reads the headers and labels of all files (libarchive), no pictures. Names without an ending and hidden ones are passed over.
+  /// Errc::data names file and entry: no tar file, compressed, cut off, a label that is no number or out of range, a sample without picture
+  /// or without label, or with two; an entry that is a link, or whose path is absolute or leaves its folder. Nothing is ever unpacked. An
+  /// empty picture is an error of fetch().
   [[nodiscard]] static core::Result<std::shared_ptr<const TarShards>> open(const TarShardsOptions& options);
 
   [[nodiscard]] std::int64_t size() const noexcept override { return static_cast<std::int64_t>(entries_.size()); }

@@ -16,25 +16,39 @@ struct Quantity {
   double EpochPoint::*train;
   double EpochPoint::*test;
   double TrainPoint::*within;  // an epoch
+  double ScorePoint::*score;
   double scale;
   bool may_be_logarithmic;  // losses often fall by orders of magnitude
 };
 
-const Quantity kLoss{"loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, &TrainPoint::loss, 1, true};
-const Quantity kAccuracy{
-    "accuracy", "accuracy [%]", &EpochPoint::train_accuracy, &EpochPoint::test_accuracy, &TrainPoint::accuracy,
-    100,        false};
+const Quantity kLoss{
+    "loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, &TrainPoint::loss, &ScorePoint::loss, 1, true};
+const Quantity kAccuracy{"accuracy",
+                         "accuracy [%]",
+                         &EpochPoint::train_accuracy,
+                         &EpochPoint::test_accuracy,
+                         &TrainPoint::accuracy,
+                         &ScorePoint::accuracy,
+                         100,
+                         false};
 
 struct Point {
   double epoch, seconds, value, deviation;
 };
 
-/// The two curves of one run: evaluations, and training.
+/// The curves of one run: evaluations on two splits, and training.
 struct Curve {
   std::size_t run = 0;
   std::string label;
-  std::vector<Point> test, train;
+  std::vector<Point> test, train, validation;
 };
+
+std::vector<Point> scores(const std::vector<ScorePoint>& evaluations, const Quantity& quantity) {
+  std::vector<Point> points;
+  for (const auto& point : evaluations)
+    points.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.score, 0});
+  return points;
+}
 
 /// One report of a worker is a few batches, too noisy for a curve: means over parts of equal length, weighted by samples.
 std::vector<Point> within_epochs(const RunRecord& run, const Quantity& quantity) {
@@ -63,7 +77,8 @@ bool any_finite(const std::vector<Point>& points) {
 }
 
 Curve curve_of(const RunRecord& run, std::size_t index, const Quantity& quantity) {
-  Curve curve{index, run.label, {}, within_epochs(run, quantity)};
+  Curve curve{index, run.label, scores(run.test, quantity), within_epochs(run, quantity),
+              scores(run.validation, quantity)};
   const bool by_epochs = !any_finite(curve.train);  // an older run, or one without reports
   if (by_epochs) curve.train.clear();
   for (std::size_t k = 0; k < run.epochs.size(); ++k) {
@@ -72,13 +87,15 @@ Curve curve_of(const RunRecord& run, std::size_t index, const Quantity& quantity
     curve.test.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.test, deviation});
     if (by_epochs) curve.train.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.train, 0});
   }
+  std::ranges::stable_sort(curve.test, {}, &Point::epoch);
   return curve;
 }
 
 std::vector<Curve> curves_of(const std::vector<RunRecord>& runs, const Quantity& quantity) {
   std::vector<Curve> all;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    if (auto curve = curve_of(runs[i], i, quantity); any_finite(curve.test) || any_finite(curve.train))
+    if (auto curve = curve_of(runs[i], i, quantity);
+        any_finite(curve.test) || any_finite(curve.train) || any_finite(curve.validation))
       all.push_back(std::move(curve));
   return all;
 }
@@ -93,7 +110,7 @@ struct Range {
 Range values_of(const std::vector<Curve>& curves) {
   Range range;
   for (const auto& curve : curves)
-    for (const auto* points : {&curve.test, &curve.train})
+    for (const auto* points : {&curve.test, &curve.train, &curve.validation})
       for (const auto& point : *points) range.add(point.value);
   return range;
 }
@@ -131,6 +148,7 @@ std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quant
     const bool one = curve.train.size() == 1;  // a line of one point cannot be seen
     add(curve.train, series_thin(curve.run) + (one ? " pt 7 ps 0.7" : ""), one ? "linespoints" : "lines");
   }
+  for (const auto& curve : curves) add(curve.validation, series_dashed(curve.run), "lines");
   for (const auto& curve : curves) {
     add(curve.test, series_style(curve.run), "linespoints");
     legends.push_back(fmt::format("keyentry with {}{} title {}", any_finite(curve.test) ? "linespoints" : "lines",
@@ -186,9 +204,11 @@ std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string
     script += row_of(figure, rows[k].second, rows[k].first, 1 - top / figure.height, 1 - (top + kPanel) / figure.height,
                      k == most && !one ? legend.key : "");
   }
-  figure.script = fmt::format(
-      "{}set format y '%g'\nset multiplot title {}\n{}unset multiplot\n", frame(),
-      literal(fmt::format("{}   (points: evaluations on the test split; thin lines: training)", head)), script);
+  const bool validated = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.validation.empty(); });
+  const auto meaning = fmt::format("points: evaluations on the test split{}; thin lines: training",
+                                   validated ? "; dashed: on the validation split" : "");
+  figure.script = fmt::format("{}set format y '%g'\nset multiplot title {}\n{}unset multiplot\n", frame(),
+                              literal(fmt::format("{}   ({})", head, meaning)), script);
   return {figure};
 }
 

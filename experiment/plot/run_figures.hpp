@@ -8,8 +8,8 @@
 
 namespace troupe::plot {
 
-/// "loss" and "accuracy", each over epochs and over seconds: points at evaluations, thin lines for training within epochs. A figure has the
-/// runs that have numbers for it; without any: no figure. Empty `title`: the number of these runs.
+/// "loss" and "accuracy", each over epochs and over seconds: points at evaluations on the test split, dashed lines for those on the
+/// validation split, thin lines for training within epochs. A figure has the runs that have numbers for it; without any: no figure. Empty `title`: the number of these runs.
 [[nodiscard]] std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title);
 
 /// The same curves as panels of one figure with this name; none without a number.

@@ -61,6 +61,7 @@ class MetricsReader {
     if (kind == "started") started(json);
     if (kind == "worker") worker(json);
     if (kind == "epoch") epoch(json);
+    if (kind == "evaluation") evaluation(json);
     if (kind == "ended") ended(json);
   }
   /// The seconds of what follows the last evaluation.
@@ -74,7 +75,10 @@ class MetricsReader {
     end();
     if (const double position = number(json, "epoch_position"); std::isfinite(position)) {
       constexpr double kSame = 1e-9;
-      std::erase_if(run_.training, [&](const TrainPoint& old) { return old.epoch > position + kSame; });
+      const auto later = [&](const auto& old) { return old.epoch > position + kSame; };
+      std::erase_if(run_.training, later);
+      std::erase_if(run_.validation, later);
+      std::erase_if(run_.test, later);
       position_ = position;
     }
     epoch_samples_ = number(json, "epoch_samples");
@@ -118,6 +122,14 @@ class MetricsReader {
     const double counted = busy_s() - anchor_.busy_s;
     place_since_anchor(counted > 0 ? std::max(0.0, point.seconds - anchor_.seconds) / counted : 0);
     anchor_ = {run_.training.size(), point.seconds, busy_s()};
+  }
+
+  /// Programs that write such lines count train_s over the run's whole life.
+  void evaluation(const Json& json) {
+    const ScorePoint point{number(json, "epoch"), number(json, "train_s"), number(json, "loss"),
+                           number(json, "accuracy")};
+    if (!std::isfinite(point.epoch) || !std::isfinite(point.seconds)) return;
+    (json.value("split", "") == "validation" ? run_.validation : run_.test).push_back(point);
   }
 
   void ended(const Json& json) {

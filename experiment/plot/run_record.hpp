@@ -17,12 +17,19 @@ struct TrainPoint {
   double loss = 0, accuracy = 0;  // NaN where not finite
 };
 
-/// One evaluation.
+/// One evaluation on the test split at an epoch's end.
 struct EpochPoint {
   double epoch = 0;
   double seconds = 0;                            // training time since the run's begin; grows over resumes
   double train_loss = 0, test_loss = 0;          // NaN where not finite
   double train_accuracy = 0, test_accuracy = 0;  // in [0, 1]
+};
+
+/// A score between epochs' ends, or on the validation split.
+struct ScorePoint {
+  double epoch = 0;               // epochs done, with the fraction of the current one
+  double seconds = 0;             // of training, as in EpochPoint
+  double loss = 0, accuracy = 0;  // NaN where not finite
 };
 
 /// Row w: waits of worker w; columns: the awaited workers, then servers.
@@ -44,6 +51,8 @@ struct RunRecord {
   std::vector<EpochPoint> epochs;
   std::vector<EpochPoint> deviations;  // of average(): standard deviations of `epochs`; empty: of one run
   std::vector<TrainPoint> training;    // in order; empty: the workers' reports are missing
+  std::vector<ScorePoint> validation;  // on the validation split, in order
+  std::vector<ScorePoint> test;        // on the test split within epochs, in order
   std::optional<Waits> waits;          // none when the summary has none, or no worker waited
   std::optional<Staleness> staleness;  // none when the summary has none, or no worker pushed
 };
@@ -54,7 +63,8 @@ struct RunRecord {
 /// The runs of these directories, in that order; labels differ: equal names get their time, then a number. Errors as read_run().
 [[nodiscard]] core::Result<std::vector<RunRecord>> read_runs(const std::vector<std::string>& directories);
 
-/// The mean of runs that differ only in their seeds: epochs that all of them have, with deviations; training of all, in order.
+/// The mean of runs that differ only in their seeds: epochs that all of them have, with deviations; training of all, in order. Of several
+/// runs without `validation` and `test`.
 [[nodiscard]] RunRecord average(const std::vector<RunRecord>& runs, const std::string& label);
 
 /// The mean and the sample standard deviation; NaN without numbers; deviation 0 for one number.

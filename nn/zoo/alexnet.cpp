@@ -3,7 +3,7 @@
 
 namespace troupe::nn {
 
-Network alexnet(const Ingredients& from) {
+Network alexnet(const NetworkOptions& from) {
   const PoolLayer pool{PoolKind::max, 3, 2, 0};
   const ActivationLayer relu = from.activation_or(Activation::relu);
   const LrnLayer lrn{.size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2};  // the paper's 1e-4 is not divided by the size
@@ -34,7 +34,7 @@ Network alexnet(const Ingredients& from) {
   return net;
 }
 
-Network alexnet_torch(const Ingredients& from) {
+Network alexnet_torch(const NetworkOptions& from) {
   const PoolLayer pool{PoolKind::max, 3, 2, 0};
   const ActivationLayer relu = from.activation_or(Activation::relu);
   Network net;

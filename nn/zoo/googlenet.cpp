@@ -24,7 +24,7 @@ const PoolLayer kSame{PoolKind::max, 3, 1, 1, true};
 
 class Paper {
  public:
-  explicit Paper(const Ingredients& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
+  explicit Paper(const NetworkOptions& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
 
   Network build() {
     const LrnLayer lrn{.size = 5, .alpha = 1e-4, .beta = 0.75, .k = 1};
@@ -79,7 +79,7 @@ class Paper {
     net_.auxiliary.push_back({name + ".classifier", kAuxiliaryWeight});
   }
 
-  const Ingredients& from_;
+  const NetworkOptions& from_;
   ActivationLayer relu_;
   Network net_;
   std::string at_;
@@ -88,7 +88,7 @@ class Paper {
 /// torchvision's: batch normalisation instead of LRN, and 3x3 where the paper has 5x5.
 class Torch {
  public:
-  explicit Torch(const Ingredients& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
+  explicit Torch(const NetworkOptions& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
 
   Network build() {
     conv("conv1", 64, 7, 2, {});
@@ -141,7 +141,7 @@ class Torch {
     net_.auxiliary.push_back({name + ".fc2", kAuxiliaryWeight});
   }
 
-  const Ingredients& from_;
+  const NetworkOptions& from_;
   ActivationLayer relu_;
   Network net_;
   std::string at_;
@@ -149,7 +149,7 @@ class Torch {
 
 }  // namespace
 
-Network googlenet(const Ingredients& from) { return Paper(from).build(); }
-Network googlenet_torch(const Ingredients& from) { return Torch(from).build(); }
+Network googlenet(const NetworkOptions& from) { return Paper(from).build(); }
+Network googlenet_torch(const NetworkOptions& from) { return Torch(from).build(); }
 
 }  // namespace troupe::nn

@@ -25,7 +25,7 @@ Network chain(std::vector<Layer> layers) {
   return net;
 }
 
-Network mlp(const Ingredients& from) {
+Network mlp(const NetworkOptions& from) {
   const ActivationLayer hidden = from.activation_or(Activation::sigmoid);
   std::vector<Layer> layers;
   for (const auto width : from.widths) {
@@ -37,14 +37,14 @@ Network mlp(const Ingredients& from) {
   return chain(std::move(layers));
 }
 
-Network lenet(const Ingredients& from) {
+Network lenet(const NetworkOptions& from) {
   const PoolLayer halve{PoolKind::max, 2, 2, 0};
   return chain({Conv2dLayer{20, 5, 1, 0, from.weight}, halve, Conv2dLayer{50, 5, 1, 0, from.weight}, halve,
                 LinearLayer{500, from.weight}, from.activation_or(Activation::relu),
                 LinearLayer{from.outputs, from.weight}});
 }
 
-Network cifar(const Ingredients& from) {
+Network cifar(const NetworkOptions& from) {
   const PoolLayer halve{PoolKind::max, 2, 2, 0};
   const ActivationLayer f = from.activation_or(Activation::relu);
   return chain({Conv2dLayer{64, 5, 1, 0, from.weight}, f, halve, Conv2dLayer{128, 5, 1, 0, from.weight}, f, halve,
@@ -53,17 +53,17 @@ Network cifar(const Ingredients& from) {
 }
 
 /// One line per model: name, layers, the input and classes it is listed with, description.
-struct Recipe {
+struct ModelRow {
   std::string name;
-  Network (*network)(const Ingredients&);
+  Network (*network)(const NetworkOptions&);
   InitialiserKind weights;  // if model.initialiser is "auto"
   Shape input;
   std::int64_t classes;
   std::string description;
   double rate_share = kCautious;  // as in models.hpp
 };
-const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> list{
+const std::vector<ModelRow>& model_rows() {
+  static const std::vector<ModelRow> list{
       {"alexnet",
        alexnet,
        InitialiserKind::he,
@@ -98,38 +98,39 @@ const std::vector<Recipe>& recipes() {
   return list;
 }
 
-const Recipe* find_recipe(const std::string& name) {
-  const auto recipe = std::ranges::find(recipes(), name, &Recipe::name);
-  return recipe == recipes().end() ? nullptr : &*recipe;
+/// Null: no model of the zoo has this name.
+const ModelRow* find_model(const std::string& name) {
+  const auto row = std::ranges::find(model_rows(), name, &ModelRow::name);
+  return row == model_rows().end() ? nullptr : &*row;
 }
 
-std::vector<std::string> recipe_names() {
+std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const auto& recipe : recipes()) names.push_back(recipe.name);
+  for (const auto& row : model_rows()) names.push_back(row.name);
   return names;
 }
 
-core::Result<LayerList> choose_layers(const ModelConfig& config, const Ingredients& from, const Where& where) {
+core::Result<LayerList> choose_layers(const ModelConfig& config, const NetworkOptions& from, const Where& where) {
   const auto refuse = [&](const std::string& why) {
     return core::fail(core::Errc::config, placed(where, "model.name", why));
   };
-  const auto recipe = std::ranges::find(recipes(), config.name, &Recipe::name);
-  const auto names = recipe_names();
+  const auto* const row = find_model(config.name);
+  const auto names = model_names();
   if (!config.layers.json.empty()) {
-    if (recipe != recipes().end())
+    if (row != nullptr)
       return refuse(fmt::format(
           "model.name = \"{}\" is a model of its own: leave out model.layers or choose another name", config.name));
     return parse_layers(config.layers, from.weight, where);
   }
   if (config.name.empty())
     return refuse(fmt::format("model.name is not set: one of {}, or give model.layers", fmt::join(names, " | ")));
-  if (recipe == recipes().end())
+  if (row == nullptr)
     return refuse(fmt::format("model.name = \"{}\" is unknown{}: one of {}, or give model.layers", config.name,
                               core::nearest_hint(config.name, names, core::Quotes::yes), fmt::join(names, " | ")));
   LayerList list{.nodes = {},
                  .auxiliary = {},
                  .places = {.model = placed(where, "model.name", fmt::format("model \"{}\"", config.name))}};
-  auto net = recipe->network(from);
+  auto net = row->network(from);
   list.nodes = std::move(net.nodes);
   list.auxiliary = std::move(net.auxiliary);
   return list;
@@ -142,7 +143,7 @@ const core::Table<ModelConfig>& model_table() {
       "model",
       {{"name",
         &ModelConfig::name,
-        {fmt::format("{}, or any with layers", fmt::join(recipe_names(), " | ")), {}},
+        {fmt::format("{}, or any with layers", fmt::join(model_names(), " | ")), {}},
         "the model; must be set unless layers is"},
        {"widths", &ModelConfig::widths, core::between(1, kMostUnits), "mlp: units of each hidden layer"},
        {"activation", &ModelConfig::activation, core::one_of({"auto", "relu", "sigmoid", "tanh"}),
@@ -172,12 +173,11 @@ const core::Table<ModelConfig>& model_table() {
 const std::vector<ZooEntry>& model_zoo() {
   static const std::vector<ZooEntry> zoo = [] {
     std::vector<ZooEntry> entries;
-    for (const auto& recipe : recipes()) {
+    for (const auto& row : model_rows()) {
       ModelConfig config;
-      config.name = recipe.name;
-      const auto graph = build_model(config, recipe.input, recipe.classes);
-      entries.push_back(
-          {recipe.name, recipe.input, recipe.classes, graph.value().parameter_count(), recipe.description});
+      config.name = row.name;
+      const auto graph = build_model(config, row.input, row.classes);
+      entries.push_back({row.name, row.input, row.classes, graph.value().parameter_count(), row.description});
     }
     return entries;
   }();
@@ -185,29 +185,32 @@ const std::vector<ZooEntry>& model_zoo() {
 }
 
 double rate_share(const ModelConfig& config) {
-  const auto* const recipe = find_recipe(config.name);
-  return recipe && config.layers.json.empty() ? recipe->rate_share : kCautious;
+  const auto* const row = find_model(config.name);
+  return row && config.layers.json.empty() ? row->rate_share : kCautious;
 }
 
 core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes, const Where& where) {
   core::Result<InitialiserKind> kind = InitialiserKind::xavier;
   if (config.initialiser != "auto")
     kind = parse_initialiser(config.initialiser, "model.initialiser");
-  else if (const auto recipe = std::ranges::find(recipes(), config.name, &Recipe::name); recipe != recipes().end())
-    kind = recipe->weights;
+  else if (const auto* const row = find_model(config.name))
+    kind = row->weights;
   if (!kind) return tl::unexpected(std::move(kind.error()));
   const Loss loss = config.loss == "squared_error" ? Loss::squared_error : Loss::softmax_cross_entropy;
-  const Ingredients from{config.widths,
-                         config.activation,
-                         loss,
-                         config.classes > 0 ? config.classes : classes,
-                         {*kind, config.init_scale},
-                         config.zero_init_residual};
+  const NetworkOptions from{config.widths,
+                            config.activation,
+                            loss,
+                            config.classes > 0 ? config.classes : classes,
+                            {*kind, config.init_scale},
+                            config.zero_init_residual};
   const auto layers = choose_layers(config, from, where);
   if (!layers) return tl::unexpected(layers.error());
   const bool own = !config.layers.json.empty();
   const auto label = config.name.empty() ? "layers" : config.name;
   auto graph = Graph::build(label, input, layers->nodes, loss, layers->auxiliary, layers->places);
+  if (const auto* const row = find_model(config.name); !graph && !own && row != nullptr && row->input != input)
+    return core::fail(graph.error().code, fmt::format("{} ({} is made for images of {})", graph.error().message, label,
+                                                      to_string(row->input)));
   if (graph && graph->output().size() < classes) {
     const auto place = own                  ? layers->places.layers.back()
                        : config.classes > 0 ? placed(where, "model.classes", fmt::format("model \"{}\"", label))

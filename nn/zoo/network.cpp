@@ -2,7 +2,7 @@
 
 namespace troupe::nn {
 
-ActivationLayer Ingredients::activation_or(Activation otherwise) const {
+ActivationLayer NetworkOptions::activation_or(Activation otherwise) const {
   for (const auto kind : {Activation::relu, Activation::sigmoid, Activation::tanh})
     if (activation == to_string(kind)) return {kind};
   return {otherwise};  // "auto"

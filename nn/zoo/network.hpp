@@ -9,8 +9,8 @@
 
 namespace troupe::nn {
 
-/// The checked settings of a model ([model]).
-struct Ingredients {
+/// What a network needs of the section [model], checked.
+struct NetworkOptions {
   std::vector<std::int64_t> widths;  // mlp
   std::string activation;            // "auto", "relu", …
   Loss loss = Loss::softmax_cross_entropy;
@@ -31,16 +31,16 @@ struct Network {
 };
 
 // Names of parameters are those of torchvision for the networks that it has, otherwise those of the papers' own programs.
-[[nodiscard]] Network alexnet(const Ingredients& from);        // two groups, LRN (Krizhevsky et al. 2012)
-[[nodiscard]] Network alexnet_torch(const Ingredients& from);  // as torchvision has it (Krizhevsky 2014)
-[[nodiscard]] Network vgg16(const Ingredients& from);          // Simonyan & Zisserman 2015, configuration D
-[[nodiscard]] Network vgg19(const Ingredients& from);          // configuration E
-[[nodiscard]] Network resnet18(const Ingredients& from);       // He et al. 2016
-[[nodiscard]] Network resnet50(
-    const Ingredients& from);  // with the stride in the 3x3 convolutions, as torchvision has it
-[[nodiscard]] Network wrn_28_4(
-    const Ingredients& from);  // wide residual network for small images (Zagoruyko & Komodakis 2016)
-[[nodiscard]] Network googlenet(const Ingredients& from);  // LRN, two auxiliary losses x 0.3 (Szegedy et al. 2014)
-[[nodiscard]] Network googlenet_torch(const Ingredients& from);  // with batch normalisation, as torchvision has it
+[[nodiscard]] Network alexnet(const NetworkOptions& from);        // two groups, LRN (Krizhevsky et al. 2012)
+[[nodiscard]] Network alexnet_torch(const NetworkOptions& from);  // as torchvision has it (Krizhevsky 2014)
+[[nodiscard]] Network vgg16(const NetworkOptions& from);          // Simonyan & Zisserman 2015, configuration D
+[[nodiscard]] Network vgg19(const NetworkOptions& from);          // configuration E
+[[nodiscard]] Network resnet18(const NetworkOptions& from);       // He et al. 2016
+// With the stride in the 3x3 convolutions, as torchvision has it.
+[[nodiscard]] Network resnet50(const NetworkOptions& from);
+// Wide residual network for small images (Zagoruyko & Komodakis 2016).
+[[nodiscard]] Network wrn_28_4(const NetworkOptions& from);
+[[nodiscard]] Network googlenet(const NetworkOptions& from);  // LRN, two auxiliary losses x 0.3 (Szegedy et al. 2014)
+[[nodiscard]] Network googlenet_torch(const NetworkOptions& from);  // with batch normalisation, as torchvision has it
 
 }  // namespace troupe::nn

@@ -8,7 +8,7 @@ namespace {
 
 class ResNet {
  public:
-  explicit ResNet(const Ingredients& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
+  explicit ResNet(const NetworkOptions& from) : from_(from), relu_(from.activation_or(Activation::relu)) {}
 
   Network build(const std::vector<int>& blocks, bool bottleneck) {
     conv("conv1", 64, 7, 2, "");
@@ -58,14 +58,14 @@ class ResNet {
     at_ = net_.add(name + "relu", relu_);
   }
 
-  const Ingredients& from_;
+  const NetworkOptions& from_;
   ActivationLayer relu_;
   Network net_;
   std::string at_;  // the output of the block before
 };
 
 /// One block of a wide residual network: normalisation and activation come before each convolution.
-std::string wide_block(Network& net, const Ingredients& from, const std::string& name, const std::string& input,
+std::string wide_block(Network& net, const NetworkOptions& from, const std::string& name, const std::string& input,
                        std::int64_t outputs, std::int64_t stride, bool first) {
   const ActivationLayer relu = from.activation_or(Activation::relu);
   net.add(name + "bn1", BatchNormLayer{}, {input});
@@ -81,10 +81,10 @@ std::string wide_block(Network& net, const Ingredients& from, const std::string&
 
 }  // namespace
 
-Network resnet18(const Ingredients& from) { return ResNet(from).build({2, 2, 2, 2}, false); }
-Network resnet50(const Ingredients& from) { return ResNet(from).build({3, 4, 6, 3}, true); }
+Network resnet18(const NetworkOptions& from) { return ResNet(from).build({2, 2, 2, 2}, false); }
+Network resnet50(const NetworkOptions& from) { return ResNet(from).build({3, 4, 6, 3}, true); }
 
-Network wrn_28_4(const Ingredients& from) {
+Network wrn_28_4(const NetworkOptions& from) {
   constexpr int kBlocks = (28 - 4) / 6;  // in each of three groups
   constexpr std::int64_t kWiden = 4;
   Network net;

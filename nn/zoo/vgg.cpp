@@ -4,7 +4,7 @@ namespace troupe::nn {
 namespace {
 
 /// `convolutions` 3x3 convolutions in each of five stages, then three fully connected layers.
-Network vgg(const Ingredients& from, const std::vector<int>& convolutions) {
+Network vgg(const NetworkOptions& from, const std::vector<int>& convolutions) {
   const ActivationLayer relu = from.activation_or(Activation::relu);
   const std::vector<std::int64_t> channels{64, 128, 256, 512, 512};
   Network net;
@@ -30,7 +30,7 @@ Network vgg(const Ingredients& from, const std::vector<int>& convolutions) {
 
 }  // namespace
 
-Network vgg16(const Ingredients& from) { return vgg(from, {2, 2, 3, 3, 3}); }
-Network vgg19(const Ingredients& from) { return vgg(from, {2, 2, 4, 4, 4}); }
+Network vgg16(const NetworkOptions& from) { return vgg(from, {2, 2, 3, 3, 3}); }
+Network vgg19(const NetworkOptions& from) { return vgg(from, {2, 2, 4, 4, 4}); }
 
 }  // namespace troupe::nn

@@ -199,7 +199,7 @@ const core::Table<MixedConfig>& mixed_table() {
        {"inner", &MixedConfig::inner, core::one_of(inner_names()),
         "what a group is one worker of; its options stand beside this one"},
        {"ema", &MixedConfig::ema, core::between(0, 1),
-        "above 0: the model is a moving average of the centre, of which each update leaves so much (0.9999)"},
+        "above 0: the model is a moving average of the centre, and each update keeps this share of it; as train.ema"},
        {"placement", &MixedConfig::placement, core::one_of({"colocated", "dedicated"}),
         "where servers are simulated unless the cluster file says it: on the workers' hosts or on their own"},
        {"overlap", &MixedConfig::overlap, core::one_of({"off", "skip", "wait"}),

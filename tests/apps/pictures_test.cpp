@@ -169,6 +169,24 @@ TEST_F(PicturesRun, UnreadablePicturesAreCountedAndOneTooManyEndsTheRun) {
   EXPECT_THAT(failed.err, HasSubstr("(unreadable samples so far: 3; data.max_bad = 2)"));
 }
 
+TEST_F(PicturesRun, UnreadableTestPicturesAreCountedToo) {
+  const TemporaryDirectory photos;
+  std::filesystem::copy(pictures_->file("folder"), photos.file("p"), std::filesystem::copy_options::recursive);
+  const auto broken = std::filesystem::directory_iterator(photos.file("p") + "/test/2")->path();
+  std::filesystem::resize_file(broken, 0);
+  const auto summary = train("folder", {"data.path=" + photos.file("p"), "data.max_bad=1"});
+  const std::string run = summary["run"];
+  const std::string warning = "1 sample of the test split could not be read: others stand in their place";
+  const auto metrics = contents(run + "/metrics.jsonl");
+  const auto told = metrics.find(warning);
+  ASSERT_NE(told, std::string::npos) << metrics;
+  EXPECT_EQ(metrics.find(warning, told + 1), std::string::npos) << "again";
+  const auto evaluated = troupe({"eval", run, "--json"});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_EQ(json::parse(evaluated.out)["replaced"], 1);
+  EXPECT_THAT(troupe({"eval", run}).out, HasSubstr("1 sample could not be read: others stood in their place"));
+}
+
 TEST_F(PicturesRun, BadFoldersAndShardsAreOneLineAndNoRun) {
   const TemporaryDirectory bad;
   std::filesystem::create_directories(bad.file("empty/train"));

@@ -126,7 +126,7 @@ TEST(ConfigErrors, WrongTypesNameLineValueAndType) {
   EXPECT_EQ(error_of(with("[run]\nseed = 1.0\n")), "a.toml:4: run.seed = 1.0: must be an integer");
   EXPECT_EQ(error_of(with("[run]\nseed = \"1\"\n")), "a.toml:4: run.seed = \"1\": must be an integer");
   EXPECT_EQ(error_of(with("[run]\nverbose = 1\n")), "a.toml:4: run.verbose = 1: must be true or false");
-  EXPECT_EQ(error_of(with("[run]\nname = 1\n")), "a.toml:4: run.name = 1: must be text in quotes");
+  EXPECT_EQ(error_of(with("[run]\nname = 1\n")), "a.toml:4: run.name = 1: must be text in quotes: non-empty");
   EXPECT_EQ(error_of(with("[train]\nlr = true\n")), "a.toml:4: train.lr = true: must be a number");
   EXPECT_EQ(error_of(with("[train]\nlr = [0.1]\n")), "a.toml:4: train.lr = [0.1]: must be a number");
   EXPECT_EQ(error_of(with("[train]\nlr = 2026-01-01\n")), "a.toml:4: train.lr = 2026-01-01: must be a number");
@@ -195,6 +195,8 @@ TEST(Overrides, AreTomlOrElseBareText) {
   EXPECT_EQ(name("1 epoch"), "1 epoch");
   EXPECT_EQ(name("a\"b"), "a\"b");
   EXPECT_EQ(name("x # y"), "x # y");
+  EXPECT_EQ(name("2024"), "2024");
+  EXPECT_EQ(name("0.1"), "0.1");
   const auto train = parse(kMinimal, {"train.hosts=[\"a\", \"b\"]", "train.batch=8", "train.momenta=[0, 1]"})
                          ->get(example::train_table());
   EXPECT_EQ(train.hosts, (std::vector<std::string>{"a", "b"}));

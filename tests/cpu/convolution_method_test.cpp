@@ -1,6 +1,7 @@
 // Convolutions by Winograd's algorithm and directly: the same numbers, and the plan says which.
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "cpu/program/trials.hpp"
@@ -67,6 +68,21 @@ TEST(ConvolutionMethod, APlanForAnotherPrecisionIsRefused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, core::Errc::config);
   EXPECT_EQ(refused.error().message.find(nn::kPlanRefused), 0u) << refused.error().message;
+}
+
+/// oneDNN's Winograd kernels take no tanh behind them.
+TEST(ConvolutionMethod, APlanForWinogradWhereThereIsNoneIsRefusedAsAPlan) {
+  const Graph graph = graph_of({16, 8, 8}, {Conv2dLayer{.outputs = 16, .kernel = 3, .padding = 1, .weight = {}},
+                                            ActivationLayer{Activation::tanh}, FlattenLayer{}, LinearLayer{4, {}}});
+  const Plan plan{fmt::format(
+      R"({{"backend":"cpu","version":1,"activations":"blocked","implementations":{{"conv1.forward":"{}"}}}})",
+      kWinograd)};
+  core::HostAllocator allocator;
+  const auto refused = backend().compile(graph, {.batch = 2, .arenas = &allocator, .plan = &plan});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Errc::config);
+  EXPECT_TRUE(refused.error().message.starts_with(nn::kPlanRefused)) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("conv1"), std::string::npos) << refused.error().message;
 }
 
 dnnl::memory::desc vector_of(std::int64_t floats) {

@@ -171,6 +171,20 @@ TEST(OpenDatasetTest, LimitsEachSplit) {
   EXPECT_EQ((*open_dataset(glyphs(30, 20), Split::test))->size(), 20);
 }
 
+TEST(OpenDatasetTest, AnEpochsOrderHas32BitsPerSample) {
+  DataConfig config;
+  config.name = "synthetic";
+  config.shape = {1, 2, 2};
+  config.train_samples = config.test_samples = 4'294'967'295;
+  EXPECT_TRUE(open_dataset(config, Split::train));
+  ++config.test_samples;
+  const auto refused = open_dataset(config, Split::test);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::config);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("has 4294967296 samples, and a split can have 4294967295: lower data.test_samples"));
+}
+
 TEST(OpenDatasetTest, GlyphsFollowDataSeed) {
   DataConfig config = glyphs(1, 1);
   Bytes one(784), two(784), again(784);

@@ -109,14 +109,21 @@ Bytes made_png(PictureSize size, PngKind kind, int variant) {
   return bytes;
 }
 
-Bytes made_apng(PictureSize size) {
-  Bytes bytes = made_png(size);
-  Bytes chunk{0, 0, 0, 8, 'a', 'c', 'T', 'L', 0, 0, 0, 2, 0, 0, 0, 0};
-  const auto sum = static_cast<std::uint32_t>(crc32(0, chunk.data() + 4, 12));
-  for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<std::uint8_t>(sum >> shift));
-  bytes.insert(bytes.begin() + 33, chunk.begin(), chunk.end());  // behind the header
-  return bytes;
+Bytes with_chunk(Bytes png, const std::string& name, const Bytes& data) {
+  Bytes chunk;
+  const auto put = [&](std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<std::uint8_t>(value >> shift));
+  };
+  put(static_cast<std::uint32_t>(data.size()));
+  chunk.insert(chunk.end(), name.begin(), name.end());
+  chunk.insert(chunk.end(), data.begin(), data.end());
+  put(static_cast<std::uint32_t>(crc32(0, chunk.data() + 4, static_cast<uInt>(chunk.size() - 4))));
+  constexpr std::ptrdiff_t kHeader = 33;
+  png.insert(png.begin() + kHeader, chunk.begin(), chunk.end());
+  return png;
 }
+
+Bytes made_apng(PictureSize size) { return with_chunk(made_png(size), "acTL", {0, 0, 0, 2, 0, 0, 0, 0}); }
 
 Bytes text_bytes(const std::string& text) { return {text.begin(), text.end()}; }
 

@@ -21,6 +21,8 @@ enum class JpegKind : std::uint8_t { colour, full_chroma, grey, cmyk, progressiv
 
 enum class PngKind : std::uint8_t { rgb, rgba, grey, grey16, rgb16, interlaced };
 [[nodiscard]] Bytes made_png(PictureSize size, PngKind kind = PngKind::rgb, int variant = 0);
+/// `png` with a chunk more, behind its header.
+[[nodiscard]] Bytes with_chunk(Bytes png, const std::string& name, const Bytes& data);
 /// A PNG that says it is an animation.
 [[nodiscard]] Bytes made_apng(PictureSize size);
 

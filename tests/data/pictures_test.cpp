@@ -83,7 +83,7 @@ std::vector<BatchArrays> built(const DataConfig& config, std::size_t threads, st
   return batches;
 }
 
-TEST(PicturesTest, TheSamePixelsWhoeverDecodes) {
+TEST(PicturesTest, PixelsDoNotDependOnTheNumberOfThreads) {
   const TemporaryDirectory folder;
   write_folders(folder.path(), 32);
   const auto config = folder_config(folder.path());
@@ -159,7 +159,9 @@ TEST(PicturesTest, AMeanImageComesFromAFile) {
   EXPECT_TRUE(open_source(config, 1));
   for (const std::string text :
        {"", "[1]", "{\"channel_mean\": [1]}", R"({"channel_mean": [1], "channel_deviation": [1], "image_mean": []})",
-        R"({"channel_mean": [1,1,1], "channel_deviation": [1,1,0], "image_mean": []})"}) {
+        R"({"channel_mean": [1,1,1], "channel_deviation": [1,1,0], "image_mean": []})",
+        R"({"channel_mean": [1,1,1], "channel_deviation": [1,1,1e-60], "image_mean": []})",
+        R"({"channel_mean": [1,1e60,1], "channel_deviation": [1,1,1], "image_mean": []})"}) {
     write_file(file, text_bytes(text));
     const auto bad = open_source(config, 1);
     ASSERT_FALSE(bad) << text;

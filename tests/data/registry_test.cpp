@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/module.hpp"
+
 namespace troupe::data {
 namespace {
 
@@ -28,6 +30,18 @@ TEST(DatasetRegistry, PublishedFormAgreesWithTheReader) {
   EXPECT_EQ((*opened)->shape(), row->published->shape);
   EXPECT_EQ((*opened)->classes(), row->published->classes);
   EXPECT_EQ((*opened)->size(), row->published->test_samples);
+}
+
+TEST(DatasetRegistry, HickleWithoutItsLibraryIsRefused) {
+  if (core::find_module("hdf5")) GTEST_SKIP() << "this build has HDF5";
+  DataConfig config;
+  config.name = "hickle";
+  const auto opened = open_dataset(config, Split::train);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Errc::config);
+  EXPECT_EQ(
+      opened.error().message,
+      "data.name = \"hickle\": this build has no HDF5 (package libhdf5-dev): run scripts/setup and scripts/build");
 }
 
 TEST(DatasetRegistry, DataSetsThatMustBeOpenedHaveNoPublishedForm) {

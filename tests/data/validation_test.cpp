@@ -1,6 +1,7 @@
 // The validation split: which samples it takes, and that training and test keep theirs.
 #include "data/validation.hpp"
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <vector>
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "data/config.hpp"
+#include "tests/data/idx_files.hpp"
+#include "tests/data/made_pictures.hpp"
 #include "tests/data/numbered_dataset.hpp"
 
 namespace troupe::data {
@@ -128,6 +131,32 @@ TEST(ValidationTest, ASourceHasThreeSplits) {
   EXPECT_EQ(split.test->size(), plain.test->size());
   EXPECT_EQ(published_samples(with_validation("0.25"), Split::train), 150);
   EXPECT_EQ(published_samples(with_validation("0.25"), Split::test), 50);
+}
+
+TEST(ValidationTest, AFolderHasTheSameClasses) {
+  const TemporaryDirectory here, there;
+  const auto put = [](const std::filesystem::path& folder, const std::string& name) {
+    std::filesystem::create_directories(folder / name);
+    write_file(folder / name / "x.png", made_png({4, 4}));
+  };
+  for (const char* split : {"train", "test"})
+    for (const char* name : {"ant", "bee"}) put(here.path() / split, name);
+  DataConfig config;
+  config.name = "folder";
+  config.path = here.path().string();
+  config.resize = 4;
+  config.validation = "folder:" + there.path().string();
+  const auto message = [&] {
+    const auto opened = open_splits(config, 1);
+    return opened ? "no error" : opened.error().message;
+  };
+  EXPECT_TRUE(message().starts_with("data.validation: data set 'folder' is missing")) << message();
+  for (const char* split : {"train", "val"})
+    for (const char* name : {"bee", "ant"}) put(there.path() / split, name);
+  EXPECT_EQ(message(), "no error");
+  for (const char* split : {"train", "val"})
+    std::filesystem::rename(there.path() / split / "ant", there.path() / split / "cow");
+  EXPECT_NE(message().find("have other names than those of 'folder'"), std::string::npos) << message();
 }
 
 TEST(ValidationTest, DrawnDigitsHaveNoFolder) {

@@ -202,6 +202,25 @@ TEST(SettingsTest, DecisionsNeedAValidationSplit) {
     EXPECT_NE(refusal(wrong), "") << wrong;
 }
 
+TEST(SettingsTest, KeysOfPicturesAreRefusedWhereTheyDoNothing) {
+  for (const std::string key :
+       {"resize=32", "random_resized_crop=true", "brightness=0.4", "contrast=0.4", "saturation=0.4"}) {
+    EXPECT_EQ(refusal("data." + key),
+              fmt::format("--set: data.{} does nothing to glyphs: it is for folder, shards, csv, "
+                          "batches, records, synthetic; `troupe data convert` makes such files",
+                          key.substr(0, key.find('='))));
+    const auto s = settings(kSmallest, {"data." + key, "data.name=folder"});
+    EXPECT_TRUE(s) << s.error().message;
+  }
+}
+
+TEST(SettingsTest, ShareOfTheValidationSplitMayBeGivenWithoutQuotes) {
+  EXPECT_EQ(settings(kSmallest, {"data.validation=0.1"})->data.validation, "0.1");
+  EXPECT_EQ(refusal("data.validation=[1]"),
+            "--set: data.validation = [1]: must be text in quotes: \"none\" | \"0.1\" (a share) | \"5000\" (a count) | "
+            "\"folder:PATH\"");
+}
+
 TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
   for (const auto* wrong : {"cluster.workers=0", "cluster.workers=100000", "cluster.servers=0", "run.seed=-1",
                             "run.epochs=0", "run.keep_checkpoints=1", "run.target_accuracy=1.5", "run.max_seconds=-1",

@@ -95,6 +95,13 @@ TEST(LayersConfig, ErrorsNameThePlaceAndTheLayer) {
             "a.toml:2: model.layers[1]: repeat = 0: must be an integer from 1 to 1000");
   EXPECT_EQ(refusal_of(stem + R"({times = 2, layers = [{type = "relu"}]})" + end),
             "a.toml:2: model.layers[1]: unknown key \"times\": a block has repeat, name, inputs, layers");
+  EXPECT_EQ(refusal_of(stem + R"({repeat = 2, layer = [{type = "relu"}]})" + end),
+            "a.toml:2: model.layers[1]: unknown key \"layer\" (nearest: \"layers\"): a block has repeat, name, "
+            "inputs, layers");
+  EXPECT_EQ(refusal_of(stem + R"({type = "relu", repeat = 2})" + end),
+            "a.toml:2: model.layers[1]: repeat belongs to a block: {repeat = 2, layers = [{type = …}]}");
+  EXPECT_EQ(refusal_of(stem + R"({repeat = 2, name = "block"})" + end),
+            "a.toml:2: model.layers[1]: layers is missing: what the block repeats");
   EXPECT_EQ(refusal_of(stem + R"({repeat = 2, layers = []})" + end),
             "a.toml:2: model.layers[1].layers: must be a list of tables like {type = \"relu\"}");
   EXPECT_EQ(refusal_of(stem + R"({name = "b", layers = [{type = "relu"}, {type = "pol"}]})" + end).substr(0, 77),

@@ -111,8 +111,7 @@ TEST(Optimizer, HelpNamesTheOptimizersThatReadAnOption) {
   core::Schema schema;
   schema.add(train_table());
   const auto help = [&](const char* key) { return schema.find(key, "")->help; };
-  EXPECT_EQ(help("train.momentum"),
-            "share of the velocity kept per step (momentum, nesterov); adam's beta1; adamw's beta1");
+  EXPECT_EQ(help("train.momentum"), "share of the velocity kept per step (momentum, nesterov); beta1 of adam, adamw");
   EXPECT_EQ(help("train.beta2"),
             "share of the mean of squared gradients kept per step (rmsprop, adam, adamw, adadelta)");
   EXPECT_EQ(help("train.epsilon"), "added to the root of squared gradients (rmsprop, adagrad, adam, adamw, adadelta)");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,7 +38,10 @@ core::Result<void> check_empty(const std::string& output) {
   if (error == std::errc::no_such_file_or_directory) return {};
   if (error) return tl::unexpected(core::from_errno(error.value(), "read", output));
   if (first == std::filesystem::directory_iterator()) return {};
-  return core::fail(core::Errc::config, fmt::format("--output {}: the directory is not empty: choose another", output));
+  return core::fail(
+      core::Errc::config,
+      fmt::format("--output {}: the directory is not empty: remove what an earlier call left there, or choose another",
+                  output));
 }
 
 core::Result<void> run_convert(const ConvertArguments& arguments) {
@@ -52,19 +56,21 @@ core::Result<void> run_convert(const ConvertArguments& arguments) {
                                .shuffled = !arguments.ordered,
                                .max_bad = chosen->data.max_bad,
                                .per_file = arguments.per_file};
+  const auto train = data::open_dataset(chosen->data, data::Split::train);
+  if (!train) return tl::unexpected(train.error());
+  const auto test = data::open_dataset(chosen->data, data::Split::test);  // before hours are spent on the other
+  if (!test) return tl::unexpected(test.error());
   std::string text;
   ProgressLine progress("converting");
-  for (const auto split : {data::Split::train, data::Split::test}) {
-    const std::string name = split == data::Split::train ? "train" : "test";
-    const auto opened = data::open_dataset(chosen->data, split);
-    if (!opened) return tl::unexpected(opened.error());
-    const auto size = static_cast<double>((*opened)->size());
+  for (const auto& [split, split_name] :
+       {std::pair(*train, std::string("train")), std::pair(*test, std::string("test"))}) {
+    const auto size = static_cast<double>(split->size());
     const auto converted = data::convert(
-        **opened, arguments.output, name, options,
-        [&](std::int64_t done) { progress.show(static_cast<double>(done) / size, name); },
+        *split, arguments.output, split_name, options,
+        [&](std::int64_t done) { progress.show(static_cast<double>(done) / size, split_name); },
         [&] { return interrupt.token().stop_requested(); });
     if (!converted) return tl::unexpected(converted.error());
-    text += fmt::format("{}: {}", name, core::counted(static_cast<std::uint64_t>(converted->samples), "sample"));
+    text += fmt::format("{}: {}", split_name, core::counted(static_cast<std::uint64_t>(converted->samples), "sample"));
     if (converted->left_out > 0)
       text += fmt::format(", {} unreadable ones left out, the first: {}", converted->left_out, converted->first_error);
     text += "\n";

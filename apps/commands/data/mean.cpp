@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -19,12 +20,25 @@ struct MeanArguments {
   std::int64_t samples = 0;
 };
 
+/// Now rather than when everything is measured.
+core::Result<void> check_place(const std::filesystem::path& output) {
+  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
+  std::error_code error;
+  const auto wrong = [&](std::errc what) {
+    return tl::unexpected(core::from_errno(static_cast<int>(what), "write", output.string()));
+  };
+  if (!std::filesystem::is_directory(folder, error)) return wrong(std::errc::no_such_file_or_directory);
+  if (std::filesystem::is_directory(output, error)) return wrong(std::errc::is_a_directory);
+  return {};
+}
+
 core::Result<void> run_mean(const MeanArguments& arguments) {
   const auto chosen = chosen_dataset(arguments.dataset);
   if (!chosen) return tl::unexpected(chosen.error());
   const auto splits = data::open_splits(chosen->data, chosen->seed);
   if (!splits) return tl::unexpected(splits.error());
   const auto& train = *splits->train;
+  if (auto writable = check_place(arguments.output); !writable) return writable;
   ProgressLine progress("measuring");
   const auto statistics =
       data::measure_statistics(train, {.samples = arguments.samples, .max_bad = chosen->data.max_bad},

@@ -84,6 +84,7 @@ TEST(BenchTest, BreakdownNamesEveryLayerAndItsSumIsTheStep) {
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_NE(table.out.find("conv2 backward"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("optimizer"), std::string::npos) << table.out;
+  EXPECT_EQ(table.out.find("backward backward"), std::string::npos) << table.out;
 }
 
 TEST(BenchTest, MissingFeaturesOfThisBuildAreExit78) {

@@ -46,6 +46,13 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   EXPECT_EQ(troupe({"check", config}).err, "");
 }
 
+TEST(CheckTest, ValidationSplitThatTakesAllSamplesIsNamed) {
+  const TemporaryDirectory folder;
+  const auto outcome = troupe({"check", folder.write("a.toml", kEasgd), "--set", "data.validation=60000"});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_EQ(outcome.err, "troupe: --set: data.validation = \"60000\" leaves no sample to train with: hold fewer out\n");
+}
+
 TEST(CheckTest, MpiConfigurationsAreValidForRanks) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);

@@ -16,6 +16,11 @@ TEST(DoctorTest, JsonListsTheFeaturesOfTheBuild) {
   EXPECT_TRUE(found["cuda"]["devices"].is_number_integer());
   EXPECT_TRUE(found["mpi"]["built"].is_boolean());
   EXPECT_TRUE(found["ucx"]["built"].is_boolean());
+  ASSERT_TRUE(found["hdf5"]["built"].is_boolean());
+  if (found["hdf5"]["built"].get<bool>())
+    EXPECT_TRUE(found["hdf5"]["version"].get<std::string>().starts_with("1."));
+  else
+    EXPECT_NE(found["hdf5"]["absent"].get<std::string>().find("libhdf5-dev"), std::string::npos);
   EXPECT_EQ(found["onednn"]["built"], true);
   EXPECT_TRUE(found["onednn"]["version"].get<std::string>().starts_with("2."));
   EXPECT_NE(found["onednn"]["isa"], "");
@@ -27,7 +32,7 @@ TEST(DoctorTest, JsonListsTheFeaturesOfTheBuild) {
 TEST(DoctorTest, PlainReportNamesTheLibraries) {
   const auto outcome = troupe({"doctor"});
   EXPECT_EQ(outcome.code, 0);
-  for (const auto* name : {"cpu", "memory", "oneDNN", "CAF"})
+  for (const auto* name : {"cpu", "memory", "oneDNN", "CAF", "HDF5"})
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
 }
 

@@ -89,6 +89,15 @@ TEST_P(PooledGradient, AgreesWithOneDnns) {
   EXPECT_LT(relative_error(own.canonical_gradients(), std::vector<double>(want.begin(), want.end())), 1e-5);
 }
 
+/// 15x14 pooled to 8x7: the last row of windows has one row of pixels. Then, with 3x3, 6x5 pooled to 3x3.
+TEST_P(PooledGradient, WindowsThatHangOverTheEndAreOneDnns) {
+  const Case& c = GetParam();
+  const PoolLayer halve{PoolKind::max, 2, 2, 0, true};
+  const Graph graph = graph_of({c.images, 19, 18}, {Conv2dLayer{c.first, 5, 1, 0, {}}, kRelu, halve,
+                                                    Conv2dLayer{c.second, 3, 1, 0, {}}, halve, LinearLayer{7, {}}});
+  expect_like_reference(graph, 3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, PooledGradient,
                          ::testing::Values(Case{3, 16, 16, 5}, Case{1, 32, 48, 3}, Case{3, 64, 16, 3},
                                            Case{2, 16, 32, 5}, Case{16, 16, 16, 3}));
@@ -109,11 +118,17 @@ TEST(PooledGradients, AreForWholeBlocksAndPlainWindowsOnly) {
   EXPECT_FALSE(pooled_gradient_fits(shape, {PoolKind::average, 2, 2, 0}, false));
   EXPECT_FALSE(pooled_gradient_fits(shape, {PoolKind::max, 3, 2, 0}, false));
   EXPECT_FALSE(pooled_gradient_fits(shape, {PoolKind::max, 2, 2, 1}, false));
+  EXPECT_FALSE(
+      pooled_gradient_fits(shape, {PoolKind::max, 2, 2, 0, true}, false));  // 5 rows: a window hangs over the end
   const auto with = [&](auto change) {
     ConvolutionShape other = shape;
     change(other);
     return pooled_gradient_fits(other, kHalve, true);
   };
+  ConvolutionShape even = shape;
+  even.height = even.width = 10;
+  even.out_height = even.out_width = 6;
+  EXPECT_TRUE(pooled_gradient_fits(even, {PoolKind::max, 2, 2, 0, true}, false));
   EXPECT_TRUE(with([](auto& s) { s.channels = 3; }));
   EXPECT_FALSE(with([](auto& s) { s.channels = 4; }));  // a row of 20 floats
   EXPECT_FALSE(with([](auto& s) { s.outputs = 20; }));

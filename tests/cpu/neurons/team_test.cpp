@@ -91,7 +91,7 @@ TEST(NeuronCommunicator, WaitEndsAtItsDeadline) {
   }
 }
 
-TEST(NeuronCommunicator, OneRankNeedsNobody) {
+TEST(NeuronCommunicator, OneRankHasNothingToExchange) {
   auto alone = Communicator::connect(1, kLong).value();
   std::array<float, 2> numbers{1, 2};
   const std::vector<core::Slice> part{{0, 2}};

@@ -75,7 +75,9 @@ TEST(Plans, WrongPlansAreConfigErrors) {
   for (const char* text :
        {"", "[]", "{}", R"({"backend":"cuda","version":1})", R"({"backend":"cpu","version":2})",
         R"({"backend":"cpu","version":1,"activations":"sideways","implementations":{}})",
-        R"({"backend":"cpu","version":1,"activations":"blocked"})",
+        R"({"backend":"cpu","version":1,"activations":"blocked"})", R"({"backend":1,"version":1})",
+        R"({"backend":"cpu","version":"1"})", R"({"backend":"cpu","version":1,"precision":32})",
+        R"({"backend":"cpu","version":1,"activations":null,"implementations":{}})",
         R"({"backend":"cpu","version":1,"activations":"blocked","implementations":{"conv1.forward":1}})"}) {
     const auto compiled = compile_with(graph, {text});
     ASSERT_FALSE(compiled.has_value()) << text;

@@ -1,6 +1,9 @@
 // What is written in another form reads as what was there.
 #include "data/conversion/convert.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -147,6 +150,79 @@ TEST(ConvertTest, UnreadableSamplesAreLeftOutAsFarAsAllowed) {
   EXPECT_THAT(converted->first_error, HasSubstr("record 7"));
 }
 
+/// A folder of a class with `name` that has one picture, and one file that is none.
+std::shared_ptr<const Dataset> folder_with_a_gif(const TemporaryDirectory& folder, const std::string& name) {
+  for (const char* split : {"train", "test"}) {
+    const auto path = folder.path() / split / name;
+    std::filesystem::create_directories(path);
+    write_file(path / "a.jpg", made_jpeg({12, 10}));
+    write_file(path / "b.jpg", text_bytes("GIF89a"));
+  }
+  DataConfig config;
+  config.name = "folder";
+  config.path = folder.path().string();
+  config.resize = 8;
+  return open_dataset(config, Split::train).value();
+}
+
+TEST(ConvertTest, AFileThatIsNoPictureIsNotCalledOne) {
+  const TemporaryDirectory folder, output;
+  const auto data = folder_with_a_gif(folder, "cat");
+  const auto refused = convert(*data, output.path(), "train", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Errc::data);
+  EXPECT_THAT(refused.error().message, HasSubstr("cat/b.jpg: a GIF"));
+  const auto converted = convert(*data, output.path(), "train", {.max_bad = 1});
+  ASSERT_TRUE(converted) << converted.error().message;
+  EXPECT_EQ(converted->samples, 1);
+  EXPECT_EQ(converted->left_out, 1);
+}
+
+TEST(ConvertTest, ANameOfAClassThatTakesTwoLinesIsRefusedFirst) {
+  const TemporaryDirectory folder, output;
+  const auto data = folder_with_a_gif(folder, "big\ncat");
+  const auto refused = convert(*data, output.path(), "train", {.max_bad = 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Errc::data);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot stand in classes.txt"));
+  EXPECT_TRUE(std::filesystem::is_empty(output.path()));
+  EXPECT_TRUE(convert(*data, output.path(), "train", {.form = FileForm::folder, .max_bad = 1}));
+  for (const auto& names : {std::vector<std::string>{""}, {"cat\r"}, {"cat", "cat"}, {std::string(1001, 'x')}})
+    EXPECT_FALSE(write_class_list(output.path(), names));
+  EXPECT_TRUE(write_class_list(output.path(), {"cat", "dog"}));
+  EXPECT_EQ(class_list(output.path()).value(), (std::vector<std::string>{"cat", "dog"}));
+}
+
+/// For its lifetime no file can have more bytes: as on a full disk, in the middle of a write.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    (void)::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  rlimit before_{};
+  sighandler_t signal_;
+};
+
+TEST(ConvertTest, ABatchFileThatDoesNotFitIsAnErrorAndGoes) {
+  const NumberedDataset data(40, {3, 40, 40});
+  const TemporaryDirectory folder;
+  // The images fit, and with header and labels they do not.
+  const FileLimit limit(40 * 3 * 40 * 40 + 100);
+  const auto refused = convert(data, folder.path(), "train", {.form = FileForm::batches});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, core::Errc::io);
+  EXPECT_THAT(refused.error().message, HasSubstr("train-00000.batch: File too large"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "half a file";
+}
+
 TEST(ConvertTest, AnInterruptLeavesWholeFiles) {
   const NumberedDataset data(kSamples, {3, 6, 6});
   const TemporaryDirectory folder;
@@ -176,7 +252,9 @@ TEST(ClassListTest, WhatIsWrongIsNamed) {
     const auto names = class_list(folder.path());
     return names ? "no error" : names.error().message;
   };
-  EXPECT_EQ(message("cat\r\ndog\n"), "no error");
+  EXPECT_EQ(message("\xEF\xBB\xBF"
+                    "cat\r\ndog\n"),
+            "no error");
   EXPECT_EQ(class_list(folder.path()).value(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_THAT(message(""), HasSubstr("line 1: no name of a class"));
   EXPECT_THAT(message("cat\n\ndog\n"), HasSubstr("line 2: no name of a class"));

@@ -1,9 +1,13 @@
 #include "data/images/decode.hpp"
 
+#include <malloc.h>
+#include <sys/resource.h>
+
 #include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "core/random.hpp"
 #include "tests/data/made_pictures.hpp"
@@ -134,6 +138,40 @@ TEST(DecodeTest, ALimitOnPixelsHoldsBeforeAnythingIsDecoded) {
   auto png = made_png({40, 30});
   png[16] = png[20] = 0x7f;  // a width and height of two thousand million
   EXPECT_THAT(error_of(png), HasSubstr("more than data.max_pixels"));
+}
+
+/// Kilobytes since the process began.
+long most_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(DecodeTest, CompressedTextsOfAPngTakeNoMemory) {
+  // 40 texts of 7.9 MB, each 8 KB in the file: libpng would keep them all.
+  Bytes text{'k', 0, 0};
+  const Bytes letters(7'900'000, 'a');
+  uLongf length = compressBound(static_cast<uLong>(letters.size()));
+  text.resize(3 + length);
+  ASSERT_EQ(compress2(text.data() + 3, &length, letters.data(), static_cast<uLong>(letters.size()), 9), Z_OK);
+  text.resize(3 + length);
+  auto png = made_png({20, 16});
+  for (int k = 0; k < 40; ++k) png = with_chunk(std::move(png), "zTXt", text);
+  const long before = most_memory();
+  EXPECT_EQ(worst(decoded_whole(png)), 0);
+  EXPECT_LT(most_memory() - before, 100'000);
+}
+
+TEST(DecodeTest, AHugeInterlacedPngsMemoryIsGivenBack) {
+  const auto png = made_png({3000, 2000}, PngKind::interlaced);  // 24 MB in memory
+  PixelBuffer buffer;
+  const auto in_use = [] {
+    const auto memory = ::mallinfo2();
+    return memory.uordblks + memory.hblkhd;
+  };
+  const auto before = in_use();
+  ASSERT_TRUE(decode_picture(png, {0, 0, 8, 8}, {8, 8}, buffer));
+  EXPECT_LT(in_use(), before + (12 << 20));
 }
 
 TEST(DecodeTest, ThousandsOfScansAreRefused) {

@@ -148,7 +148,9 @@ TEST(TarShardsTest, WhatIsWrongIsNamed) {
            {{picture, {"0.cls", text_bytes("10")}}, "label 10 is not in 0 ... 9: the data set has 10 classes"},
            {{picture, {"0.cls", text_bytes("-1")}}, "label -1 is not in 0 ... 9"},
            {{picture, {"0.png", {1}}, {"0.cls", text_bytes("1")}}, "a second picture of one sample"},
-           {{{"0.jpg", {}}, {"0.cls", text_bytes("1")}}, "0 bytes are no picture"},
+           {{picture, {"0.cls", text_bytes("1")}, {"0.cls", text_bytes("2")}}, "a second label of one sample"},
+           {{picture, {"0.cls", text_bytes("1" + std::string(40, ' ') + "2")}}, "the label is not a whole number"},
+           {{{".cls", text_bytes("1")}, picture}, "record 0 (0): a sample without a label"},
            {{}, "it has no sample"}})
     EXPECT_THAT(message_of(opened_tar(folder, made_tar(wrong.entries))), HasSubstr(wrong.message));
   EXPECT_THAT(message_of(opened_tar(folder, Bytes(2000, 'x'))), HasSubstr("not a tar file, or damaged"));
@@ -158,6 +160,44 @@ TEST(TarShardsTest, WhatIsWrongIsNamed) {
     const auto cut = opened_tar(folder, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)));
     EXPECT_NE(message_of(cut), "no error") << length;
   }
+}
+
+TEST(TarShardsTest, AFileCutBetweenTwoSamplesIsTruncated) {
+  const TemporaryDirectory folder;
+  const TarEntry a{"0.jpg", Bytes(600, 1)}, b{"0.cls", text_bytes("1")};
+  const auto cut = made_tar({a, b});  // a tar file ends with two blocks of zeros
+  for (const std::size_t missing : {1024u, 600u}) {
+    const Bytes bytes(cut.begin(), cut.end() - static_cast<std::ptrdiff_t>(missing));
+    EXPECT_NE(message_of(opened_tar(folder, bytes)), "no error") << missing;
+  }
+  EXPECT_THAT(message_of(opened_tar(folder, Bytes(cut.begin(), cut.end() - 1024))),
+              HasSubstr("one.tar: truncated: it has no end mark"));
+}
+
+TEST(TarShardsTest, NamesWithoutAnEndingAndHiddenOnesArePassedOver) {
+  const TemporaryDirectory folder;
+  const auto source = opened_tar(folder, made_tar({{"README", text_bytes("hello")},
+                                                   {"./._0.jpg", Bytes(163, 9)},
+                                                   {"./0.jpg", {1}},
+                                                   {"./._0.cls", Bytes(163, 9)},
+                                                   {"./0.cls", text_bytes("4")},
+                                                   {"./.DS_Store", Bytes(99, 9)}}));
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_EQ((*source)->size(), 1);
+  EXPECT_EQ(sample(**source, 0), (std::pair(4, Bytes{1})));
+}
+
+TEST(TarShardsTest, AnEmptyOrLostPictureIsOneBadSample) {
+  const TemporaryDirectory folder;
+  const auto label = text_bytes("1");
+  const auto tar = made_tar({{"0.jpg", {}}, {"0.cls", label}, {"1.jpg", {7}}, {"1.cls", label}});
+  const auto source = opened_tar(folder, tar).value();
+  ASSERT_EQ(source->size(), 2);
+  EXPECT_EQ(sample(*source, 1), (std::pair(1, Bytes{7})));
+  Bytes bytes;
+  EXPECT_THAT(message_of(source->fetch(0, bytes)), HasSubstr("one.tar: record 0 (0.jpg): the picture is empty"));
+  fs::resize_file(folder.path() / "one.tar", 4 * 512);
+  EXPECT_THAT(message_of(source->fetch(1, bytes)), HasSubstr("one.tar: record 1 (1.jpg): truncated"));
 }
 
 TEST(ImageListTest, ReadsNumbersAndNames) {
@@ -178,6 +218,35 @@ TEST(ImageListTest, ReadsNumbersAndNames) {
   EXPECT_EQ(names->classes(), 2);
   EXPECT_EQ(names->label(0), 1);
   EXPECT_EQ(names->label(2), 0);
+}
+
+/// A heading must not become a class: labels would be names, and one class too many.
+TEST(ImageListTest, AnyHeadingIsPassedOver) {
+  const TemporaryDirectory folder;
+  const auto file = folder.path() / "a.csv";
+  put(folder.path() / "taken", {1});
+  for (const std::string heading : {"path,label", "\"path\",\"label\"", "filename,class", "Image, Label"}) {
+    write_file(file, text_bytes(heading + "\nc.jpg, 4\nd.jpg,1\n"));
+    EXPECT_TRUE(listed_classes(file).value().empty()) << heading;
+    const auto list = ImageList::open({file, {}, 5, kMostBytes}).value();
+    ASSERT_EQ(list->size(), 2) << heading;
+    EXPECT_EQ(list->label(0), 4);
+  }
+  for (const std::string first : {"c.jpg,dog", "c/d,dog", "taken,dog"}) {  // pictures
+    write_file(file, text_bytes(first + "\nd.jpg,cat\n"));
+    EXPECT_THAT(listed_classes(file).value(), ElementsAre("cat", "dog")) << first;
+  }
+}
+
+TEST(ImageListTest, ANumberThatIsTooLargeIsNoName) {
+  const TemporaryDirectory folder;
+  const auto file = folder.path() / "a.csv";
+  for (const std::string number : {"99999999999", "-3"}) {
+    write_file(file, text_bytes("c.jpg,4\nd.jpg," + number + "\n"));
+    EXPECT_TRUE(listed_classes(file).value().empty());
+    EXPECT_THAT(message_of(ImageList::open({file, {}, 5, kMostBytes})),
+                HasSubstr("a.csv:2: label " + number + " is not in 0 ... 4"));
+  }
 }
 
 TEST(ImageListTest, WhatIsWrongIsNamedWithItsLine) {
@@ -245,6 +314,10 @@ TEST(BatchFilesTest, WhatIsWrongIsNamed) {
   write_file(folder.path() / "b", batch_file({{1, 4, 1}, 1}, {0}, 0));
   EXPECT_THAT(message_of(BatchFiles::open({{folder.path() / "a", folder.path() / "b"}, 3})),
               HasSubstr("b: images of 1 x 4 x 1, and the first file's are 1 x 2 x 2"));
+  const auto source = BatchFiles::open({{folder.path() / "a"}, 3}).value();
+  fs::resize_file(folder.path() / "a", good.size() - 1);
+  Bytes bytes;
+  EXPECT_THAT(message_of(source->fetch(2, bytes)), HasSubstr("a: record 2: truncated"));
 }
 
 TEST(RecordFilesTest, ReadsThePapersRecords) {
@@ -270,7 +343,7 @@ TEST(RecordFilesTest, ReadsThePapersRecords) {
   write_file(folder.path() / "a", file);
   EXPECT_THAT(message_of(RecordFiles::open({{folder.path() / "a"}, {1, 28, 28}, 10})),
               HasSubstr("2381 bytes are not a whole number of records of 794 bytes"));
-  EXPECT_THAT(message_of(source->fetch(2, bytes)), HasSubstr("truncated"));
+  EXPECT_THAT(message_of(source->fetch(2, bytes)), HasSubstr("a: record 2: truncated"));
 }
 
 TEST(SyntheticImagesTest, AreOfAnyShapeAndRepeatable) {

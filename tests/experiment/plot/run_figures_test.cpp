@@ -36,6 +36,20 @@ TEST(CurvesTest, ShowEveryRunOverEpochsAndSeconds) {
     EXPECT_THAT(figures[1].script, HasSubstr(part));
 }
 
+TEST(CurvesTest, ValidationIsADashedLineAndTestsWithinEpochsArePoints) {
+  auto run = run_of("one");
+  run.validation = {{0.5, 1, 1.5, 0.25}, {1.5, 4, 0.75, 0.5}};
+  run.test = {{1.5, 4, 0.5, 0.75}};
+  const auto figures = curves({run}, "one");
+  ASSERT_EQ(figures.size(), 2u);
+  EXPECT_EQ(figures[0].data.at("loss.dat"),
+            "1 2.5 2 0\n2 5 0.2 0\n\n\n0.5 1 1.5 0\n1.5 4 0.75 0\n\n\n1 2.5 1 0\n1.5 4 0.5 0\n2 5 0.1 0\n\n\n");
+  EXPECT_THAT(figures[1].data.at("accuracy.dat"), HasSubstr("0.5 1 25 0\n1.5 4 50 0\n"));
+  EXPECT_THAT(figures[0].script, HasSubstr("dashed: on the validation split"));
+  EXPECT_THAT(figures[0].script, HasSubstr("index 1 using 1:3 with lines lw 2.5 lc rgb '"));
+  EXPECT_THAT(curves({run_of("one")}, "one")[0].script, Not(HasSubstr("validation")));
+}
+
 TEST(CurvesTest, RunsWithoutAnEvaluationOrAStepHaveNone) {
   EXPECT_THAT(curves({RunRecord{}}, ""), IsEmpty());
   EXPECT_FALSE(has_curves(RunRecord{}));

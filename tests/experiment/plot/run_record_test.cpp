@@ -56,6 +56,27 @@ TEST_F(RunRecordTest, ReadsEpochsAndPassesOverBrokenLines) {
   EXPECT_FALSE(run->waits.has_value() || run->staleness.has_value());
 }
 
+TEST_F(RunRecordTest, EvaluationsAreReadBySplitAndThoseAfterTheCheckpointAreReplaced) {
+  const auto evaluation = [](const std::string& split, const std::string& position, const std::string& loss) {
+    return R"({"kind":"evaluation","split":")" + split + R"(","epoch":)" + position + R"(,"loss":)" + loss +
+           R"(,"accuracy":0.5,"train_s":4})" + "\n";
+  };
+  const std::string resumed = R"({"kind":"started","epoch_samples":100,"epoch_position":0.5})"
+                              "\n";
+  const auto run = read(kStarted + evaluation("validation", "0.5", "3") + evaluation("validation", "0.75", "2") +
+                        evaluation("test", "0.75", "2") + resumed + evaluation("validation", "0.8", "1") +
+                        evaluation("test", "0.9", "null"));
+  ASSERT_TRUE(run.has_value()) << run.error().message;
+  ASSERT_EQ(run->validation.size(), 2U);
+  EXPECT_EQ(run->validation[0].epoch, 0.5);
+  EXPECT_EQ(run->validation[0].loss, 3);
+  EXPECT_EQ(run->validation[1].epoch, 0.8);
+  EXPECT_EQ(run->validation[1].accuracy, 0.5);
+  EXPECT_EQ(run->validation[1].seconds, 4);
+  ASSERT_EQ(run->test.size(), 1U);
+  EXPECT_TRUE(std::isnan(run->test[0].loss));
+}
+
 TEST_F(RunRecordTest, ResumedEpochsReplaceThoseAfterTheCheckpoint) {
   // Epoch 2 is trained twice. The second process counts its seconds from zero …
   const auto anew = read(kStarted + epoch(1, 2) + epoch(2, 4) + kStarted + epoch(2, 3) + epoch(3, 5));

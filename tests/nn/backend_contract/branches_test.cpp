@@ -97,11 +97,11 @@ TEST_P(Branches, AuxiliaryLossesTrainAndAreLeftOutOfEvaluation) {
   const auto graph = graph_of_nodes({2, 6, 6}, nodes, {{"extra", 0.3}});
   expect_like_reference(backend(), graph, 3);
 
-  Model with(backend(), graph, {.batch = 3});
+  Model with(backend(), graph, {.batch = 3, .measure = false});  // evaluation alone does not measure either
   const auto evaluated = with.replica->evaluate(with.batch()).value();
   const auto trained = with.step();
   EXPECT_LT(evaluated.loss, trained.loss);
-  Model without(backend(), graph_of_nodes({2, 6, 6}, main), {.batch = 3, .training = false});
+  Model without(backend(), graph_of_nodes({2, 6, 6}, main), {.batch = 3, .training = false, .measure = false});
   std::vector<float> parameters;
   const auto all = with.canonical_parameters();
   std::size_t offset = 0;

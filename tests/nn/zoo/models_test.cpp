@@ -93,6 +93,12 @@ TEST(Models, OutputsFollowTheDataUnlessSet) {
             "model.layers[0] (linear) has 10 outputs but the data has 26 classes: give the last layer outputs = 26");
 }
 
+TEST(Models, ImagesThatAreTooSmallAreComparedWithThoseOfTheModel) {
+  EXPECT_EQ(error_of("name = \"alexnet\"", kMnistImage, 10),
+            "model \"alexnet\": layer \"pool2\" with input 256x2x2: kernel 3 is larger than the input with padding 0 "
+            "(alexnet is made for images of 3x227x227)");
+}
+
 TEST(Models, LayerListBuildsItsGraph) {
   const Graph graph = build(R"(
 name = "mine"

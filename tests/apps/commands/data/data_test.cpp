@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr int kBadData = 65, kBadUsage = 2, kBadConfig = 78;
+constexpr int kBadData = 65, kBadUsage = 2, kBadConfig = 78, kIo = 74;
 
 /// `troupe data …` about 40 synthetic images of 3 x 16 x 12 in 4 classes.
 Outcome about_synthetic(std::vector<std::string> arguments) {
@@ -120,12 +120,21 @@ TEST(DataCommandTest, BadInputIsOneLine) {
     return first;
   };
   for (const auto& wrong : std::vector<Case>{
-           {{"data", "inspect"}, kBadConfig, "missing key \"name\" in section [data]"},
+           {{"data", "inspect"}, kBadUsage, "which data set? Give a CONFIG, or --set data.name=NAME"},
+           {{"data", "inspect", photos}, kBadUsage, "--set data.name=folder --set data.path=" + photos},
            {with({"data", "inspect"}), kBadData, photos + "/train/cat: a class without pictures (it is empty)"},
            {with({"data", "mean", "--output", folder.file("m")}), kBadData, "a class without pictures"},
            {{"data", "convert", "--set", "data.name=synthetic", "--output", photos}, kBadConfig, "is not empty"},
            {{"data", "convert", "--set", "data.name=synthetic", "--to", "zip", "--output", photos}, kBadUsage, "--to"},
            {{"data", "mean", "--set", "data.name=synthetic"}, kBadUsage, "--output"},
+           // Refused at once: measuring all of it would take hours.
+           {{"data", "mean", "--set", "data.name=synthetic", "--set", "data.train_samples=1000000", "--output",
+             folder.file("none/mean.json")},
+            kIo,
+            "none/mean.json: No such file or directory"},
+           {{"data", "mean", "--set", "data.name=synthetic", "--set", "data.train_samples=1000000", "--output", photos},
+            kIo,
+            "photos: Is a directory"},
            {{"data", "inspect", "--set", "data.name=synthetic", "--set", "data.shape=[1,8,8]", "--set",
              "data.classes=20", "--sheet", folder.file("x.png"), "--columns", "100", "--cell", "1024"},
             kBadConfig,
@@ -155,6 +164,18 @@ TEST(DataCommandTest, UnreadablePicturesAreCountedAndTheirCellsWhite) {
   };
   EXPECT_EQ(mean("0").code, kBadData);
   EXPECT_EQ(mean("1").code, 0);
+}
+
+TEST(DataCommandTest, ConvertingBeginsWithBothSplits) {
+  const TemporaryDirectory folder;
+  const auto shards = folder.file("shards"), output = folder.file("output");
+  ASSERT_EQ(about_synthetic({"convert", "--to", "shards", "--output", shards}).code, 0);
+  std::filesystem::remove(shards + "/test-00000.tar");
+  const auto outcome = troupe({"data", "convert", "--set", "data.name=shards", "--set", "data.path=" + shards, "--set",
+                               "data.resize=12", "--output", output});
+  EXPECT_EQ(outcome.code, kBadData);
+  EXPECT_THAT(outcome.err, HasSubstr("no file test*.tar"));
+  EXPECT_FALSE(std::filesystem::exists(output));
 }
 
 /// Runs train on the same bits from batch files as from the data set that they were made of.

@@ -2,7 +2,9 @@
 /// Thread rule: one thread.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,5 +28,8 @@ class WholeFile {
   explicit WholeFile(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;  // empty: complete, or moved from
 };
+
+/// Writes the whole file, and makes the folders above it. Errc::io, no_space; then a file that was there before is as it was.
+[[nodiscard]] core::Result<void> write_whole(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace troupe::data

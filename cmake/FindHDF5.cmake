@@ -1,0 +1,21 @@
+# Finds the HDF5 C library without MPI, 1.10.7 or later (Debian: libhdf5-dev), before CMake's own search, which compiles programs and may
+# take the flavour with MPI. Sets HDF5_FOUND, HDF5_VERSION and the target HDF5::hdf5.
+find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(HDF5_LIBRARY NAMES hdf5_serial hdf5)
+if(HDF5_INCLUDE_DIR)
+  file(STRINGS ${HDF5_INCLUDE_DIR}/H5public.h _hdf5_version REGEX "^#define H5_VERS_(MAJOR|MINOR|RELEASE) ")
+  string(REGEX REPLACE "[^0-9]*H5_VERS_MAJOR[^0-9]+([0-9]+)[^;]*;[^;]*H5_VERS_MINOR[^0-9]+([0-9]+)[^;]*;[^;]*H5_VERS_RELEASE[^0-9]+([0-9]+).*" "\\1.\\2.\\3"
+    HDF5_VERSION "${_hdf5_version}")
+  file(STRINGS ${HDF5_INCLUDE_DIR}/H5pubconf.h _hdf5_parallel REGEX "^#define H5_HAVE_PARALLEL 1")
+endif()
+set(_hdf5_usable ${HDF5_LIBRARY})
+if(_hdf5_parallel OR HDF5_VERSION VERSION_LESS 1.10.7)
+  set(_hdf5_usable HDF5_LIBRARY-NOTFOUND)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(HDF5 REQUIRED_VARS _hdf5_usable HDF5_INCLUDE_DIR VERSION_VAR HDF5_VERSION)
+if(HDF5_FOUND AND NOT TARGET HDF5::hdf5)
+  add_library(HDF5::hdf5 UNKNOWN IMPORTED)
+  set_target_properties(HDF5::hdf5 PROPERTIES IMPORTED_LOCATION ${HDF5_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${HDF5_INCLUDE_DIR})
+endif()
+mark_as_advanced(HDF5_INCLUDE_DIR HDF5_LIBRARY)
