@@ -54,6 +54,7 @@ set(TROUPE_LAYER_transport/mpi ${TROUPE_LAYER_transport/fabric} transport/fabric
 set(TROUPE_LAYER_transport/registry ${TROUPE_LAYER_transport/mpi} transport/inproc transport/shm transport/tcp transport/device transport/mpi)
 set(TROUPE_LAYER_transport/exchange ${TROUPE_LAYER_transport/inproc})
 set(TROUPE_LAYER_cpu core nn transport transport/inproc transport/exchange)
+set(TROUPE_LAYER_gpu core nn)
 set(TROUPE_LAYER_experiment core strategies nn data strategies/coordination transport transport/registry transport/exchange)
 set(TROUPE_LAYER_experiment/report core strategies experiment)
 set(TROUPE_LAYER_experiment/plot core)

@@ -49,7 +49,8 @@ struct CompileOptions {
   double label_smoothing = 0;         // share of the label that all classes have equally; evaluate() ignores it
   const Plan* plan = nullptr;         // null: the backend chooses, and reports it in Replica::plan()
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
-  bool measure = true;  // without a plan: may choose by measurement; false: the same on every machine of a kind
+  bool measure = true;        // without a plan: may choose by measurement; false: the same on every machine of a kind
+  bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
   Parallel parallel = Parallel::none;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
 };

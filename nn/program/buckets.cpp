@@ -1,8 +1,8 @@
-#include "cpu/program/buckets.hpp"
+#include "nn/program/buckets.hpp"
 
-namespace troupe::cpu {
+namespace troupe::nn {
 
-CutBuckets cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::size_t floats) {
+CutBuckets cut_buckets(const Graph& graph, const Layout& layout, std::size_t floats) {
   const auto& parameters = graph.parameters();
   CutBuckets cut;
   std::size_t end = layout.arena_floats();
@@ -17,4 +17,4 @@ CutBuckets cut_buckets(const nn::Graph& graph, const nn::Layout& layout, std::si
   return cut;
 }
 
-}  // namespace troupe::cpu
+}  // namespace troupe::nn

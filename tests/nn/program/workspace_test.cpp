@@ -1,11 +1,11 @@
-#include "cpu/program/workspace.hpp"
+#include "nn/program/workspace.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include "core/buffer.hpp"
 
-namespace troupe::cpu::testing {
+namespace troupe::nn::testing {
 namespace {
 
 TEST(Workspace, NothingAliveAtOnceOverlapsAndOffsetsAreAligned) {
@@ -37,4 +37,4 @@ TEST(Workspace, MemoryIsUsedAgain) {
 }
 
 }  // namespace
-}  // namespace troupe::cpu::testing
+}  // namespace troupe::nn::testing

@@ -5,13 +5,13 @@
 
 #include "nn/backend.hpp"
 
-namespace troupe::cpu {
+namespace troupe::nn {
 
 /// The batch has images for `samples` samples of `sample_floats` floats, and `labels` labels.
-void check_batch(const nn::Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels);
+void check_batch(const Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels);
 
 /// The state of an optimizer for `floats` parameters: its vectors have that length; those that its kind does not have are dropped.
 [[nodiscard]] core::OptimizerState checked_state(const core::OptimizerStep& step, core::OptimizerState state,
                                                  std::size_t floats);
 
-}  // namespace troupe::cpu
+}  // namespace troupe::nn

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace troupe::cpu {
+namespace troupe::nn {
 
 /// Memory in use from operation `first` to operation `last` of the step, both included.
 struct Lifetime {
@@ -23,4 +23,4 @@ struct Placement {
 /// management for deep neural net inference"). Quadratic in the number of lifetimes. Deterministic.
 [[nodiscard]] Placement place(std::span<const Lifetime> lifetimes);
 
-}  // namespace troupe::cpu
+}  // namespace troupe::nn

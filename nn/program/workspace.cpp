@@ -1,11 +1,11 @@
-#include "cpu/program/workspace.hpp"
+#include "nn/program/workspace.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/buffer.hpp"
 
-namespace troupe::cpu {
+namespace troupe::nn {
 
 Placement place(std::span<const Lifetime> lifetimes) {
   Placement placement;
@@ -31,4 +31,4 @@ Placement place(std::span<const Lifetime> lifetimes) {
   return placement;
 }
 
-}  // namespace troupe::cpu
+}  // namespace troupe::nn

@@ -1,12 +1,12 @@
-#include "cpu/program/step_checks.hpp"
+#include "nn/program/step_checks.hpp"
 
 #include <stdexcept>
 
 #include <fmt/format.h>
 
-namespace troupe::cpu {
+namespace troupe::nn {
 
-void check_batch(const nn::Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels) {
+void check_batch(const Batch& batch, std::int64_t samples, std::int64_t sample_floats, std::int64_t labels) {
   if (batch.images.size() != static_cast<std::size_t>(samples * sample_floats))
     throw std::invalid_argument(fmt::format("a batch of {} floats, compiled for {} samples of {}", batch.images.size(),
                                             samples, sample_floats));
@@ -27,4 +27,4 @@ core::OptimizerState checked_state(const core::OptimizerStep& step, core::Optimi
   return state;
 }
 
-}  // namespace troupe::cpu
+}  // namespace troupe::nn
