@@ -193,6 +193,8 @@ core::Result<void> check_options(const nn::Graph& graph, const nn::CompileOption
   const auto refuse = [&](const std::string& why) { return nn::refuse(graph, "the cpu", why); };
   if (options.precision == nn::Precision::bf16 && !computes_bf16())
     return refuse("this CPU has no AVX-512, which precision bf16 needs: use precision = \"fp32\"");
+  if (options.precision == nn::Precision::tf32)
+    return refuse("this CPU has no products of tf32: use precision = \"fp32\"");
   if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
   if (options.arenas != nullptr && options.arenas->space() == core::MemorySpace::device)
     return refuse("its arenas cannot live in device memory");

@@ -16,17 +16,23 @@ namespace {
 
 class GpuBackend final : public nn::Backend {
  public:
-  GpuBackend(std::vector<std::shared_ptr<Device>> devices, std::string name) : name_(std::move(name)) {
+  GpuBackend(std::vector<std::shared_ptr<Device>> devices, std::string name, core::MemorySpace arenas)
+      : name_(std::move(name)), arenas_(arenas) {
     if (devices.empty()) throw std::invalid_argument("a gpu backend without devices");
     for (auto& device : devices) seats_.push_back(std::make_unique<Seat>(std::move(device)));
-    kernels_ = kernels_of(*seats_.front()->device, seats_.front()->streams);
+    if (arenas == core::MemorySpace::device)
+      kernels_ = kernels_of(*seats_.front()->device, seats_.front()->streams);
+    else if (arenas != core::MemorySpace::host)
+      throw std::invalid_argument("arenas of a gpu backend are host or device memory");
   }
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {{nn::Precision::fp32, nn::Precision::bf16}, core::MemorySpace::device, static_cast<int>(seats_.size())};
+    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32}, arenas_, static_cast<int>(seats_.size())};
   }
-  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return *kernels_; }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override {
+    return kernels_ ? *kernels_ : core::host_kernels();
+  }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
@@ -60,14 +66,16 @@ class GpuBackend final : public nn::Backend {
   };
 
   std::string name_;
+  core::MemorySpace arenas_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::unique_ptr<core::Kernels> kernels_;
+  std::unique_ptr<core::Kernels> kernels_;  // null: the host's
 };
 
 }  // namespace
 
-std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name) {
-  return std::make_unique<GpuBackend>(std::move(devices), std::move(name));
+std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,
+                                          core::MemorySpace arenas) {
+  return std::make_unique<GpuBackend>(std::move(devices), std::move(name), arenas);
 }
 
 std::unique_ptr<nn::Backend> make_backend_on_host() {

@@ -5,7 +5,7 @@
 ///   - CompileOptions::threads is ignored, and Parallel::neurons refused;
 ///   - choices are engines of the device's libraries, by measurement (gpu/program/choices.hpp). A plan of another device or other libraries
 ///     may name engines that do not exist here: Errc::config;
-///   - every replica and kernels() of one thread share that thread's stream.
+///   - the replicas of one thread and its kernels() on the device share that thread's stream.
 /// Same plan, same inputs, CompileOptions::deterministic: the same bits.
 #pragma once
 
@@ -18,8 +18,10 @@
 
 namespace troupe::gpu {
 
-/// `devices`: at least one, number i is CompileOptions::device i. kernels() are those of the first. `name`: "gpu".
-[[nodiscard]] std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name);
+/// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what the arenas of its caller are (Capabilities::arena_space).
+/// host: kernels() are the host's; device: those of the first device (gpu/kernels_of.hpp). `name`: "gpu".
+[[nodiscard]] std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,
+                                                        core::MemorySpace arenas = core::MemorySpace::host);
 
 /// The same on HostDevice, for tests: "gpu_on_host".
 [[nodiscard]] std::unique_ptr<nn::Backend> make_backend_on_host();

@@ -64,12 +64,12 @@ struct Needs {
 
 core::Error too_little(const Device& device, const nn::Graph& graph, const nn::CompileOptions& options,
                        const Needs& needs, const core::Error& error) {
-  return {
-      core::Errc::out_of_memory,
-      fmt::format("model {} with batch {} needs {} for its parameters and {} for a step, and {} with {} has less "
-                  "left ({}): use a smaller batch{}",
-                  graph.name(), options.batch, megabytes(needs.arenas), megabytes(needs.workspace), device.info().name,
-                  megabytes(device.info().memory), error.message, options.recompute ? "" : " or train.recompute")};
+  return {core::Errc::out_of_memory,
+          fmt::format(
+              "model {} with batch {} needs {} for its parameters and {} for a step, which {} with {} does not have "
+              "left: use a smaller batch{} ({})",
+              graph.name(), options.batch, megabytes(needs.arenas), megabytes(needs.workspace), device.info().name,
+              megabytes(device.info().memory), options.recompute ? "" : " or train.recompute = true", error.message)};
 }
 
 core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, const nn::CompileOptions& options,
@@ -81,7 +81,8 @@ core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, co
 
   const Type type = type_of(options.precision);
   ProgramBuilder builder(graph.parameters().size(), type);
-  Lowering lowering{graph, options, builder, choices, type};
+  const Math math = options.precision == nn::Precision::tf32 ? Math::tf32 : Math::fp32;
+  Lowering lowering{graph, options, builder, choices, type, math};
   GraphLowering graph_lowering(lowering);
   StepOperands operands;
   try {
@@ -124,6 +125,12 @@ core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, co
   for (const nn::Head& head : graph.heads()) result.program.weights.push_back(head.weight);
   if (options.training) {
     result.buckets = nn::cut_buckets(graph, *result.layout, nn::kBucketFloats).buckets;
+    const std::size_t chunks = squared_norm_scratch(static_cast<std::int64_t>(result.layout->arena_floats()));
+    auto scratch = core::Buffer::allocate(
+        device.memory(), core::align_floats((UpdateScratch::kChunks + chunks * sizeof(double)) / sizeof(float)),
+        "scratch memory of an optimizer step");
+    if (!scratch) return tl::unexpected(std::move(scratch.error()));
+    result.update_scratch = std::move(*scratch);
     result.bucket_ends = ends_of(result.buckets, graph, *result.layout, result.program.backward);
   }
   result.plan = choices.to_plan();

@@ -26,7 +26,15 @@ struct Compiled {
       mirrors;  // host memory of CompileOptions::arenas; empty if that is device memory, and `arenas` are from it
   std::vector<nn::Bucket> buckets;
   std::vector<std::size_t> bucket_ends;  // of each: the operations of backward after which it is final
+  core::Buffer update_scratch;           // device memory, as UpdateScratch says; empty if not training
   nn::Plan plan;
+};
+
+/// What is where in the scratch memory of an optimizer step, in bytes.
+struct UpdateScratch {
+  static constexpr std::size_t kNumbers = 0;   // core::StepNumbers
+  static constexpr std::size_t kNorm = 64;     // double: the gradient's squared norm
+  static constexpr std::size_t kChunks = 128;  // doubles: squared_norm_scratch()
 };
 
 /// Errc::config names the node that cannot be computed; Errc::out_of_memory: what is needed and what there is. Before it refuses, engines

@@ -17,12 +17,21 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
-/// Where the numbers of an optimizer step are in the scratch of updates.
-constexpr std::size_t kNormOffset = 64;     // bytes: double
-constexpr std::size_t kChunksOffset = 128;  // doubles
-static_assert(sizeof(core::StepNumbers) <= kNormOffset);
+static_assert(sizeof(core::StepNumbers) <= UpdateScratch::kNorm);
 
 std::size_t floats_for(std::size_t bytes) { return core::align_floats((bytes + sizeof(float) - 1) / sizeof(float)); }
+
+/// Names what a stream is told in profiles.
+class Range {
+ public:
+  Range(Stream& stream, const char* name) : stream_(stream) { stream_.push_range(name); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+  ~Range() { stream_.pop_range(); }
+
+ private:
+  Stream& stream_;
+};
 
 template <class Made>
 core::Result<void> take(Made& to, core::Result<Made> made) {
@@ -82,12 +91,6 @@ core::Result<void> GpuReplica::prepare(const nn::CompileOptions& options) {
   if (auto ok = take(sums_, pinned(graph_.heads().size() * sizeof(LossSums), "losses of a step")); !ok) return ok;
   const std::size_t outputs = batch * static_cast<std::size_t>(graph_.output().size());
   if (auto ok = take(outputs_, pinned(outputs * sizeof(float), "outputs of a step")); !ok) return ok;
-  if (options.training) {
-    const std::size_t chunks = squared_norm_scratch(static_cast<std::int64_t>(compiled_.layout->arena_floats()));
-    auto scratch = core::Buffer::allocate(device_.memory(), floats_for(kChunksOffset + chunks * sizeof(double)),
-                                          "scratch memory of an optimizer step");
-    if (auto ok = take(update_scratch_, std::move(scratch)); !ok) return ok;
-  }
 
   const Program& program = compiled_.program;
   evaluation_ = {program.forward, false};
@@ -114,7 +117,8 @@ core::Result<void> GpuReplica::stage(const nn::Batch& batch, std::int64_t sample
   auto* input = reinterpret_cast<std::byte*>(input_.data());
   const StepInput now{{batch.lease, batch.first}, samples};
   std::memcpy(input, &now, sizeof(now));
-  std::memcpy(input + kLabelsOffset, batch.labels.data(), static_cast<std::size_t>(samples) * sizeof(std::int32_t));
+  if (samples > 0)
+    std::memcpy(input + kLabelsOffset, batch.labels.data(), static_cast<std::size_t>(samples) * sizeof(std::int32_t));
   const std::size_t bytes = kLabelsOffset + static_cast<std::size_t>(samples) * sizeof(std::int32_t);
   if (auto copied = copy_->copy_to_device(program.input, input, bytes); !copied) return copied;
   if (auto copied = staging_->upload(*copy_, program.images, batch.images.data(), batch.images.size_bytes()); !copied)
@@ -126,6 +130,7 @@ core::Result<void> GpuReplica::stage(const nn::Batch& batch, std::int64_t sample
 core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training) {
   nn::check_batch(batch, batch_, graph_.input().size(), samples);
   if (failed_) return tl::unexpected(*failed_);
+  const Range range(*compute_, "forward");
   const auto labels = batch.labels.first(static_cast<std::size_t>(samples));
   if (auto checked = check_labels(labels, graph_.output().size()); !checked) return checked;
   outputs_are_here_ = false;
@@ -183,6 +188,7 @@ core::Result<nn::StepResult> GpuReplica::step(const nn::Batch& batch, const std:
   if (auto enqueued = enqueue_forward(batch, batch_, true); !enqueued)
     return tl::unexpected(std::move(enqueued.error()));
   double forward_s = seconds_since(began);
+  const Range range(*compute_, "backward");
   auto enqueued = on_bucket_ready ? enqueue_buckets(on_bucket_ready) : backward_.run(*compute_, captures_);
   if (enqueued) enqueued = arenas_->after_step(*compute_, !on_bucket_ready);
   if (!enqueued) return tl::unexpected(std::move(enqueued.error()));
@@ -203,9 +209,10 @@ core::Result<nn::StepResult> GpuReplica::evaluate(const nn::Batch& batch) {
 }
 
 core::Result<void> GpuReplica::update(const core::OptimizerStep& step, core::OptimizerState state) {
+  const Range range(*compute_, "optimizer");
   auto on = arenas_->before_update(*compute_, state);
   if (!on) return tl::unexpected(std::move(on.error()));
-  auto* scratch = reinterpret_cast<std::byte*>(update_scratch_.data());
+  auto* scratch = reinterpret_cast<std::byte*>(compiled_.update_scratch.data());
   const core::StepNumbers numbers = core::step_numbers(step);
   if (auto copied = staging_->upload(*compute_, scratch, &numbers, sizeof(numbers)); !copied) return copied;
   const auto count = static_cast<std::int64_t>(on->parameters.size());
@@ -214,8 +221,8 @@ core::Result<void> GpuReplica::update(const core::OptimizerStep& step, core::Opt
   if (step.clip_value > 0)
     if (auto ran = compute_->launch(Clamp{g, step.clip_value, count}); !ran) return ran;
   if (step.clip_norm > 0) {
-    auto* norm = reinterpret_cast<double*>(scratch + kNormOffset);
-    auto* chunks = reinterpret_cast<double*>(scratch + kChunksOffset);
+    auto* norm = reinterpret_cast<double*>(scratch + UpdateScratch::kNorm);
+    auto* chunks = reinterpret_cast<double*>(scratch + UpdateScratch::kChunks);
     if (auto ran = compute_->launch(SquaredNorm{g, chunks, norm, count}); !ran) return ran;
     if (auto ran = compute_->launch(LimitNorm{g, norm, step.clip_norm, count}); !ran) return ran;
   }
@@ -246,7 +253,7 @@ std::span<const float> GpuReplica::outputs() const noexcept {
 }
 
 std::size_t GpuReplica::workspace_bytes() const noexcept {
-  return (compiled_.program.workspace.size() + update_scratch_.size()) * sizeof(float);
+  return (compiled_.program.workspace.size() + compiled_.update_scratch.size()) * sizeof(float);
 }
 
 }  // namespace troupe::gpu

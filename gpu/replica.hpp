@@ -77,7 +77,6 @@ class GpuReplica final : public nn::Replica {
   core::Buffer sums_;             // pinned: LossSums
   mutable core::Buffer outputs_;  // pinned
   mutable bool outputs_are_here_ = false;
-  core::Buffer update_scratch_;  // device: numbers of an optimizer step, the norm of the gradient
   Sequence evaluation_;
   Sequence forward_;
   Sequence backward_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -17,7 +18,15 @@
 
 namespace troupe::nn {
 
-enum class Precision : std::uint8_t { fp32, bf16 };
+/// The type of activations and of factors of products. Parameters, gradients and sums are float32 in all of them.
+enum class Precision : std::uint8_t {
+  fp32,
+  bf16,
+  tf32,  ///< float32 whose products read 10 bits of the mantissa: on tensor cores
+};
+[[nodiscard]] constexpr std::string_view name_of(Precision precision) noexcept {
+  return precision == Precision::bf16 ? "bf16" : precision == Precision::tf32 ? "tf32" : "fp32";
+}
 
 /// How the threads of one replica share a step.
 enum class Parallel : std::uint8_t {

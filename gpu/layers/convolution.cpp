@@ -48,7 +48,7 @@ void add_convolution(Lowering& lowering, Phase phase, const Choice<ConvolutionPl
   lowering.program.add(phase,
                        {to_string(description), std::move(reads), std::move(writes),
                         [=, plan = choice.plan](const Addresses& at) -> Work {
-                          return ConvolutionCall{plan, {at(x), at(w), at(y), at(bias), nullptr}, at(workspace).address};
+                          return ConvolutionWork{plan, {at(x), at(w), at(y), at(bias), nullptr}, at(workspace).address};
                         }});
 }
 

@@ -13,7 +13,7 @@ void add_product(Lowering& lowering, Phase phase, const Choice<MatrixPlan>& choi
   lowering.program.add(
       phase,
       {to_string(description), std::move(reads), {d, workspace}, [=, plan = choice.plan](const Addresses& at) -> Work {
-         return MatrixCall{plan, {at(a), at(b), at(d), at(bias)}, at(workspace).address};
+         return MatrixWork{plan, {at(a), at(b), at(d), at(bias)}, at(workspace).address};
        }});
 }
 

@@ -16,14 +16,6 @@ tl::unexpected<core::Error> refuse_plan(const std::string& why) {
 
 }  // namespace
 
-std::string_view name_of(nn::Precision precision) noexcept {
-  switch (precision) {
-    case nn::Precision::fp32: return "fp32";
-    case nn::Precision::bf16: return "bf16";
-  }
-  return "";
-}
-
 core::Result<void> Choices::take(const nn::Plan& plan) {
   const auto json = nlohmann::json::parse(plan.json, nullptr, false);
   if (!json.is_object() || json.value("backend", "") != "gpu") return refuse_plan("it is not one of the gpu backend");

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -67,7 +66,5 @@ class Choices {
   std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolutions_;
   std::map<std::string, std::shared_ptr<const MatrixPlan>> products_;
 };
-
-[[nodiscard]] std::string_view name_of(nn::Precision precision) noexcept;  // "bf16"
 
 }  // namespace troupe::gpu

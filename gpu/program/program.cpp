@@ -6,13 +6,13 @@ core::Result<void> Operation::run(Stream& stream) const {
   struct Runner {
     Stream& stream;
     core::Result<void> operator()(const Kernel& kernel) const { return stream.launch(kernel); }
-    core::Result<void> operator()(const ConvolutionCall& call) const {
+    core::Result<void> operator()(const ConvolutionWork& call) const {
       return stream.run(*call.plan, call.operands, call.workspace);
     }
-    core::Result<void> operator()(const MatrixCall& call) const {
+    core::Result<void> operator()(const MatrixWork& call) const {
       return stream.run(*call.plan, call.operands, call.workspace);
     }
-    core::Result<void> operator()(const CopyCall& call) const { return stream.copy(call.to, call.from, call.bytes); }
+    core::Result<void> operator()(const CopyWork& call) const { return stream.copy(call.to, call.from, call.bytes); }
   };
   return std::visit(Runner{stream}, work);
 }

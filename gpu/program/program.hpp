@@ -18,22 +18,22 @@ namespace troupe::gpu {
 /// The passes that an operation is part of.
 enum class When : std::uint8_t { always, training, evaluation };
 
-struct ConvolutionCall {
+struct ConvolutionWork {
   std::shared_ptr<const ConvolutionPlan> plan;
   ConvolutionOperands operands;
   void* workspace = nullptr;
 };
-struct MatrixCall {
+struct MatrixWork {
   std::shared_ptr<const MatrixPlan> plan;
   MatrixOperands operands;
   void* workspace = nullptr;
 };
-struct CopyCall {
+struct CopyWork {
   void* to = nullptr;
   const void* from = nullptr;
   std::size_t bytes = 0;
 };
-using Work = std::variant<Kernel, ConvolutionCall, MatrixCall, CopyCall>;
+using Work = std::variant<Kernel, ConvolutionWork, MatrixWork, CopyWork>;
 
 struct Operation {
   Work work;

@@ -60,7 +60,7 @@ void ProgramBuilder::copy(Phase phase, const Operand& from, const Operand& to, W
               {from},
               {to},
               [=](const Addresses& at) -> Work {
-                return CopyCall{at(to), at(from), to.bytes()};
+                return CopyWork{at(to), at(from), to.bytes()};
               },
               when});
 }

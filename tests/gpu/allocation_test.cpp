@@ -1,7 +1,6 @@
 // A steady step allocates nothing: neither on the device (replica_test.cpp) nor on the heap. The device here does nothing, so that all that is
 // counted is the replica's.
 #include <atomic>
-#include <cstdlib>
 #include <new>
 
 #include <gtest/gtest.h>
@@ -16,13 +15,17 @@ std::atomic<long> counted_allocations{0};
 
 // Sanitizers replace the allocator; with them only the steps run.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" {
+void* __libc_malloc(std::size_t);
+void __libc_free(void*);
+}
 void* operator new(std::size_t bytes) {
   if (counting_allocations.load(std::memory_order_relaxed)) ++counted_allocations;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  if (void* memory = __libc_malloc(bytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { __libc_free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { __libc_free(memory); }
 #endif
 
 namespace troupe::gpu::testing {

@@ -128,7 +128,8 @@ TEST_P(OnDevice, ASteadyStepWaitsForTheDeviceOnceWhenArenasAreOnIt) {
   EXPECT_LE(device->calls(CallKind::synchronize), waits + 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, OnDevice, ::testing::Values(nn::Precision::fp32, nn::Precision::bf16),
+INSTANTIATE_TEST_SUITE_P(Precisions, OnDevice,
+                         ::testing::Values(nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(Mirrors, ParametersGoToTheDeviceWhenTheyWereWritten) {
@@ -177,6 +178,15 @@ TEST(Mirrors, StatisticsMayBeWrittenBetweenPasses) {
   EXPECT_NE(model.replica->evaluate(model.batch()).value().loss, loss);
   std::ranges::copy(kept, model.replica->statistics().begin());
   EXPECT_EQ(model.replica->evaluate(model.batch()).value().loss, loss);
+}
+
+TEST(ArenasOfTheCaller, DecideWhichKernelsABackendHas) {
+  const auto device = std::make_shared<HostDevice>();
+  for (const auto space : {core::MemorySpace::host, core::MemorySpace::device}) {
+    const auto backend = make_backend({device}, "gpu", space);
+    EXPECT_EQ(backend->capabilities().arena_space, space);
+    EXPECT_EQ(backend->kernels().space(), space);
+  }
 }
 
 TEST(Threads, ReplicasOfOneThreadShareItsStream) {

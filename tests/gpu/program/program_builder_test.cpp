@@ -38,13 +38,14 @@ TEST(ProgramBuilder, OperandsOfTheReplicaLiveAsLongAsItNeedsThem) {
   const Operand input = builder.make(kShape, Type::fp32, Life::from_start);
   const Operand first = builder.make(kShape, Type::fp32);
   const Operand second = builder.make(kShape, Type::fp32);
+  const Operand third = builder.make(kShape, Type::fp32);
   const Operand output = builder.make(kShape, Type::fp32);
   add(builder, Phase::forward, first, output);
   builder.keep_to_end(output);
   add(builder, Phase::forward, input, second);
-  add(builder, Phase::backward, second, first);
+  add(builder, Phase::backward, second, third);
   const nn::Layout none;
-  // input, output and first or second
+  // output, and first with input, input with second, or second with third
   EXPECT_EQ(builder.plan(none, false), 3u * 4096u);
 }
 
@@ -115,7 +116,7 @@ TEST(ProgramBuilder, WorkingCopiesAreOneCastOverTheArena) {
   const auto& cast = std::get<Cast>(std::get<Kernel>(program.refresh[0].work));
   EXPECT_EQ(cast.from, arena.data());
   EXPECT_EQ(cast.count, static_cast<std::int64_t>(layout.arena_floats()));
-  const auto& copy = std::get<CopyCall>(program.forward[0].work);
+  const auto& copy = std::get<CopyWork>(program.forward[0].work);
   EXPECT_EQ(copy.from, static_cast<const std::byte*>(cast.to) + 2 * layout.tensors()[1].offset);
 }
 
