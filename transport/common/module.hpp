@@ -1,36 +1,20 @@
-/// Loads libraries at run time, so that the program starts where UCX, MPI or a GPU driver is not installed. A module is a shared
-/// object named troupe_<kind>.so, in ../lib beside the program's folder or in that folder itself. A loaded module stays loaded.
-/// Thread rule: find_module() is thread-safe; only one thread at a time calls the others.
+/// Loads the modules of endpoints and devices (core/loading/module.hpp), and sets what their libraries read while they load.
+/// Thread rule: as core/loading/module.hpp.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 
-#include "core/error.hpp"
+#include "core/loading/module.hpp"
 
 namespace troupe::transport {
 
-/// The path of this kind's module; nothing when it was not built.
-[[nodiscard]] std::optional<std::filesystem::path> find_module(std::string_view kind);
+using core::find_module;
+using core::function_of;
+using core::of_another_build;
+using core::symbol_of;
+using core::Symbols;
 
-/// Who sees the symbols of a module's libraries: the module only, or all that is loaded later, as a library's own plug-ins.
-enum class Symbols : std::uint8_t { local, global };
-
-/// Loads the module and returns its handle. Errc::config with the loader's reason when it cannot be loaded. Sets environment
-/// variables of the library: call it before threads that read the environment start.
+/// As core::open_module. Sets environment variables of the library: call it before threads that read the environment start.
 [[nodiscard]] core::Result<void*> open_module(const std::string& kind, Symbols symbols = Symbols::local);
-
-/// The module's exported symbol of this name; null when there is none.
-[[nodiscard]] void* symbol_of(void* module, const char* name);
-template <class Function>
-[[nodiscard]] Function* function_of(void* module, const char* name) {
-  return reinterpret_cast<Function*>(symbol_of(module, name));
-}
-
-/// The error for a module whose version is not this program's.
-[[nodiscard]] core::Error of_another_build(const std::string& kind);
 
 }  // namespace troupe::transport
