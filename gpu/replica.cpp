@@ -133,6 +133,11 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   const Range range(*compute_, "forward");
   const auto labels = batch.labels.first(static_cast<std::size_t>(samples));
   if (auto checked = check_labels(labels, graph_.output().size()); !checked) return checked;
+  if (is_busy_) {  // a pass was left by an error or an exception: it may still use the memory of this one
+    if (auto waited = compute_->synchronize(); !waited) return waited;
+    if (auto waited = copy_->synchronize(); !waited) return waited;
+  }
+  is_busy_ = true;
   outputs_are_here_ = false;
   if (auto copied = arenas_->before_pass(*compute_); !copied) return copied;
   if (auto staged = stage(batch, samples); !staged) return staged;
@@ -165,6 +170,7 @@ core::Result<nn::StepResult> GpuReplica::finish(std::int64_t samples, bool train
   if (auto copied = compute_->copy_to_host(sums_.data(), compiled_.program.sums, heads * sizeof(LossSums)); !copied)
     return tl::unexpected(std::move(copied.error()));
   if (auto waited = compute_->synchronize(); !waited) return tl::unexpected(std::move(waited.error()));
+  is_busy_ = false;
   nn::StepResult result;
   result.samples = samples;
   if (samples == 0) return result;

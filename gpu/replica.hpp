@@ -82,6 +82,7 @@ class GpuReplica final : public nn::Replica {
   Sequence backward_;
   std::vector<Sequence> bucket_parts_;  // of backward, one for each bucket, and what remains
   bool captures_ = true;
+  bool is_busy_ = false;               // a pass has begun, and was not waited for
   std::optional<core::Error> failed_;  // of apply(), which cannot return it
   std::uint64_t version_ = 1;
   std::uint64_t refreshed_version_ = 0;  // the version from which the working copies were made

@@ -40,6 +40,15 @@ Numbers train(TrainedModel& model, int steps, bool with_buckets = false) {
   return all;
 }
 
+/// Two buckets of gradients, so that backward goes on when the first is ready.
+nn::Graph wide_net() {
+  return nn::Graph::sequential("wide", {3, 8, 8},
+                               {nn::LinearLayer{400, {}}, nn::ActivationLayer{}, nn::LinearLayer{300, {}},
+                                nn::ActivationLayer{}, nn::LinearLayer{10, {}}},
+                               nn::Loss::softmax_cross_entropy)
+      .value();
+}
+
 std::shared_ptr<HostDevice> scheduled(std::uint64_t seed) {
   return std::make_shared<HostDevice>(HostDeviceOptions{.schedule_seed = seed});
 }
@@ -126,6 +135,18 @@ TEST_P(OnDevice, ASteadyStepWaitsForTheDeviceOnceWhenArenasAreOnIt) {
   const auto waits = device->calls(CallKind::synchronize);
   model.replica->apply({.lr = 0.1F}, {});
   EXPECT_LE(device->calls(CallKind::synchronize), waits + 1);
+}
+
+TEST_P(OnDevice, AStepThatACallbackLeavesDoesNotDisturbTheNextOne) {
+  TrainedModel undisturbed(std::make_shared<HostDevice>(), wide_net(), options());
+  const double want = undisturbed.replica->evaluate(undisturbed.batch(7)).value().loss;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    TrainedModel model(scheduled(seed), wide_net(), options());
+    ASSERT_GT(model.replica->buckets().size(), 1u);
+    const auto leave = [](int) { throw std::runtime_error("the exchange was interrupted"); };
+    EXPECT_THROW((void)model.replica->step(model.batch(1), leave), std::runtime_error);
+    EXPECT_EQ(model.replica->evaluate(model.batch(7)).value().loss, want) << "schedule " << seed;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, OnDevice,
