@@ -1,11 +1,11 @@
 #include "gpu/device/block_cache.hpp"
 
-#include <gtest/gtest.h>
-
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace troupe::gpu {
 namespace {

@@ -1,8 +1,8 @@
 #include "gpu/plans/engine_cache.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
+
+#include <gtest/gtest.h>
 
 #include "tests/folder.hpp"
 
@@ -79,17 +79,19 @@ TEST_P(DamagedEngineCache, IsIgnoredWithANoteAndReplaced) {
   EXPECT_TRUE(again.notes().empty());
 }
 
-constexpr const char* kHead = R"({"version":1,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0")";
+constexpr const char* kHead =
+    R"({"version":1,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0")";
 const std::string kNoEngines = std::string(kHead) + "}";
 const std::string kEngineOfNumbers = std::string(kHead) + R"(,"engines":{"a":{"engine":1,"seconds":1}}})";
 const std::string kEnginesInAList = std::string(kHead) + R"(,"engines":[]})";
 
 INSTANTIATE_TEST_SUITE_P(
     Texts, DamagedEngineCache,
-    ::testing::Values("", "{", "[]", "\xff\xfe", R"({"version":1})",
-                      R"({"version":2,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
-                      R"({"version":1,"device":"NVIDIA A100","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
-                      kNoEngines.c_str(), kEngineOfNumbers.c_str(), kEnginesInAList.c_str()));
+    ::testing::Values(
+        "", "{", "[]", "\xff\xfe", R"({"version":1})",
+        R"({"version":2,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
+        R"({"version":1,"device":"NVIDIA A100","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
+        kNoEngines.c_str(), kEngineOfNumbers.c_str(), kEnginesInAList.c_str()));
 
 TEST(EngineCache, WithoutAFolderItKeepsChoicesForTheProcess) {
   EngineCache cache({}, some_device());

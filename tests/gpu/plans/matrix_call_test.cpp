@@ -1,9 +1,9 @@
 #include "gpu/plans/matrix_call.hpp"
 
-#include <gtest/gtest.h>
-
 #include <stdexcept>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/random.hpp"
 
@@ -11,8 +11,8 @@ namespace troupe::gpu {
 namespace {
 
 /// Executes a call as a library that stores by columns does.
-std::vector<double> by_columns(const MatrixCall& call, const std::vector<double>& first, const std::vector<double>& second,
-                               const std::vector<double>& bias) {
+std::vector<double> by_columns(const MatrixCall& call, const std::vector<double>& first,
+                               const std::vector<double>& second, const std::vector<double>& bias) {
   const auto at = [](const std::vector<double>& m, const ColumnMatrix& shape, bool transpose, std::int64_t row,
                      std::int64_t column) {
     if (transpose) std::swap(row, column);
@@ -25,7 +25,8 @@ std::vector<double> by_columns(const MatrixCall& call, const std::vector<double>
     for (std::int64_t column = 0; column < call.d.columns; ++column) {
       double sum = call.bias ? bias.at(static_cast<std::size_t>(row)) : 0;
       for (std::int64_t i = 0; i < inner; ++i)
-        sum += at(first, call.first, call.transpose_first, row, i) * at(second, call.second, call.transpose_second, i, column);
+        sum += at(first, call.first, call.transpose_first, row, i) *
+               at(second, call.second, call.transpose_second, i, column);
       d.at(static_cast<std::size_t>(row + column * call.d.leading)) = call.relu ? std::max(sum, 0.0) : sum;
     }
   return d;
@@ -49,7 +50,8 @@ TEST(MatrixCall, IsTheProductByRowsForEveryTransposition) {
         if (fused) product.activation = nn::Activation::relu;
         const auto call = matrix_call(product);
         ASSERT_TRUE(call);
-        const auto a = random_matrix(product.m * product.k, 1), b = random_matrix(product.k * product.n, 2), bias = random_matrix(product.n, 3);
+        const auto a = random_matrix(product.m * product.k, 1), b = random_matrix(product.k * product.n, 2),
+                   bias = random_matrix(product.n, 3);
         const auto d = by_columns(*call, b, a, bias);
         for (std::int64_t i = 0; i < product.m; ++i)
           for (std::int64_t j = 0; j < product.n; ++j) {

@@ -1,11 +1,11 @@
 #include "gpu/plans/operation_graph.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <stdexcept>
+
+#include <gtest/gtest.h>
 
 #include "core/random.hpp"
 
@@ -50,7 +50,8 @@ class Interpreter {
   const GraphTensor& tensor(int index) const { return graph_.tensors.at(static_cast<std::size_t>(index)); }
 
   void execute(const GraphNode& node) {
-    if (node.kind == NodeKind::add || node.kind == NodeKind::relu || node.kind == NodeKind::sigmoid || node.kind == NodeKind::tanh)
+    if (node.kind == NodeKind::add || node.kind == NodeKind::relu || node.kind == NodeKind::sigmoid ||
+        node.kind == NodeKind::tanh)
       return pointwise(node);
     const GraphTensor &x = tensor(node.first), &w = tensor(node.second), &y = tensor(node.output);
     const auto groups = x.dims[1] / w.dims[1], out_per_group = w.dims[0] / groups;
@@ -61,7 +62,8 @@ class Interpreter {
             for (std::int64_t c = 0; c < w.dims[1]; ++c)
               for (std::int64_t r = 0; r < w.dims[2]; ++r)
                 for (std::int64_t s = 0; s < w.dims[3]; ++s) {
-                  const auto row = p * graph_.stride - graph_.padding + r, column = q * graph_.stride - graph_.padding + s;
+                  const auto row = p * graph_.stride - graph_.padding + r,
+                             column = q * graph_.stride - graph_.padding + s;
                   if (row < 0 || row >= x.dims[2] || column < 0 || column >= x.dims[3]) continue;
                   double& in = at(x, {n, k / out_per_group * w.dims[1] + c, row, column});
                   double& weight = at(w, {k, c, r, s});
@@ -106,7 +108,8 @@ void each_product(const ConvolutionShape& s, const Use& use) {
               for (std::int64_t c = 0; c < channels; ++c) {
                 const auto row = p * s.stride - s.padding + r, column = q * s.stride - s.padding + t;
                 if (row < 0 || row >= s.input.height || column < 0 || column >= s.input.width) continue;
-                const auto x = ((n * s.input.height + row) * s.input.width + column) * s.input.channels + k / outputs * channels + c;
+                const auto x = ((n * s.input.height + row) * s.input.width + column) * s.input.channels +
+                               k / outputs * channels + c;
                 const auto w = ((k * s.kernel + r) * s.kernel + t) * channels + c;
                 const auto y = ((n * s.output.height + p) * s.output.width + q) * s.output.channels + k;
                 use(static_cast<std::size_t>(x), static_cast<std::size_t>(w), static_cast<std::size_t>(y));
@@ -186,7 +189,8 @@ TEST(OperationGraph, IdsAreUniqueAndEveryNodeReadsWhatIsWrittenBefore) {
   EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
   ASSERT_EQ(graph.nodes.size(), 4U);
   for (std::size_t i = 1; i < graph.nodes.size(); ++i) EXPECT_EQ(graph.nodes[i].first, graph.nodes[i - 1].output);
-  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.nodes.back().output)].id, static_cast<std::int64_t>(TensorId::y));
+  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.nodes.back().output)].id,
+            static_cast<std::int64_t>(TensorId::y));
 }
 
 TEST(OperationGraph, SixteenBitGradientsAreCastWhenFloat32IsWanted) {
