@@ -71,7 +71,7 @@ set(TROUPE_LAYER_actors core/affinity ${TROUPE_LAYER_actors/protocol} ${TROUPE_L
 set(TROUPE_LAYER_apps/grid core strategies nn data experiment experiment/report)
 set(TROUPE_LAYER_apps/bench ${TROUPE_LAYER_transport/registry} transport/registry transport/exchange)
 set(TROUPE_LAYER_apps/fetch core transport/security transport/net)
-set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors cpu nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
+set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors cpu gpu nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
 
 # Headers that most sources include, parsed once for all of them. Fewer, and a source takes a second longer to compile; the compiler spends
 # the rest of its time on what they instantiate.
