@@ -44,7 +44,8 @@ TEST(StepBench, MeasuresAnotherBackendAndHasNoBreakdownOfIt) {
   const auto graph = small_net();
   const auto backend = make_backend();
   EXPECT_GT(run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0, .backend = backend.get()})->images_per_s, 0);
-  const auto refused = run_step_bench(graph, {.seconds = 0, .breakdown = true, .backend = backend.get()});
+  const auto refused =
+      run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0, .breakdown = true, .backend = backend.get()});
   EXPECT_EQ(refused.error().code, core::Errc::usage);
 }
 
