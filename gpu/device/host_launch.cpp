@@ -26,7 +26,7 @@ class HostLauncher {
   void blocks(const Body& body) {
     using Shared = typename Body::Shared;
     static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMostParameters);
-    static_assert(std::is_trivial_v<Shared> || std::is_trivially_copyable_v<Shared>);
+    static_assert(std::is_trivial_v<Shared>);  // shared memory has no initial values
     static_assert(sizeof(Shared) <= kMostShared);
     alignas(Shared) static thread_local unsigned char memory[sizeof(Shared)];
     auto& shared = *reinterpret_cast<Shared*>(memory);

@@ -1,6 +1,7 @@
 /// What the bodies of kernels need to be compiled for host and device alike. They include no CUDA header and call no function of the
 /// standard library that a device lacks. nvcc must get -fmad=false: then each operation rounds once, as in core/kernels_loops.hpp, and host
 /// and device give the same bits where a body says so. Only memory limits these kernels, so fused multiply-add would gain nothing.
+/// TROUPE_UNROLL is for loops of a known count, TROUPE_OVERLAP for others, of which four loads are to be under way at once.
 /// Element indices are 64-bit everywhere. Thread rule: pure functions.
 #pragma once
 
@@ -9,9 +10,11 @@
 #ifdef __CUDACC__
 #define TROUPE_HOST_DEVICE __host__ __device__
 #define TROUPE_UNROLL _Pragma("unroll")
+#define TROUPE_OVERLAP _Pragma("unroll 4")
 #else
 #define TROUPE_HOST_DEVICE
 #define TROUPE_UNROLL _Pragma("GCC unroll 8")
+#define TROUPE_OVERLAP _Pragma("GCC unroll 4")
 #endif
 
 namespace troupe::gpu {

@@ -71,7 +71,7 @@ struct ColumnSumsBody {
       const auto known = source.begin(column);
       const std::int64_t end = rows.end(chunk);
       const int step = tiles.y_threads();
-      TROUPE_UNROLL
+      TROUPE_OVERLAP
       for (std::int64_t row = rows.begin(chunk) + tiles.y(thread); row < end; row += step)
         source.add(row, column, known, sums);
     }

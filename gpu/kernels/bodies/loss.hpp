@@ -150,12 +150,20 @@ struct LossRowsBody {
   }
 };
 
+/// LossSums without initial values: shared memory has none.
+struct LossParts {
+  double loss;
+  std::int64_t top1;
+  std::int64_t top5;
+  std::int64_t bad_label;
+};
+
 /// One block.
 struct LossTotalBody {
   static constexpr int kThreads = kLossThreads;
   static constexpr int kPhases = 3;
   struct Shared {
-    LossSums sums[kThreads];
+    LossParts sums[kThreads];
   };
 
   const LossSums* row_sums;
@@ -167,23 +175,26 @@ struct LossTotalBody {
   TROUPE_HOST_DEVICE void phase(int phase, std::int64_t /*block*/, int thread, Shared& shared) const {
     const std::int64_t counted = smaller(rows, *samples);
     if (phase == 0) {
-      LossSums mine{0, 0, 0, -1};
-      for (std::int64_t row = thread; row < counted; row += kThreads) add(mine, row_sums[row]);
+      LossParts mine{0, 0, 0, -1};
+      for (std::int64_t row = thread; row < counted; row += kThreads) add(mine, parts_of(row_sums[row]));
       shared.sums[thread] = mine;
     } else if (phase == 1) {
       if (thread >= kLossParts) return;
       for (int other = thread + kLossParts; other < kThreads; other += kLossParts)
         add(shared.sums[thread], shared.sums[other]);
     } else if (thread == 0) {
-      LossSums total = shared.sums[0];
+      LossParts total = shared.sums[0];
       for (int part = 1; part < kLossParts; ++part) add(total, shared.sums[part]);
       if (counted > 0) total.loss /= static_cast<double>(counted);
-      *sums = total;
+      *sums = {total.loss, total.top1, total.top5, total.bad_label};
     }
   }
 
  private:
-  TROUPE_HOST_DEVICE static void add(LossSums& to, const LossSums& from) {
+  [[nodiscard]] TROUPE_HOST_DEVICE static LossParts parts_of(const LossSums& row) {
+    return {row.loss, row.top1, row.top5, row.bad_label};
+  }
+  TROUPE_HOST_DEVICE static void add(LossParts& to, const LossParts& from) {
     to.loss += from.loss;
     to.top1 += from.top1;
     to.top5 += from.top5;

@@ -79,7 +79,7 @@ struct ChunkMomentsBody {
     if (column < tiles.columns && first < end) {
       origin = load<kLanes>(x + first * tiles.columns + column);
       const int step = tiles.y_threads();
-      TROUPE_UNROLL
+      TROUPE_OVERLAP
       for (std::int64_t row = first + step; row < end; row += step) {
         const auto lanes = load<kLanes>(x + row * tiles.columns + column);
         TROUPE_UNROLL

@@ -29,7 +29,7 @@ struct NormChunksBody {
       const std::int64_t begin = (block * kChunks + thread / kLanes) * kChunk;
       const std::int64_t end = smaller(count, begin + kChunk);
       double sum = 0;
-      TROUPE_UNROLL
+      TROUPE_OVERLAP
       for (std::int64_t i = begin + thread % kLanes; i < end; i += kLanes)
         sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
       shared.lanes[thread / kLanes][thread % kLanes] = sum;
