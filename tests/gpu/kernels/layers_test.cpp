@@ -373,5 +373,18 @@ TEST(LossKernels, NanRanksAboveTheLabelsOutput) {
   EXPECT_EQ(sums.top5, 1);
 }
 
+/// An equal output ranks before the label's if its class does.
+TEST(LossKernels, TiesRankByClass) {
+  Tensor z(Type::fp32, std::vector<double>(18, 1.0));
+  const std::vector<std::int32_t> labels{0, 4, 5};
+  const std::int64_t samples = 3;
+  LossSums sums;
+  std::vector<LossSums> row_sums(3);
+  run(LossKernel{nn::Loss::squared_error, static_cast<const float*>(z.data()), labels.data(), &samples, nullptr, &sums,
+                 row_sums.data(), 3, 6});
+  EXPECT_EQ(sums.top1, 1);
+  EXPECT_EQ(sums.top5, 2);
+}
+
 }  // namespace
 }  // namespace troupe::gpu::testing
