@@ -68,7 +68,9 @@ core::Result<std::shared_ptr<CudaDevice>> CudaDevice::make(int ordinal) {
   if (!cudnn) return tl::unexpected(cudnn.error());
   auto cublas = CublasLibrary::open();
   if (!cublas) return tl::unexpected(cublas.error());
-  int devices = 0;
+  int devices = 0, driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+    return core::fail(core::Errc::config, "no NVIDIA driver is installed on this machine (libcuda.so.1)");
   if (const auto status = cudaGetDeviceCount(&devices); status != cudaSuccess)
     return core::fail(core::Errc::config, fmt::format("CUDA finds no device: {}", cudaGetErrorString(status)));
   if (ordinal < 0 || ordinal >= devices)

@@ -1,7 +1,5 @@
 #include "gpu/cuda/kernels/launch.hpp"
 
-#include "gpu/cuda/kernels/launch_call.hpp"
-
 namespace troupe::gpu {
 
 cudaError_t launch_kernel(const Kernel& kernel, const LaunchTarget& target) {

@@ -17,4 +17,8 @@ struct LaunchTarget {
 /// Enqueues the kernel. The stream's device is the calling thread's current one.
 [[nodiscard]] cudaError_t launch_kernel(const Kernel& kernel, const LaunchTarget& target);
 
+/// One kind of kernel: the .cu files instantiate it.
+template <class Call>
+[[nodiscard]] cudaError_t launch_call(const Call& call, const LaunchTarget& target);
+
 }  // namespace troupe::gpu

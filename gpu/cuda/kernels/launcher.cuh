@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "gpu/cuda/kernels/launch_call.hpp"
+#include "gpu/cuda/kernels/launch.hpp"
 #include "gpu/kernels/launch/dispatch.hpp"
 
 namespace troupe::gpu {
