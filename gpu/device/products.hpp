@@ -33,10 +33,10 @@ struct Convolution {
   Type type = Type::fp32;
   Type weight_gradient = Type::fp32;
   Math math = Math::fp32;
-  bool bias = false;                         // forward
-  bool addend = false;                       // forward
+  bool bias = false;                           // forward
+  bool addend = false;                         // forward
   std::optional<nn::Activation> activation{};  // forward
-  bool deterministic = false;                // the same bits each time: no atomic additions
+  bool deterministic = false;                  // the same bits each time: no atomic additions
   auto operator<=>(const Convolution&) const = default;
 };
 /// "forward 64x56x56 3x3 s1 p1 g1 → 64x56x56, bf16, bias, relu": for plan.json, messages and profiles. Unique for each description and batch.
