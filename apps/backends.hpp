@@ -8,7 +8,8 @@
 
 namespace troupe::apps {
 
-/// The backend for `cluster.device`. Errc::config when this build or this machine does not have it.
+/// The backend for `cluster.device`. "cuda" is the first device of the driver, with arenas in host memory. Errc::config when
+/// this build or this machine does not have it, with the reason: no module, no driver, no device, a missing library.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device);
 
 }  // namespace troupe::apps

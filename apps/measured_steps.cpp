@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "apps/backends.hpp"
+
 namespace troupe::apps {
 namespace {
 
@@ -17,13 +19,13 @@ struct WorkerKind {
 };
 
 /// `copies` replicas at once; the mean of their figures, and the steps of all.
-core::Result<cpu::StepBench> measure(const nn::Graph& graph, const nn::CompileOptions& compile, double seconds,
-                                     std::size_t copies) {
+core::Result<cpu::StepBench> measure(nn::Backend& backend, const nn::Graph& graph, const nn::CompileOptions& compile,
+                                     double seconds, std::size_t copies) {
   std::vector<core::Result<cpu::StepBench>> results(copies, cpu::StepBench{});
   {
     std::vector<std::jthread> others;  // a replica belongs to the thread that compiles it
     const auto one = [&](std::size_t copy) {
-      results[copy] = cpu::run_step_bench(graph, {.compile = compile, .seconds = seconds});
+      results[copy] = cpu::run_step_bench(graph, {.compile = compile, .seconds = seconds, .backend = &backend});
     };
     for (std::size_t copy = 1; copy < copies; ++copy) others.emplace_back(one, copy);
     one(0);
@@ -46,6 +48,8 @@ std::size_t cores() { return std::max<std::size_t>(std::thread::hardware_concurr
 
 core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, const nn::Graph& graph, double seconds,
                                           bool together) {
+  const auto backend = make_backend(settings.cluster.device);
+  if (!backend) return tl::unexpected(backend.error());
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
   const auto kind_of = [&](std::size_t worker) {
     return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
@@ -61,7 +65,7 @@ core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, 
       const auto copies = together ? std::min(fit, workers) : 1;
       auto compile = settings.compile_options(worker);
       compile.batch = kind.batch;
-      auto bench = measure(graph, compile, seconds, copies);
+      auto bench = measure(**backend, graph, compile, seconds, copies);
       if (!bench) return tl::unexpected(std::move(bench.error()));
       known = done.emplace(kind, std::move(*bench)).first;
       measured.at_once = std::max(measured.at_once, copies);

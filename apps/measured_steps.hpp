@@ -19,7 +19,8 @@ struct MeasuredSteps {
 
 /// Measures the steps of `graph` with the (micro-)batches and threads of the workers, each combination once, in three windows of `seconds` each.
 /// `together`: as many replicas at once as the run has and the machine has cores for, so that they share caches and memory as in the run;
-/// their mean counts. Without it one replica is measured alone, as on a machine of its own. Errors: those of run_step_bench().
+/// their mean counts. Without it one replica is measured alone, as on a machine of its own. It computes on cluster.device. Errors: those of make_backend() and of
+/// run_step_bench().
 [[nodiscard]] core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, const nn::Graph& graph,
                                                         double seconds, bool together);
 

@@ -12,17 +12,19 @@ find_program(TROUPE_CCACHE ccache)
 if(TROUPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # time_macros and pch_defines: a precompiled header must not turn every compilation into a miss.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TROUPE_CCACHE})
-  add_compile_options(-fpch-preprocess)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
 
 set(TROUPE_WARNINGS -Wall -Wextra -Werror)
 set(TROUPE_SANITIZE "" CACHE STRING "empty, address (with undefined), or thread")
 if(TROUPE_SANITIZE STREQUAL "address")
   # Not `null`: CAF 0.17 binds a reference to a null pointer, which nothing reads, when it spawns a function without arguments.
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize=null -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined>
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=undefined>)
   add_link_options(-fsanitize=address,undefined)
 elseif(TROUPE_SANITIZE STREQUAL "thread")
-  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=thread)
 elseif(TROUPE_SANITIZE)
   message(FATAL_ERROR "TROUPE_SANITIZE is '${TROUPE_SANITIZE}': use address or thread")
@@ -54,6 +56,7 @@ set(TROUPE_LAYER_transport/mpi ${TROUPE_LAYER_transport/fabric} transport/fabric
 set(TROUPE_LAYER_transport/registry ${TROUPE_LAYER_transport/mpi} transport/inproc transport/shm transport/tcp transport/device transport/mpi)
 set(TROUPE_LAYER_transport/exchange ${TROUPE_LAYER_transport/inproc})
 set(TROUPE_LAYER_cpu core nn transport transport/inproc transport/exchange)
+set(TROUPE_LAYER_gpu core nn)
 set(TROUPE_LAYER_experiment core strategies nn data strategies/coordination transport transport/registry transport/exchange)
 set(TROUPE_LAYER_experiment/report core strategies experiment)
 set(TROUPE_LAYER_experiment/plot core)
@@ -68,7 +71,7 @@ set(TROUPE_LAYER_actors core/affinity ${TROUPE_LAYER_actors/protocol} ${TROUPE_L
 set(TROUPE_LAYER_apps/grid core strategies nn data experiment experiment/report)
 set(TROUPE_LAYER_apps/bench ${TROUPE_LAYER_transport/registry} transport/registry transport/exchange)
 set(TROUPE_LAYER_apps/fetch core transport/security transport/net)
-set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors cpu nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
+set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors cpu gpu nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
 
 # Headers that most sources include, parsed once for all of them. Fewer, and a source takes a second longer to compile; the compiler spends
 # the rest of its time on what they instantiate.
@@ -132,14 +135,18 @@ function(troupe_targets variable)
   set(${variable} ${targets} PARENT_SCOPE)
 endfunction()
 
-# troupe_loadable(KIND SOURCES a.cpp … LIBRARIES …): lib/troupe_KIND.so, which core/module.cpp loads when it is asked to.
+# troupe_loadable(KIND [TARGET name] SOURCES a.cpp … LIBRARIES …): lib/troupe_KIND.so, the target name or troupe_KIND, which core/loading/module.cpp loads when it is asked to. It links
+# nothing of ours: it lists the sources that it needs.
 function(troupe_loadable kind)
-  cmake_parse_arguments(L "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_library(troupe_${kind} MODULE ${L_SOURCES})
-  set_target_properties(troupe_${kind} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-  target_include_directories(troupe_${kind} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(troupe_${kind} PRIVATE ${TROUPE_WARNINGS})
-  target_link_libraries(troupe_${kind} PRIVATE ${L_LIBRARIES} tl::expected fmt::fmt)
+  cmake_parse_arguments(L "" "TARGET" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT L_TARGET)
+    set(L_TARGET troupe_${kind})
+  endif()
+  add_library(${L_TARGET} MODULE ${L_SOURCES})
+  set_target_properties(${L_TARGET} PROPERTIES PREFIX "" OUTPUT_NAME troupe_${kind} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_include_directories(${L_TARGET} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${L_TARGET} PRIVATE ${TROUPE_WARNINGS})
+  target_link_libraries(${L_TARGET} PRIVATE ${L_LIBRARIES} tl::expected fmt::fmt)
 endfunction()
 
 # troupe_optional(KIND PACKAGE [COMPONENTS …]): finds what option TROUPE_KIND asks for: AUTO takes what there is, ON insists.
@@ -150,6 +157,36 @@ macro(troupe_optional kind package)
     find_package(${package} QUIET ${ARGN})
   elseif(TROUPE_${kind})
     find_package(${package} REQUIRED ${ARGN})
+  endif()
+endmacro()
+
+# troupe_cuda_language(): sets TROUPE_GPU where all is there that builds the module of the GPU backend: nvcc, and the headers of cuDNN and
+# cuBLASLt. Their libraries are needed where it runs only. Machine code for the data-centre GPUs of compute capability 8.0 and 9.0; later ones
+# compile the PTX for 9.0 at their first start.
+macro(troupe_cuda_language)
+  set(TROUPE_GPU OFF)
+  if(CUDAToolkit_FOUND)
+    find_path(TROUPE_CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+    find_path(TROUPE_CUBLAS_INCLUDE cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    if(TROUPE_CUDNN_INCLUDE AND TROUPE_CUBLAS_INCLUDE AND CUDAToolkit_NVCC_EXECUTABLE AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13.0)
+      if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+        set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+      endif()
+      if(NOT DEFINED CMAKE_CUDA_COMPILER)
+        set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+      endif()
+      if(TROUPE_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+        set(CMAKE_CUDA_COMPILER_LAUNCHER ${TROUPE_CCACHE})
+      endif()
+      enable_language(CUDA)
+      if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+        set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+        set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+      endif()
+      set(TROUPE_GPU ON)
+    elseif(TROUPE_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "TROUPE_CUDA is ON: the GPU backend needs nvcc 13 or later, cudnn_graph.h (cuDNN 9) and cublasLt.h")
+    endif()
   endif()
 endmacro()
 

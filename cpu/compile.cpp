@@ -6,52 +6,20 @@
 
 #include <fmt/format.h>
 
-#include "cpu/program/buckets.hpp"
 #include "cpu/program/lowering.hpp"
 #include "nn/initialise.hpp"
+#include "nn/program/buckets.hpp"
+#include "nn/program/options.hpp"
+#include "nn/program/structure.hpp"
 
 namespace troupe::cpu {
 namespace {
 
-/// Limit of a layer's values for a whole batch: products of sizes stay far below the overflow of int64.
-constexpr std::int64_t kMostValues = std::int64_t{1} << 45;
-
-/// The only reader of node `i`, if nothing else sees its value; -1 if there is none.
-int only_reader(const nn::Graph& graph, int i) {
-  const auto& readers = graph.readers(i);
-  const bool head = std::ranges::find(graph.heads(), i, &nn::Head::node) != graph.heads().end();
-  return readers.size() == 1 && !head ? readers.front() : -1;
-}
-
-const nn::Node& node_at(const nn::Graph& graph, int i) { return graph.nodes()[static_cast<std::size_t>(i)]; }
-
-/// The node of an activation that can be fused with node `i`: matrix products with any, batch normalisation and sums of two with
-/// relu. -1: none.
-int activation_behind(const nn::Graph& graph, int i) {
-  const int next = only_reader(graph, i);
-  if (next < 0) return -1;
-  const auto* activation = std::get_if<nn::ActivationLayer>(&node_at(graph, next).layer);
-  if (activation == nullptr) return -1;
-  const nn::Node& node = node_at(graph, i);
-  const bool product =
-      std::holds_alternative<nn::LinearLayer>(node.layer) || std::holds_alternative<nn::Conv2dLayer>(node.layer);
-  const bool sum = std::holds_alternative<nn::AddLayer>(node.layer) && node.inputs.size() == 2;
-  const bool with_relu = std::holds_alternative<nn::BatchNormLayer>(node.layer) || sum;
-  return product || (with_relu && activation->kind == nn::Activation::relu) ? next : -1;
-}
-
 /// The node of a pooling that alone reads convolution `i`, or the activation `fused` with it; -1: none.
 int pooling_behind(const nn::Graph& graph, int i, int fused) {
-  if (!std::holds_alternative<nn::Conv2dLayer>(node_at(graph, i).layer)) return -1;
-  const int next = only_reader(graph, fused < 0 ? i : fused);
-  return next >= 0 && std::holds_alternative<nn::PoolLayer>(node_at(graph, next).layer) ? next : -1;
-}
-
-/// The number of these that belong to node `i`.
-template <class Tensors>
-int count_of(const Tensors& tensors, std::size_t i) {
-  return static_cast<int>(
-      std::ranges::count_if(tensors, [&](const auto& tensor) { return tensor.node == static_cast<int>(i); }));
+  if (!std::holds_alternative<nn::Conv2dLayer>(nn::node_at(graph, i).layer)) return -1;
+  const int next = nn::only_reader(graph, fused < 0 ? i : fused);
+  return next >= 0 && std::holds_alternative<nn::PoolLayer>(nn::node_at(graph, next).layer) ? next : -1;
 }
 
 Lowered lower(Lowering& lowering, const LayerContext& context, const nn::Layer& layer) {
@@ -118,9 +86,9 @@ class GraphLowering {
   }
 
   void lower_node(int index) {
-    const nn::Node& node = node_at(graph_, index);
+    const nn::Node& node = nn::node_at(graph_, index);
     lowering_.program.add_forward_for(graph_.is_evaluated(index) ? When::always : When::training);
-    const int fused = activation_behind(graph_, index);
+    const int fused = nn::activation_behind(graph_, index);
     LayerContext context{.node = index,
                          .input = value_of(node.inputs.front()),
                          .input_shape = graph_.inputs_of(node).front(),
@@ -128,7 +96,7 @@ class GraphLowering {
                          .first_statistic = statistic_,
                          .input_gradient = graph_.needs_gradient(node.inputs.front()),
                          .activation = {}};
-    if (fused >= 0) context.activation = std::get<nn::ActivationLayer>(node_at(graph_, fused).layer).kind;
+    if (fused >= 0) context.activation = std::get<nn::ActivationLayer>(nn::node_at(graph_, fused).layer).kind;
     Part part{index, node.inputs, fused < 0 ? index : fused, {}};
     if (node.inputs.size() > 1) {
       std::vector<Operand> inputs;
@@ -150,8 +118,8 @@ class GraphLowering {
           return std::vector{backward(gradient)};
         };
     }
-    parameter_ += count_of(graph_.parameters(), node_);
-    statistic_ += count_of(graph_.statistics(), node_);
+    parameter_ += nn::count_of(graph_.parameters(), index);
+    statistic_ += nn::count_of(graph_.statistics(), index);
     parts_.push_back(std::move(part));
   }
 
@@ -164,7 +132,7 @@ class GraphLowering {
   }
 
   void add_head(const nn::Head& head) {
-    const auto plain = plain_desc({lowering_.options.batch, node_at(graph_, head.node).output.size()});
+    const auto plain = plain_desc({lowering_.options.batch, nn::node_at(graph_, head.node).output.size()});
     lowering_.program.add_forward_for(graph_.is_evaluated(head.node) ? When::always : When::training);
     lowering_.program.at_node(head.node);
     const Operand outputs = owned(lowering_, lowering_.program.convert(Phase::forward, value_of(head.node), plain));
@@ -222,30 +190,15 @@ bool computes_bf16() {
 }
 
 core::Result<void> check_options(const nn::Graph& graph, const nn::CompileOptions& options) {
-  const auto refuse = [&](const std::string& why) {
-    return core::fail(core::Errc::config, fmt::format("model {} on the cpu: {}", graph.name(), why));
-  };
+  const auto refuse = [&](const std::string& why) { return nn::refuse(graph, "the cpu", why); };
   if (options.precision == nn::Precision::bf16 && !computes_bf16())
     return refuse("this CPU has no AVX-512, which precision bf16 needs: use precision = \"fp32\"");
+  if (options.precision == nn::Precision::tf32)
+    return refuse("this CPU has no products of tf32: use precision = \"fp32\"");
   if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
-  if (options.batch < 1) return refuse(fmt::format("batch {} is below 1", options.batch));
-  if (options.threads < 1) return refuse(fmt::format("threads {} is below 1", options.threads));
-  if (options.arenas == nullptr) return refuse("no allocator for the arenas was given");
-  if (options.arenas->space() == core::MemorySpace::device) return refuse("its arenas cannot live in device memory");
-  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-    const nn::Node& node = graph.nodes()[i];
-    if (options.batch > kMostValues / std::max<std::int64_t>(node.output.size(), graph.input().size()))
-      return core::fail(core::Errc::out_of_memory,
-                        fmt::format("layer {} of {} with batch {} has more values than there are addresses: use a "
-                                    "smaller batch or a smaller model",
-                                    node.name, graph.name(), options.batch));
-    const bool one_value = options.batch * node.output.height * node.output.width == 1;
-    if (std::holds_alternative<nn::BatchNormLayer>(node.layer) && options.training && one_value)
-      return refuse(fmt::format(
-          "layer {} has one value per channel in a batch of 1, which has no variance: use a batch of 2 or more",
-          node.name));
-  }
-  return {};
+  if (options.arenas != nullptr && options.arenas->space() == core::MemorySpace::device)
+    return refuse("its arenas cannot live in device memory");
+  return nn::check_options(graph, options, "the cpu");
 }
 
 core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions& options) {
@@ -292,7 +245,7 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
     if (!program) return tl::unexpected(std::move(program.error()));
     result.program = std::move(*program);
     if (options.training) {
-      auto cut = cut_buckets(graph, *result.layout, kBucketFloats);
+      auto cut = nn::cut_buckets(graph, *result.layout, nn::kBucketFloats);
       for (Operation& operation : result.program.backward)
         if (const auto last = std::ranges::find(cut.last_nodes, operation.finished_node); last != cut.last_nodes.end())
           operation.finished_bucket = static_cast<int>(last - cut.last_nodes.begin());

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "cpu/layers/loss.hpp"
-#include "cpu/program/step_checks.hpp"
+#include "nn/program/step_checks.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -66,7 +66,7 @@ CpuReplica::CpuReplica(const nn::Graph& graph, const nn::CompileOptions& options
 core::Result<nn::StepResult> CpuReplica::run_forward(const nn::Batch& batch, std::int64_t samples,
                                                      const StepContext& context) {
   omp_set_num_threads(threads_);
-  check_batch(batch, batch_, graph_.input().size(), samples);
+  nn::check_batch(batch, batch_, graph_.input().size(), samples);
   Program& program = compiled_.program;
   // oneDNN takes inputs as void*, and only reads them.
   for (const dnnl::memory& input : program.inputs) input.set_data_handle(const_cast<float*>(batch.images.data()));
@@ -135,7 +135,7 @@ void CpuReplica::apply(const core::OptimizerStep& step, core::OptimizerState sta
   omp_set_num_threads(threads_);
   const core::Span x = parameters();
   const core::Span g = gradients();
-  state = checked_state(step, state, x.size());  // here, because no exception may cross the threads below
+  state = nn::checked_state(step, state, x.size());  // here, because no exception may cross the threads below
   const auto optimize = [&] {
     core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
     const auto slices = static_cast<std::int64_t>((x.size() + kOptimizerSlice - 1) / kOptimizerSlice);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "core/random.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/replica.hpp"
@@ -24,8 +26,12 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   if (options.breakdown && options.compile.parallel == nn::Parallel::neurons)
     return core::fail(core::Errc::usage,
                       "a breakdown times the layers of one rank: set model.parallel = \"none\" for it");
+  if (options.breakdown && options.backend)
+    return core::fail(core::Errc::usage, fmt::format("a breakdown times the layers of the CPU: there is none of the {}",
+                                                     options.backend->name()));
   const auto [batch, slowdown] = std::pair(options.compile.batch, options.slowdown);
-  const auto backend = make_backend();
+  const auto own = options.backend ? nullptr : make_backend();
+  nn::Backend* const backend = options.backend ? options.backend : own.get();
   auto compile = options.compile;
   compile.arenas = &allocator;
   auto compiled = backend->compile(graph, compile);
@@ -79,7 +85,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   const auto samples = static_cast<double>(batch);
   StepBench result{best * samples, 1e3 / best, best * samples * graph.training_flops() / 1e9, std::move(steps_ms), {}};
   if (options.breakdown) {
-    auto& timed = static_cast<CpuReplica&>(replica);  // make_backend() makes no others
+    auto& timed = static_cast<CpuReplica&>(replica);  // the CPU's: a breakdown of another backend is refused
     timed.start_breakdown();
     const auto began = Clock::now();
     do {

@@ -22,9 +22,11 @@ struct StepBenchOptions {
   /// clocks is.
   double slowdown = 1;
   bool breakdown = false;
+  nn::Backend* backend = nullptr;  // computes instead of the CPU; it has no breakdown
 };
 
-/// The best of three windows, on the calling thread with `compile.threads` OpenMP threads. Errors as compile and step.
+/// The best of three windows, on the calling thread with `compile.threads` OpenMP threads. Errors as compile and step; Errc::usage for a
+/// breakdown that there is not.
 [[nodiscard]] core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options);
 
 }  // namespace troupe::cpu

@@ -1,7 +1,6 @@
 #include "experiment/settings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -129,24 +128,6 @@ core::Result<void> check_watch(const Settings& settings) {
   return {};
 }
 
-/// Values that the option has but this build does not support.
-struct Served {
-  std::string_view key;
-  std::vector<std::string_view> values;
-  std::string_view remedy;
-};
-
-core::Result<void> check_build(const core::Config& config, Use use) {
-  static const std::array served{Served{"cluster.device", {"cpu"}, "this build computes on the CPU only: use \"cpu\""}};
-  for (const auto& row : served) {
-    const auto& value = std::get<std::string>(config.value(row.key));
-    if (std::find(row.values.begin(), row.values.end(), value) == row.values.end())
-      return core::fail(core::Errc::config,
-                        fmt::format("{}: {} = \"{}\": {}", config.where(row.key), row.key, value, row.remedy));
-  }
-  return use == Use::remains ? core::Result<void>() : check_exchange(config, use);
-}
-
 }  // namespace
 
 bool may_sum_in_arenas(const ExchangeConfig& config) {
@@ -268,7 +249,8 @@ const core::Table<ClusterConfig>& cluster_table() {
         "how many times as long a worker takes for a step: it sleeps for the rest; one number, or one per worker"},
        {"synthetic_step_ms", &ClusterConfig::synthetic_step_ms, between(0, 60'000),
         "every step takes at least so long, before slowdown: for studies with more workers than cores; 0: as it is"},
-       {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}), "what replicas compute on"},
+       {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}),
+        "what replicas compute on; cuda: the first NVIDIA GPU, where this build and this machine have it"},
        {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}),
         "of forward and backward; parameters, their gradients and the optimizer are always float32"},
        {"kernels", &ClusterConfig::kernels, one_of({"measured", "fixed"}),
@@ -315,8 +297,8 @@ const core::Schema& schema() {
 }
 
 core::Result<Settings> resolve(core::Config config, Use use) {
-  if (use != Use::forecast) {
-    if (auto served = check_build(config, use); !served) return tl::unexpected(std::move(served.error()));
+  if (use == Use::run || use == Use::processes) {
+    if (auto served = check_exchange(config, use); !served) return tl::unexpected(std::move(served.error()));
   }
   Settings settings;
   settings.run = config.get(run_table());

@@ -136,7 +136,8 @@ struct Settings {
 [[nodiscard]] std::vector<std::string> keys_in_force(const core::Config& config);
 
 /// What settings are for: a run in this process; a run over several processes; the files of an earlier run (its exchange does not matter);
-/// a forecast, which needs no capability of this build: devices, wires and algorithms are only numbers in it.
+/// a forecast, which needs no capability of this build: devices, wires and algorithms are only numbers in it. No use decides whether there is
+/// the device: who makes the backend does.
 enum class Use : std::uint8_t { run, processes, remains, forecast };
 
 /// Binds the sections and checks them against each other: list lengths against workers, and for a run the capabilities of this build. Not

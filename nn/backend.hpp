@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -17,7 +18,15 @@
 
 namespace troupe::nn {
 
-enum class Precision : std::uint8_t { fp32, bf16 };
+/// The type of activations and of factors of products. Parameters, gradients and sums are float32 in all of them.
+enum class Precision : std::uint8_t {
+  fp32,
+  bf16,
+  tf32,  ///< float32 whose products read 10 bits of the mantissa: on tensor cores
+};
+[[nodiscard]] constexpr std::string_view name_of(Precision precision) noexcept {
+  return precision == Precision::bf16 ? "bf16" : precision == Precision::tf32 ? "tf32" : "fp32";
+}
 
 /// How the threads of one replica share a step.
 enum class Parallel : std::uint8_t {
@@ -49,7 +58,8 @@ struct CompileOptions {
   double label_smoothing = 0;         // share of the label that all classes have equally; evaluate() ignores it
   const Plan* plan = nullptr;         // null: the backend chooses, and reports it in Replica::plan()
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
-  bool measure = true;  // without a plan: may choose by measurement; false: the same on every machine of a kind
+  bool measure = true;        // without a plan: may choose by measurement; false: the same on every machine of a kind
+  bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
   Parallel parallel = Parallel::none;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
 };

@@ -19,15 +19,6 @@ std::string to_string(const Shape& shape) {
   return fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
 }
 
-std::string_view to_string(Activation activation) noexcept {
-  switch (activation) {
-    case Activation::relu: return "relu";
-    case Activation::sigmoid: return "sigmoid";
-    case Activation::tanh: return "tanh";
-  }
-  return "?";
-}
-
 std::int64_t Parameter::size() const noexcept {
   std::int64_t size = 1;
   for (const auto extent : shape) size *= extent;

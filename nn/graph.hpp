@@ -23,7 +23,9 @@ struct Shape {
 [[nodiscard]] std::string to_string(const Shape& shape);  // "20x12x12"; a vector is "500"
 
 enum class Activation : std::uint8_t { relu, sigmoid, tanh };
-[[nodiscard]] std::string_view to_string(Activation activation) noexcept;  // "relu"
+[[nodiscard]] constexpr std::string_view to_string(Activation activation) noexcept {  // "relu"; here: modules use it
+  return activation == Activation::relu ? "relu" : activation == Activation::sigmoid ? "sigmoid" : "tanh";
+}
 enum class PoolKind : std::uint8_t { max, average };
 enum class InitialiserKind : std::uint8_t { constant, normal, uniform, xavier, he };
 

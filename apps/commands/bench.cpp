@@ -89,8 +89,10 @@ core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& 
 core::Result<void> run_step(BenchArguments arguments) {
   if (arguments.config.empty() && !arguments.overrides.empty())
     return core::fail(core::Errc::usage, "--set changes a key of a CONFIG: name one; see `troupe bench step --help`");
-  // Checks that this build has the device; the benchmark creates its own backend.
-  if (const auto backend = make_backend(arguments.device); !backend) return tl::unexpected(backend.error());
+  if (arguments.breakdown && arguments.device != "cpu")
+    return core::fail(core::Errc::usage, "--breakdown times the layers of the CPU: use it with --device cpu");
+  const auto backend = make_backend(arguments.device);
+  if (!backend) return tl::unexpected(backend.error());
   const auto model = arguments.config.empty() ? zoo_model(arguments.model) : configured_model(arguments);
   if (!model) return tl::unexpected(model.error());
   const auto& graph = **model;
@@ -99,7 +101,8 @@ core::Result<void> run_step(BenchArguments arguments) {
   const cpu::StepBenchOptions options{.compile = arguments.compile,
                                       .seconds = arguments.seconds,
                                       .slowdown = arguments.slowdown,
-                                      .breakdown = arguments.breakdown};
+                                      .breakdown = arguments.breakdown,
+                                      .backend = arguments.device == "cpu" ? nullptr : backend->get()};
   const auto bench = cpu::run_step_bench(graph, options);
   progress.clear();
   if (!bench) return tl::unexpected(bench.error());

@@ -18,6 +18,7 @@
 #include "core/affinity/binding.hpp"
 #include "core/text/plural.hpp"
 #include "data/hdf5/array_library.hpp"
+#include "gpu/device/load.hpp"
 #include "transport/common/module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -68,6 +69,43 @@ std::vector<transport::EndpointInfo> modules() {
 
 Json module(std::string_view absent) {
   return absent.empty() ? Json{{"built", true}} : Json{{"built", false}, {"absent", absent}};
+}
+
+/// The GPU backend and what it needs. "why" has a line for each thing that is missing.
+Json cuda() {
+  const auto survey = gpu::devices();
+  Json found{{"built", survey.built}, {"devices", survey.devices.size()}};
+  found["staging"] = transport::find_module("cuda").has_value();
+  found["driver"] = survey.driver;
+  found["libraries"] = survey.libraries;
+  found["names"] = Json::array();
+  found["peers"] = Json::array();
+  for (const auto& device : survey.devices) {
+    found["names"].push_back(fmt::format("{}, {:.1f} GiB, compute capability {}.{}", device.name,
+                                         static_cast<double>(device.memory) / (1ULL << 30), device.compute_major,
+                                         device.compute_minor));
+    found["peers"].push_back(device.peers);
+  }
+  found["why"] = Json::array();
+  for (const auto* missing : {&survey.no_module, &survey.no_devices, &survey.no_libraries, &survey.no_fusions})
+    if (!missing->empty()) found["why"].push_back(*missing);
+  return found;
+}
+
+std::string cuda_report(const Json& found) {
+  std::string lines;
+  const auto line = [&](const std::string& text) {
+    lines += fmt::format("{:<8} {}\n", lines.empty() ? "CUDA" : "", text);
+  };
+  if (!found["built"].get<bool>()) line("no GPU backend:");
+  if (const auto driver = found["driver"].get<std::string>(); !driver.empty())
+    line(fmt::format("the driver supports CUDA {}", driver));
+  if (const auto libraries = found["libraries"].get<std::string>(); !libraries.empty()) line(libraries);
+  for (std::size_t device = 0; device < found["names"].size(); ++device)
+    line(fmt::format("device {}: {}", device, found["names"][device].get<std::string>()));
+  for (const auto& why : found["why"]) line(why.get<std::string>());
+  if (found["staging"].get<bool>()) line("endpoints can stage device memory through page-locked host memory");
+  return lines;
 }
 
 struct Workers {
@@ -129,11 +167,8 @@ Json findings(const Workers& workers) {
   const auto memory =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
   Json found{
-      {"version", TROUPE_VERSION},
-      {"cpu", cpu_model()},
-      {"threads", std::thread::hardware_concurrency()},
-      {"memory_bytes", memory},
-      {"cuda", {{"built", false}, {"devices", 0}, {"staging", transport::find_module("cuda").has_value()}}},
+      {"version", TROUPE_VERSION}, {"cpu", cpu_model()}, {"threads", std::thread::hardware_concurrency()},
+      {"memory_bytes", memory},    {"cuda", cuda()},
   };
   const auto registry = transport::built_in_endpoints();
   for (const auto& endpoint : modules()) found[std::string(endpoint.name)] = module(registry.absence(endpoint.name));
@@ -157,9 +192,7 @@ std::string report(const Json& found, const Workers& workers) {
   lines += found["hdf5"]["built"].get<bool>()
                ? fmt::format("HDF5     {}, for data.name = \"hickle\"\n", found["hdf5"]["version"].get<std::string>())
                : fmt::format("HDF5     {}\n", found["hdf5"]["absent"].get<std::string>());
-  if (!found["cuda"]["built"].get<bool>()) lines += fmt::format("{:<8} not in this build\n", "CUDA");
-  if (found["cuda"]["staging"].get<bool>())
-    lines += fmt::format("{:<8} endpoints can stage device memory through page-locked host memory\n", "");
+  lines += cuda_report(found["cuda"]);
   for (const auto& endpoint : modules()) {
     const auto& module = found[std::string(endpoint.name)];
     lines +=

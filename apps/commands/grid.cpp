@@ -54,6 +54,7 @@ class Probe {
     const auto spec =
         samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!spec) return 0;
+    if (settings.cluster.device != "cpu") return 0;  // a probe may take minutes there: engines are measured first
     const auto threads = settings.threads(0);
     const double rate =
         images_per_s(*spec->graph, settings.batch(0) / settings.train.accumulate, settings.precision(), threads);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "cpu/neurons/replica.hpp"
-#include "cpu/program/buckets.hpp"
+#include "nn/program/buckets.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -41,7 +41,7 @@ core::Result<CompiledRanks> compile_ranks(const nn::Graph& graph, const nn::Comp
     auto gradients = arena(graph, options, result.layout->arena_floats(), "gradients");
     if (!gradients) return tl::unexpected(std::move(gradients.error()));
     result.gradients = std::move(*gradients);
-    auto cut = cut_buckets(graph, *result.layout, kBucketFloats);
+    auto cut = nn::cut_buckets(graph, *result.layout, nn::kBucketFloats);
     result.buckets = std::move(cut.buckets);
     result.last_nodes = std::move(cut.last_nodes);
   }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cpu/layers/loss.hpp"
-#include "cpu/program/step_checks.hpp"
+#include "nn/program/step_checks.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -52,7 +52,7 @@ core::Result<nn::StepResult> NeuronParallelReplica::evaluate(const nn::Batch& ba
 }
 
 core::Result<nn::StepResult> NeuronParallelReplica::run(const Pass& pass) {
-  check_batch(pass.batch, batch_, graph_.input().size(), pass.samples);
+  nn::check_batch(pass.batch, batch_, graph_.input().size(), pass.samples);
   if (broken_) return tl::unexpected(*broken_);
   for (auto& finished : finished_) finished.store(0, std::memory_order_relaxed);
   reported_ = 0;
@@ -123,7 +123,7 @@ void NeuronParallelReplica::report_buckets(const Pass& pass) {
 void NeuronParallelReplica::apply(const core::OptimizerStep& step, core::OptimizerState state) {
   const core::Span x = parameters();
   const core::Span g = gradients();
-  state = checked_state(step, state, x.size());
+  state = nn::checked_state(step, state, x.size());
   core::clip(core::host_kernels(), g, step.clip_value, step.clip_norm);
   if (x.size() < kLeastToShare)
     core::host_kernels().optimize(x, g, state, step);

@@ -21,8 +21,6 @@ double padded(std::int64_t channels) {
   return static_cast<double>(blocks * kChannelBlock) / static_cast<double>(channels);
 }
 
-std::string_view name_of(nn::Precision precision) { return precision == nn::Precision::bf16 ? "bf16" : "fp32"; }
-
 }  // namespace
 
 Choices Choices::by_rule(const nn::Graph& graph, nn::Precision precision) {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "cpu/program/workspace.hpp"
+#include "nn/program/workspace.hpp"
 
 namespace troupe::cpu {
 namespace {
@@ -193,7 +193,7 @@ nn::Layout ProgramBuilder::arena_layout(const std::vector<nn::Parameter>& parame
 std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   const int loss_time = static_cast<int>(drafts_[1].size());
   const int end = loss_time + 1 + static_cast<int>(drafts_[2].size());
-  std::vector<Lifetime> lifetimes;
+  std::vector<nn::Lifetime> lifetimes;
   for (const Slot& slot : slots_)
     lifetimes.push_back({slot.floats, slot.kept ? 0 : std::numeric_limits<int>::max(), slot.kept ? end : -1});
 
@@ -219,9 +219,9 @@ std::vector<std::size_t> ProgramBuilder::plan_slots(std::size_t& floats) const {
   use(heads_.back().outputs, end);  // Replica::outputs() reads them after the step
   walk(drafts_[2], loss_time + 1, 1);
 
-  for (Lifetime& life : lifetimes)
+  for (nn::Lifetime& life : lifetimes)
     if (life.last < life.first) life = {0, 0, 0};  // made but never used
-  Placement placement = place(lifetimes);
+  nn::Placement placement = nn::place(lifetimes);
   floats = placement.floats;
   return std::move(placement.offsets);
 }

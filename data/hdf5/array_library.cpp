@@ -1,6 +1,6 @@
 #include "data/hdf5/array_library.hpp"
 
-#include "core/module.hpp"
+#include "core/loading/module.hpp"
 
 namespace troupe::data {
 namespace {
@@ -10,7 +10,7 @@ core::Result<std::shared_ptr<const ArrayLibrary>> load_array_library() {
   if (!core::find_module(kKind))
     return core::fail(core::Errc::config,
                       "this build has no HDF5 (package libhdf5-dev): run scripts/setup and scripts/build");
-  const auto module = core::load_module(kKind);
+  const auto module = core::open_module(kKind);
   if (!module) return tl::unexpected(module.error());
   auto* version = core::function_of<ArrayLibraryVersion>(*module, "troupe_array_library_version");
   auto* make = core::function_of<MakeArrayLibrary>(*module, "troupe_make_array_library");

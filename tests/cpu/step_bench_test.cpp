@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cpu/backend.hpp"
 #include "tests/cpu/model.hpp"
 
 namespace troupe::cpu::testing {
@@ -37,6 +38,15 @@ TEST(StepBench, MeasuresRanksAndHasNoBreakdownOfThem) {
   const nn::CompileOptions ranks{.batch = 8, .threads = 2, .parallel = nn::Parallel::neurons};
   EXPECT_GT(run_step_bench(graph, {.compile = ranks, .seconds = 0})->images_per_s, 0);
   EXPECT_EQ(run_step_bench(graph, {.compile = ranks, .seconds = 0, .breakdown = true}).error().code, core::Errc::usage);
+}
+
+TEST(StepBench, MeasuresAnotherBackendAndHasNoBreakdownOfIt) {
+  const auto graph = small_net();
+  const auto backend = make_backend();
+  EXPECT_GT(run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0, .backend = backend.get()})->images_per_s, 0);
+  const auto refused =
+      run_step_bench(graph, {.compile = {.batch = 8}, .seconds = 0, .breakdown = true, .backend = backend.get()});
+  EXPECT_EQ(refused.error().code, core::Errc::usage);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/module.hpp"
+#include "core/loading/module.hpp"
 
 namespace troupe::data {
 namespace {

@@ -230,9 +230,12 @@ TEST(SettingsTest, ValuesOutOfRangeAreRefused) {
     EXPECT_NE(refusal(wrong), "") << wrong;
 }
 
+// Whether the machine has it shows when the backend is made.
+TEST(SettingsTest, EveryDeviceIsASetting) {
+  EXPECT_EQ(settings(kSmallest, {"cluster.device=cuda"})->cluster.device, "cuda");
+}
+
 TEST(SettingsTest, FeaturesMissingInThisBuildNameWhatItHas) {
-  EXPECT_EQ(refusal("cluster.device=cuda"),
-            "--set: cluster.device = \"cuda\": this build computes on the CPU only: use \"cpu\"");
   EXPECT_NE(refusal("exchange.endpoint=mpi").find("ranks are processes"), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);
   EXPECT_NE(refusal("exchange.wire=fp16").find("use \"fp32\""), std::string::npos);

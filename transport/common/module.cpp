@@ -19,7 +19,7 @@ void prepare_environment() {
 
 core::Result<void*> open_module(const std::string& kind, Symbols symbols) {
   if (find_module(kind)) prepare_environment();
-  return core::load_module(kind, symbols);
+  return core::open_module(kind, symbols);
 }
 
 }  // namespace troupe::transport

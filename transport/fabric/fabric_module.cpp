@@ -7,7 +7,7 @@
 namespace troupe::transport {
 
 core::Result<FabricModule> load_fabric(const std::string& kind, Symbols symbols) {
-  const auto opened = open_module(kind, symbols);
+  const auto opened = transport::open_module(kind, symbols);  // not core's, which Symbols would find too
   if (!opened) return core::fail(opened.error().code, "endpoint " + opened.error().message);
   auto* version = function_of<FabricVersion>(*opened, "troupe_fabric_version");
   auto* make = function_of<MakeFabric>(*opened, "troupe_make_fabric");

@@ -87,8 +87,17 @@ TEST(BenchTest, BreakdownNamesEveryLayerAndItsSumIsTheStep) {
   EXPECT_EQ(table.out.find("backward backward"), std::string::npos) << table.out;
 }
 
-TEST(BenchTest, MissingFeaturesOfThisBuildAreExit78) {
-  EXPECT_EQ(troupe({"bench", "step", "--device", "cuda"}).code, 78);
+TEST(BenchTest, ADeviceThatIsNotThereIsExit78) {
+  const auto outcome = troupe({"bench", "step", "--device", "cuda", "--batch", "4", "--seconds", "0.01"});
+  if (outcome.code == 0) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+  EXPECT_NE(outcome.err.find("device \"cuda\": "), std::string::npos) << outcome.err;
+}
+
+TEST(BenchTest, ABreakdownIsOfTheCpu) {
+  const auto outcome = troupe({"bench", "step", "--device", "cuda", "--breakdown"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--breakdown"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

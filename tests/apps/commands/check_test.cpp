@@ -115,8 +115,20 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Wrong{"strategy.tau=0", "strategy.tau = 0: must be between 1 and 1,000,000,000"},
                     Wrong{"cluster.workers=0", "cluster.workers = 0"}, Wrong{"strategy.name=esgd", "strategy.name"},
                     Wrong{"cluster.wrokers=2", "cluster.workers"}, Wrong{"cluster.workers", "is not key=value"},
-                    Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"}, Wrong{"cluster.device=cuda", "use \"cpu\""},
+                    Wrong{"data.batch=[1,2,3]", "3 values for 2 workers"},
                     Wrong{"run.checkpoint_every=daily", "N epochs"}));
+
+// With a GPU the configuration is good.
+TEST(CheckTest, ADeviceThatIsNotThereIsRefusedWithTheReason) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto outcome = troupe({"check", config, "--set", "cluster.device=cuda"});
+  if (outcome.code == 0) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  EXPECT_NE(outcome.err.find("device \"cuda\": "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("; without it use \"cpu\""), std::string::npos) << outcome.err;
+}
 
 // The data set is not opened: its published form is enough.
 TEST(CheckTest, RefusesDataOptionsThatTrainingRefuses) {

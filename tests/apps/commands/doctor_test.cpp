@@ -14,6 +14,9 @@ TEST(DoctorTest, JsonListsTheFeaturesOfTheBuild) {
   const auto found = nlohmann::json::parse(outcome.out);
   EXPECT_TRUE(found["cuda"]["built"].is_boolean());
   EXPECT_TRUE(found["cuda"]["devices"].is_number_integer());
+  EXPECT_TRUE(found["cuda"]["driver"].is_string());
+  EXPECT_TRUE(found["cuda"]["libraries"].is_string());
+  EXPECT_EQ(found["cuda"]["names"].size(), found["cuda"]["devices"].get<std::size_t>());
   EXPECT_TRUE(found["mpi"]["built"].is_boolean());
   EXPECT_TRUE(found["ucx"]["built"].is_boolean());
   ASSERT_TRUE(found["hdf5"]["built"].is_boolean());
@@ -34,6 +37,16 @@ TEST(DoctorTest, PlainReportNamesTheLibraries) {
   EXPECT_EQ(outcome.code, 0);
   for (const auto* name : {"cpu", "memory", "oneDNN", "CAF", "HDF5"})
     EXPECT_NE(outcome.out.find(name), std::string::npos) << name;
+}
+
+// Whatever the machine: either it can train there, or a line says what is missing, in both reports.
+TEST(DoctorTest, SaysWhyThereIsNoGpu) {
+  const auto cuda = nlohmann::json::parse(troupe({"doctor", "--json"}).out)["cuda"];
+  const auto plain = troupe({"doctor"}).out;
+  const bool usable = cuda["built"].get<bool>() && cuda["devices"].get<int>() > 0 && cuda["libraries"] != "";
+  EXPECT_TRUE(usable || !cuda["why"].empty()) << cuda.dump();
+  for (const auto& why : cuda["why"]) EXPECT_NE(plain.find(why.get<std::string>()), std::string::npos) << plain;
+  for (const auto& name : cuda["names"]) EXPECT_NE(plain.find(name.get<std::string>()), std::string::npos) << plain;
 }
 
 TEST(DoctorTest, ShowsTheCoresOfTheMachineAndOfItsWorkers) {

@@ -4,12 +4,14 @@
 #include <ostream>
 
 #include "cpu/backend.hpp"
+#include "gpu/backend.hpp"
 
 namespace troupe::nn::testing {
 
 const std::vector<BackendKind>& backends() {
   static const std::vector<BackendKind> all{
       {"cpu", cpu::make_backend},
+      {"gpu_on_host", gpu::make_backend_on_host},
   };
   return all;
 }

@@ -61,10 +61,11 @@ TEST_P(Compile, RefusesFeaturesOutsideTheCapabilities) {
   const Capabilities can = backend().capabilities();
   EXPECT_EQ(error_of({.device = can.devices, .arenas = &allocator}).code, core::Errc::config);
   EXPECT_EQ(error_of({.device = -1, .arenas = &allocator}).code, core::Errc::config);
-  if (std::ranges::find(can.precisions, Precision::bf16) == can.precisions.end()) {
-    const auto refused = error_of({.precision = Precision::bf16, .arenas = &allocator});
+  for (const Precision precision : {Precision::bf16, Precision::tf32}) {
+    if (std::ranges::find(can.precisions, precision) != can.precisions.end()) continue;
+    const auto refused = error_of({.precision = precision, .arenas = &allocator});
     EXPECT_EQ(refused.code, core::Errc::config);
-    EXPECT_NE(refused.message.find("bf16"), std::string::npos) << refused.message;
+    EXPECT_NE(refused.message.find(name_of(precision)), std::string::npos) << refused.message;
   }
 }
 

@@ -120,6 +120,19 @@ TEST_P(HalfPrecision, TenStepsFollowThoseOfFloat32) {
   }
 }
 
+// 11 significant bits of the factors; everything else is float32.
+TEST_P(HalfPrecision, OneStepInTf32IsNearThatOfFloat32) {
+  const auto precisions = backend().capabilities().precisions;
+  if (std::ranges::find(precisions, Precision::tf32) == precisions.end())
+    GTEST_SKIP() << backend().name() << " does not compute in tf32";
+  Model full(backend(), mixed_net(), {.batch = 8});
+  Model rounded(backend(), mixed_net(), {.batch = 8, .precision = Precision::tf32});
+  EXPECT_NEAR(rounded.step().loss, full.step().loss, 2e-3);
+  const double apart = distance(rounded.canonical_gradients(), full.canonical_gradients());
+  EXPECT_LT(apart, 0.01);
+  EXPECT_GT(apart, 0) << "computed in float32";
+}
+
 TEST_P(HalfPrecision, ParametersStayFloat32) {
   Model model(backend(), lenet(), {.batch = 4, .precision = Precision::bf16});
   const auto canonical = random_floats(model.replica->layout()->canonical_floats(), 0.1, 7);

@@ -1,0 +1,80 @@
+/// What convolutions and matrix products compute, as data: a Device makes a plan from a description, and host tests check the
+/// descriptions of whole networks. Layouts: activations NHWC; weights [outputs, kernel, kernel, channels / groups]; all dense.
+/// Thread rule: plain values.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gpu/kernels/types.hpp"
+#include "nn/graph.hpp"
+
+namespace troupe::gpu {
+
+enum class Direction : std::uint8_t { forward, backward_data, backward_weights };
+
+struct ConvolutionShape {
+  TensorShape input;
+  TensorShape output;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t groups = 1;
+  auto operator<=>(const ConvolutionShape&) const = default;
+};
+
+/// forward:           y ← activation(conv(x, w) + bias + addend)      bias [outputs] and addend are of `type`
+/// backward_data:     dx ← conv'(dy, w)
+/// backward_weights:  dw ← conv'(x, dy)                               dw is of `weight_gradient`
+/// x, y, dx, dy, w, bias have `type`. Sums are float32. (Libraries fuse a bias only in the type of the tensors.)
+struct Convolution {
+  Direction direction = Direction::forward;
+  ConvolutionShape shape;
+  Type type = Type::fp32;
+  Type weight_gradient = Type::fp32;
+  Math math = Math::fp32;
+  bool bias = false;                           // forward
+  bool addend = false;                         // forward
+  std::optional<nn::Activation> activation{};  // forward
+  bool deterministic = false;                  // the same bits each time: no atomic additions
+  auto operator<=>(const Convolution&) const = default;
+};
+/// "forward 64x56x56 3x3 s1 p1 g1 → 64x56x56, bf16, bias, relu": for plan.json, messages and profiles. Unique for each description and batch.
+[[nodiscard]] std::string to_string(const Convolution& convolution);
+
+/// The memory of one execution, by role; unused ones are null. forward: x, w, bias, addend → y. backward_data: y (= dy), w → x (= dx).
+/// backward_weights: x, y (= dy) → w (= dw).
+struct ConvolutionOperands {
+  void* x = nullptr;
+  void* w = nullptr;
+  void* y = nullptr;
+  const void* bias = nullptr;
+  const void* addend = nullptr;
+};
+
+/// Row-major: d [m, n] ← activation(op(a) · op(b) + bias), op(a) [m, k], op(b) [k, n]; a transposed operand is stored the other way
+/// round. bias [n], of `output`.
+struct MatrixProduct {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  Type type = Type::fp32;    // of a and b
+  Type output = Type::fp32;  // of d
+  Math math = Math::fp32;
+  bool bias = false;
+  std::optional<nn::Activation> activation{};
+  bool deterministic = false;
+  auto operator<=>(const MatrixProduct&) const = default;
+};
+[[nodiscard]] std::string to_string(const MatrixProduct& product);
+
+struct MatrixOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* bias = nullptr;
+};
+
+}  // namespace troupe::gpu

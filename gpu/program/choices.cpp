@@ -1,0 +1,109 @@
+#include "gpu/program/choices.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "gpu/program/measuring.hpp"
+
+namespace troupe::gpu {
+namespace {
+
+constexpr int kPlanVersion = 1;
+
+tl::unexpected<core::Error> refuse_plan(const std::string& why) {
+  return core::fail(core::Errc::config, fmt::format("{}{}", nn::kPlanRefused, why));
+}
+
+}  // namespace
+
+core::Result<void> Choices::take(const nn::Plan& plan) {
+  const auto json = nlohmann::json::parse(plan.json, nullptr, false);
+  if (!json.is_object() || json.value("backend", "") != "gpu") return refuse_plan("it is not one of the gpu backend");
+  if (json.value("version", 0) != kPlanVersion) return refuse_plan(fmt::format("its version is not {}", kPlanVersion));
+  if (const auto planned = json.value("precision", ""); planned != name_of(precision_))
+    return refuse_plan(fmt::format("it is for precision {}, not {}", planned, name_of(precision_)));
+  const auto engines = json.find("engines");
+  if (engines == json.end() || !engines->is_object()) return refuse_plan("it has no engines");
+  for (const auto& [description, engine] : engines->items()) {
+    if (!engine.is_string()) return refuse_plan(fmt::format("the engine of {} is not a name", description));
+    planned_[description] = engine.template get<std::string>();
+  }
+  engines_ = planned_;
+  return {};
+}
+
+template <class Plan, class Description>
+std::shared_ptr<const Plan> Choices::measured(const Description& description, const std::string& name) {
+  const auto known = cache_ == nullptr ? std::nullopt : cache_->find(name);
+  if (known) {
+    auto plan = device_.plan(description, workspace_, known->engine);
+    if (plan) return std::move(*plan);
+    if (plan.error().code != core::Errc::config) throw LoweringFailed{std::move(plan.error())};
+  }
+  auto plans = device_.plans(description, workspace_);
+  if (!plans && plans.error().code == core::Errc::config) return nullptr;
+  if (!plans) throw LoweringFailed{std::move(plans.error())};
+  if (plans->empty()) return nullptr;
+  const auto best = fastest(device_, description, *plans);
+  if (!best) throw LoweringFailed{best.error()};
+  std::shared_ptr<const Plan> plan = std::move((*plans)[best->index]);
+  // A choice for less workspace than usual does not replace one that is known.
+  if (cache_ != nullptr && !known && best->seconds > 0) cache_->put(name, {plan->engine(), best->seconds});
+  return plan;
+}
+
+template <class Plan, class Description>
+std::shared_ptr<const Plan> Choices::make(const Description& description, const std::string& name) {
+  if (const auto planned = planned_.find(name); planned != planned_.end()) {
+    auto plan = device_.plan(description, workspace_, planned->second);
+    if (plan) return std::move(*plan);
+    if (plan.error().code != core::Errc::config) throw LoweringFailed{std::move(plan.error())};
+    throw LoweringFailed{
+        {core::Errc::config, fmt::format("{}{} has no engine \"{}\" for {}: {}", nn::kPlanRefused, device_.info().name,
+                                         planned->second, name, plan.error().message)}};
+  }
+  if (measures_) return measured<Plan>(description, name);
+  auto plans = device_.plans(description, workspace_);
+  if (!plans && plans.error().code != core::Errc::config) throw LoweringFailed{std::move(plans.error())};
+  return plans && !plans->empty() ? std::move(plans->front()) : nullptr;
+}
+
+template <class Plan, class Description>
+Choice<Plan> Choices::choose_from(const std::vector<Description>& descriptions,
+                                  std::map<std::string, std::shared_ptr<const Plan>>& made) {
+  std::vector<std::string> names;
+  for (const Description& description : descriptions) names.push_back(to_string(description));
+  const auto from = [&](std::size_t i) -> Choice<Plan> {
+    auto known = made.find(names[i]);
+    if (known == made.end()) {
+      known = made.emplace(names[i], make<Plan>(descriptions[i], names[i])).first;
+      if (known->second) engines_[names[i]] = known->second->engine();
+    }
+    return {i, known->second};
+  };
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (planned_.contains(names[i])) return from(i);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (auto choice = from(i); choice.plan) return choice;
+  throw LoweringFailed{{core::Errc::config, fmt::format("{} has no engine for {}", device_.info().name, names.back())}};
+}
+
+Choice<ConvolutionPlan> Choices::choose(const std::vector<Convolution>& descriptions) {
+  return choose_from(descriptions, convolutions_);
+}
+
+Choice<MatrixPlan> Choices::choose(const std::vector<MatrixProduct>& descriptions) {
+  return choose_from(descriptions, products_);
+}
+
+nn::Plan Choices::to_plan() const {
+  const nlohmann::json json{{"backend", "gpu"},
+                            {"version", kPlanVersion},
+                            {"precision", name_of(precision_)},
+                            {"device", device_.info().name},
+                            {"libraries", device_.info().libraries},
+                            {"engines", engines_}};
+  return {json.dump()};
+}
+
+}  // namespace troupe::gpu

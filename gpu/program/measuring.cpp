@@ -1,0 +1,112 @@
+#include "gpu/program/measuring.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace troupe::gpu {
+namespace {
+
+/// Executions that are timed together, behind one that is not; the fastest round counts.
+constexpr int kExecutions = 4;
+constexpr int kRounds = 3;
+
+/// Device memory of one role, freed at the end.
+class Scratch {
+ public:
+  Scratch(Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {
+    if (bytes == 0) return;
+    if (auto allocated = device.memory().allocate(bytes)) memory_ = *allocated;
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (memory_ != nullptr) device_.memory().deallocate(memory_, bytes_);
+  }
+  [[nodiscard]] bool is_there() const noexcept { return bytes_ == 0 || memory_ != nullptr; }
+  [[nodiscard]] void* get() const noexcept { return memory_; }
+
+ private:
+  Device& device_;
+  std::size_t bytes_;
+  void* memory_ = nullptr;
+};
+
+std::size_t sized(std::int64_t count, Type type) { return static_cast<std::size_t>(count) * bytes_of(type); }
+
+template <class Plan>
+std::size_t largest_workspace(const std::vector<std::unique_ptr<Plan>>& plans) {
+  std::size_t bytes = 0;
+  for (const auto& plan : plans) bytes = std::max(bytes, plan->workspace());
+  return bytes;
+}
+
+/// Seconds of one execution; none if it fails, as engines may that a library offers.
+template <class Plan, class Operands>
+std::optional<double> seconds(Device& device, Stream& stream, Event& first, Event& last, const Plan& plan,
+                              const Operands& operands, void* workspace) {
+  if (!stream.run(plan, operands, workspace) || !stream.synchronize()) return std::nullopt;
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    if (!stream.record(first)) return std::nullopt;
+    for (int i = 0; i < kExecutions; ++i)
+      if (!stream.run(plan, operands, workspace)) return std::nullopt;
+    if (!stream.record(last) || !stream.synchronize()) return std::nullopt;
+    const auto took = device.seconds_between(first, last);
+    if (!took) return std::nullopt;
+    best = std::min(best, *took / kExecutions);
+  }
+  return best;
+}
+
+template <class Plan, class Operands>
+core::Result<Fastest> measure(Device& device, const std::vector<std::unique_ptr<Plan>>& plans, const Operands& operands,
+                              void* workspace) {
+  auto stream = device.make_stream();
+  if (!stream) return tl::unexpected(std::move(stream.error()));
+  auto first = device.make_event();
+  if (!first) return tl::unexpected(std::move(first.error()));
+  auto last = device.make_event();
+  if (!last) return tl::unexpected(std::move(last.error()));
+  Fastest best;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto took = seconds(device, **stream, **first, **last, *plans[i], operands, workspace);
+    if (took && (best.seconds == 0 || *took < best.seconds)) best = {i, *took};
+  }
+  return best;
+}
+
+}  // namespace
+
+core::Result<Fastest> fastest(Device& device, const Convolution& description,
+                              const std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
+  if (plans.size() < 2) return Fastest{};
+  const ConvolutionShape& shape = description.shape;
+  const std::int64_t weights =
+      shape.output.channels * shape.kernel * shape.kernel * shape.input.channels / shape.groups;
+  const Scratch x(device, sized(shape.input.size(), description.type));
+  const Scratch w(device, sized(weights, Type::fp32));  // as gradients may be
+  const Scratch y(device, sized(shape.output.size(), description.type));
+  const Scratch bias(device, description.bias ? sized(shape.output.channels, description.type) : 0);
+  const Scratch addend(device, description.addend ? sized(shape.output.size(), description.type) : 0);
+  const Scratch workspace(device, largest_workspace(plans));
+  for (const Scratch* scratch : {&x, &w, &y, &bias, &addend, &workspace})
+    if (!scratch->is_there()) return Fastest{};
+  return measure(device, plans, ConvolutionOperands{x.get(), w.get(), y.get(), bias.get(), addend.get()},
+                 workspace.get());
+}
+
+core::Result<Fastest> fastest(Device& device, const MatrixProduct& description,
+                              const std::vector<std::unique_ptr<MatrixPlan>>& plans) {
+  if (plans.size() < 2) return Fastest{};
+  const Scratch a(device, sized(description.m * description.k, description.type));
+  const Scratch b(device, sized(description.k * description.n, description.type));
+  const Scratch d(device, sized(description.m * description.n, description.output));
+  const Scratch bias(device, description.bias ? sized(description.n, description.output) : 0);
+  const Scratch workspace(device, largest_workspace(plans));
+  for (const Scratch* scratch : {&a, &b, &d, &bias, &workspace})
+    if (!scratch->is_there()) return Fastest{};
+  return measure(device, plans, MatrixOperands{a.get(), b.get(), d.get(), bias.get()}, workspace.get());
+}
+
+}  // namespace troupe::gpu

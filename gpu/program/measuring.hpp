@@ -1,0 +1,24 @@
+/// Times the engines of a description on scratch memory. Compile time only. Thread rule: one thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "gpu/device/device.hpp"
+
+namespace troupe::gpu {
+
+struct Fastest {
+  std::size_t index = 0;
+  double seconds = 0;  // 0: not measured
+};
+
+/// The fastest of `plans`; the first, not measured, if there is one only, or no memory to measure in, or none runs. Errors: those of a lost
+/// device.
+[[nodiscard]] core::Result<Fastest> fastest(Device& device, const Convolution& description,
+                                            const std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
+[[nodiscard]] core::Result<Fastest> fastest(Device& device, const MatrixProduct& description,
+                                            const std::vector<std::unique_ptr<MatrixPlan>>& plans);
+
+}  // namespace troupe::gpu

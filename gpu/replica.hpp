@@ -1,0 +1,91 @@
+/// A compiled model on a device (nn::Replica). Batches are host memory; the arenas are what CompileOptions::arenas is: device memory, or host
+/// memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end, and with a callback once for each bucket. With
+/// device arenas apply() returns before the device is done: later calls of this thread, also to Backend::kernels(), are ordered behind it.
+/// An error of apply() is returned by the next step or evaluation. Thread rule: as nn::Replica, only the thread that made it.
+#pragma once
+
+#include <optional>
+
+#include "gpu/arenas.hpp"
+#include "gpu/compile.hpp"
+#include "gpu/program/sequence.hpp"
+#include "gpu/staging.hpp"
+
+namespace troupe::gpu {
+
+class GpuReplica final : public nn::Replica {
+ public:
+  /// `device` and `options.arenas` outlive the replica. Errors: those of memory, streams and events.
+  [[nodiscard]] static core::Result<std::unique_ptr<GpuReplica>> make(Device& device, std::shared_ptr<Stream> compute,
+                                                                      const nn::Graph& graph,
+                                                                      const nn::CompileOptions& options,
+                                                                      Compiled compiled);
+  GpuReplica(const GpuReplica&) = delete;
+  GpuReplica& operator=(const GpuReplica&) = delete;
+  ~GpuReplica() override;
+
+  [[nodiscard]] const nn::Graph& graph() const noexcept override { return graph_; }
+  [[nodiscard]] std::int64_t batch() const noexcept override { return batch_; }
+  [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return compiled_.layout; }
+
+  [[nodiscard]] core::Span parameters() noexcept override { return arenas_->parameters(); }
+  [[nodiscard]] core::Span gradients() noexcept override { return arenas_->gradients(); }
+  [[nodiscard]] core::Span statistics() noexcept override { return arenas_->statistics(); }
+  void parameters_written() noexcept override;
+  [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
+  [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return compiled_.buckets; }
+
+  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
+                                                  const std::function<void(int)>& on_bucket_ready) override;
+  void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
+  [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
+  /// Copied from the device by the first call after a step.
+  [[nodiscard]] std::span<const float> outputs() const noexcept override;
+
+  [[nodiscard]] const nn::Plan& plan() const noexcept override { return compiled_.plan; }
+  [[nodiscard]] std::size_t workspace_bytes() const noexcept override;
+
+  /// For tests: the operations, and whether steps are launched as one captured graph.
+  [[nodiscard]] const Program& program() const noexcept { return compiled_.program; }
+  [[nodiscard]] bool is_captured() const noexcept { return forward_.is_captured() && backward_.is_captured(); }
+
+ private:
+  GpuReplica(Device& device, std::shared_ptr<Stream> compute, const nn::Graph& graph, const nn::CompileOptions& options,
+             Compiled compiled);
+  [[nodiscard]] core::Result<void> prepare(const nn::CompileOptions& options);
+  /// Checks the batch, brings it and the parameters to the device, and enqueues forward with the losses.
+  [[nodiscard]] core::Result<void> enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training);
+  [[nodiscard]] core::Result<void> stage(const nn::Batch& batch, std::int64_t samples);
+  [[nodiscard]] core::Result<void> enqueue_buckets(const std::function<void(int)>& on_bucket_ready);
+  /// Waits for the device and reads the losses.
+  [[nodiscard]] core::Result<nn::StepResult> finish(std::int64_t samples, bool training);
+  [[nodiscard]] core::Result<void> update(const core::OptimizerStep& step, core::OptimizerState state);
+
+  Device& device_;
+  nn::Graph graph_;
+  std::int64_t batch_;
+  Compiled compiled_;
+  std::shared_ptr<Stream> compute_;
+  std::unique_ptr<Stream> copy_;
+  std::unique_ptr<Staging> staging_;
+  std::optional<ReplicaArenas> arenas_;
+  std::unique_ptr<Event> staged_;
+  std::unique_ptr<Event> begun_;
+  std::unique_ptr<Event> forward_done_;
+  std::vector<std::unique_ptr<Event>> bucket_done_;
+  core::Buffer input_;            // pinned: StepInput and labels
+  core::Buffer sums_;             // pinned: LossSums
+  mutable core::Buffer outputs_;  // pinned
+  mutable bool outputs_are_here_ = false;
+  Sequence evaluation_;
+  Sequence forward_;
+  Sequence backward_;
+  std::vector<Sequence> bucket_parts_;  // of backward, one for each bucket, and what remains
+  bool captures_ = true;
+  bool is_busy_ = false;               // a pass has begun, and was not waited for
+  std::optional<core::Error> failed_;  // of apply(), which cannot return it
+  std::uint64_t version_ = 1;
+  std::uint64_t refreshed_version_ = 0;  // the version from which the working copies were made
+};
+
+}  // namespace troupe::gpu

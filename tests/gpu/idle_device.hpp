@@ -1,0 +1,90 @@
+/// A device that executes nothing: what it costs to tell a device what to do, and choices by a clock that a test sets. Memory and plans are
+/// HostDevice's. For tests.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/device/host_device.hpp"
+
+namespace troupe::gpu::testing {
+
+class IdleDevice : public Device {
+ public:
+  [[nodiscard]] const DeviceInfo& info() const noexcept override { return host_.info(); }
+  [[nodiscard]] core::Allocator& memory() noexcept override { return host_.memory(); }
+  [[nodiscard]] core::Allocator& pinned() noexcept override { return host_.pinned(); }
+  core::Result<std::unique_ptr<Stream>> make_stream() override { return std::make_unique<IdleStream>(*this); }
+  core::Result<std::unique_ptr<Event>> make_event() override { return std::make_unique<IdleEvent>(); }
+  core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& c, std::size_t w) override {
+    return host_.plans(c, w);
+  }
+  core::Result<std::vector<std::unique_ptr<MatrixPlan>>> plans(const MatrixProduct& p, std::size_t w) override {
+    return host_.plans(p, w);
+  }
+  core::Result<std::unique_ptr<ConvolutionPlan>> plan(const Convolution& c, std::size_t w,
+                                                      const std::string& engine) override {
+    return host_.plan(c, w, engine);
+  }
+  core::Result<std::unique_ptr<MatrixPlan>> plan(const MatrixProduct& p, std::size_t w,
+                                                 const std::string& engine) override {
+    return host_.plan(p, w, engine);
+  }
+  [[nodiscard]] bool is_measurable() const noexcept override { return true; }
+  core::Result<double> seconds_between(const Event& first, const Event& second) override {
+    return static_cast<const IdleEvent&>(second).at - static_cast<const IdleEvent&>(first).at;
+  }
+  [[nodiscard]] std::size_t live_bytes() const { return host_.live_bytes(); }
+
+  std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
+  double now = 0;                                                       // seconds
+  int operations = 0;                                                   // that streams were told
+
+ private:
+  struct IdleEvent final : Event {
+    double at = 0;
+  };
+  struct IdleGraph final : StepGraph {};
+  class IdleStream final : public Stream {
+   public:
+    explicit IdleStream(IdleDevice& device) : device_(device) {}
+    core::Result<void> copy_to_device(void*, const void*, std::size_t) override { return told(); }
+    core::Result<void> copy_to_host(void*, const void*, std::size_t) override { return told(); }
+    core::Result<void> copy(void*, const void*, std::size_t) override { return told(); }
+    core::Result<void> zero(void*, std::size_t) override { return told(); }
+    core::Result<void> launch(const Kernel&) override { return told(); }
+    core::Result<void> run(const ConvolutionPlan& plan, const ConvolutionOperands&, void*) override {
+      return told_to_run(plan);
+    }
+    core::Result<void> run(const MatrixPlan& plan, const MatrixOperands&, void*) override { return told_to_run(plan); }
+    core::Result<void> record(Event& event) override {
+      static_cast<IdleEvent&>(event).at = device_.now;
+      return told();
+    }
+    core::Result<void> wait(Event&) override { return told(); }
+    core::Result<void> synchronize() override { return told(); }
+    core::Result<void> begin_capture() override { return told(); }
+    core::Result<std::unique_ptr<StepGraph>> end_capture() override { return std::make_unique<IdleGraph>(); }
+    core::Result<void> launch(const StepGraph&) override { return told(); }
+    void push_range(const char*) noexcept override {}
+    void pop_range() noexcept override {}
+
+   private:
+    core::Result<void> told() {
+      ++device_.operations;
+      return {};
+    }
+    template <class Plan>
+    core::Result<void> told_to_run(const Plan& plan) {
+      if (device_.on_run) return device_.on_run(plan.engine());
+      return told();
+    }
+    IdleDevice& device_;
+  };
+
+  HostDevice host_;
+};
+
+}  // namespace troupe::gpu::testing
