@@ -207,7 +207,7 @@ TEST(SettingsTest, KeysOfPicturesAreRefusedWhereTheyDoNothing) {
        {"resize=32", "random_resized_crop=true", "brightness=0.4", "contrast=0.4", "saturation=0.4"}) {
     EXPECT_EQ(refusal("data." + key),
               fmt::format("--set: data.{} does nothing to glyphs: it is for folder, shards, csv, "
-                          "batches, records, synthetic; `troupe data convert` makes such files",
+                          "batches, records, hickle, synthetic; `troupe data convert` makes such files",
                           key.substr(0, key.find('='))));
     const auto s = settings(kSmallest, {"data." + key, "data.name=folder"});
     EXPECT_TRUE(s) << s.error().message;
@@ -279,7 +279,7 @@ TEST(SettingsTest, ExchangeOptionsDecideBetweenOneProcessAndSeveral) {
 }
 
 TEST(SettingsTest, ErrorsInAFileNameTheLine) {
-  const auto s = settings(std::string(kSmallest) + "[cluster]\nworkers = 2\ndevice = \"cuda\"\n");
+  const auto s = settings(std::string(kSmallest) + "[cluster]\nworkers = 2\ndevice = \"tpu\"\n");
   ASSERT_FALSE(s);
   EXPECT_TRUE(s.error().message.starts_with("a.toml:7: cluster.device")) << s.error().message;
 }
