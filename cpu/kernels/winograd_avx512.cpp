@@ -1,6 +1,6 @@
 // The inner loops of winograd.hpp, compiled for AVX-512 with bfloat16. Everything but the entry functions has internal linkage, and the only
 // inline functions called from elsewhere are intrinsics (see CMakeLists.txt).
-#include "cpu/kernels/winograd_tiles.hpp"
+#include "cpu/kernels/winograd_avx512.hpp"
 
 namespace troupe::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // The inner loops of the weight gradient of winograd.hpp, compiled for AVX-512 with bfloat16 (see winograd_avx512.cpp).
-#include "cpu/kernels/winograd_tiles.hpp"
+#include "cpu/kernels/winograd_avx512.hpp"
 
 namespace troupe::cpu {
 namespace {

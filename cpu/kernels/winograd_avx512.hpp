@@ -13,12 +13,12 @@ constexpr std::int64_t kLanes = 16;
 constexpr int kSide = 4;        // of a tile's inputs
 constexpr int kPositions = 16;  // of a transformed tile
 
-__m512 widened(const std::uint16_t* from) {
+inline __m512 widened(const std::uint16_t* from) {
   const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-__m256i narrowed(__m512 value) { return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value)); }
+inline __m256i narrowed(__m512 value) { return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value)); }
 
 /// Where a tile is: image, and the first of its outputs.
 struct Position {
@@ -52,7 +52,8 @@ class Positions {
 };
 
 /// out ← Bᵀ in of four vectors.
-void transform_inputs(const __m512& a, const __m512& b, const __m512& c, const __m512& d, __m512* out, int stride) {
+inline void transform_inputs(const __m512& a, const __m512& b, const __m512& c, const __m512& d, __m512* out,
+                             int stride) {
   out[0] = _mm512_sub_ps(a, c);
   out[stride] = _mm512_add_ps(b, c);
   out[2 * stride] = _mm512_sub_ps(c, b);
@@ -60,7 +61,7 @@ void transform_inputs(const __m512& a, const __m512& b, const __m512& c, const _
 }
 
 /// 16 channels of one tile: v[position] ← Bᵀ d B.
-void transform_tile(const ConvolutionShape& shape, const std::uint16_t* image, const Position& at, __m512* v) {
+inline void transform_tile(const ConvolutionShape& shape, const std::uint16_t* image, const Position& at, __m512* v) {
   const std::int64_t top = at.y - shape.padding;
   const std::int64_t left = at.x - shape.padding;
   __m512 d[kPositions];
@@ -86,7 +87,7 @@ void transform_tile(const ConvolutionShape& shape, const std::uint16_t* image, c
 }
 
 /// 32 halves: those of `even` and `odd` in turn.
-__m512i in_turn(__m512 even, __m512 odd) {
+inline __m512i in_turn(__m512 even, __m512 odd) {
   const __m512i low = _mm512_cvtepu16_epi32(narrowed(even));
   const __m512i high = _mm512_cvtepu16_epi32(narrowed(odd));
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
