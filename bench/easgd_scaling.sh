@@ -5,7 +5,7 @@
 #
 #   bench/easgd_scaling.sh [ROUNDS [MODEL [BATCH]]]     default 5 lenet 64; other models get synthetic images of 3x224x224
 #
-# STEPS: of one worker with another model than lenet (default 24). TROUPE: the program (default build/bin/troupe)
+# SECONDS_EACH: how long other models train (default 40): both workers compute to the end, no epoch's last batch leaves one without work. TROUPE: the program (default build/bin/troupe)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 troupe=${TROUPE:-build/bin/troupe}
@@ -17,8 +17,8 @@ trap 'rm -rf "$runs"' EXIT
 if [[ $model = lenet ]]; then
   settings=(--set data.train_samples=25600 --set data.test_samples=100)
 else
-  settings=(--set data.name=synthetic --set data.shape=[3,224,224] --set data.classes=1000 --set data.test_samples="$batch"
-            --set data.train_samples=$((batch * ${STEPS:-24})))
+  settings=(--set data.name=synthetic --set data.shape=[3,224,224] --set data.classes=1000 --set data.test_samples=8
+            --set data.train_samples=100000 --set run.max_seconds="${SECONDS_EACH:-40}")
 fi
 
 images_per_s() {  # OPTIONS…
