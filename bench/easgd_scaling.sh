@@ -5,7 +5,8 @@
 #
 #   bench/easgd_scaling.sh [ROUNDS [MODEL [BATCH]]]     default 5 lenet 64; other models get synthetic images of 3x224x224
 #
-# SECONDS_EACH: how long other models train (default 40): both workers compute to the end, no epoch's last batch leaves one without work. TROUPE: the program (default build/bin/troupe)
+# SECONDS_EACH: how long other models train (default 40): both workers compute to the end, no epoch's last batch leaves one without work.
+# TROUPE: the program (default build/bin/troupe)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 troupe=${TROUPE:-build/bin/troupe}
