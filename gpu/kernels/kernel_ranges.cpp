@@ -197,7 +197,11 @@ class RangesOf {
   void norm_gradients(const BatchNormGradients& k) {
     const std::int64_t count = k.pixels * k.channels;
     need("x", k.x, count, k.type);
-    if (k.relu) need("y", k.y, count, k.type);
+    if (k.y != nullptr) need("y", k.y, count, k.type);
+    if (k.relu && k.y == nullptr) {
+      need("weight", k.weight, k.channels);
+      need("bias", k.bias, k.channels);
+    }
     need("dy", k.dy, count, k.type);
     need("mean", k.mean, k.channels);
     need("inverse_deviation", k.inverse_deviation, k.channels);

@@ -2,6 +2,8 @@
 /// tensors' parts apart: what belongs to a channel is read once for all of them. Thread rule: plain values.
 #pragma once
 
+#include <type_traits>
+
 #include "gpu/kernels/bodies/columns.hpp"
 #include "gpu/kernels/bodies/functions.hpp"
 #include "gpu/kernels/bodies/groups.hpp"
@@ -107,18 +109,33 @@ struct BatchNormForwardBody {
   }
 };
 
+/// What the gradient of a relu behind the normalisation is masked by.
+enum class NormMask : std::uint8_t {
+  none,    ///< no relu
+  output,  ///< y
+  input,   ///< y, computed again from x: as BatchNormForwardBody does, without the rounding, which keeps signs
+};
+
 /// g and x̂ of an element, for the gradients and for backward.
-template <class T, int kLanes>
+template <class T, int kLanes, NormMask kMask>
 struct NormalisedGradient {
   const T* x;
-  const T* y;  // null: no relu
+  const T* y;
   const T* dy;
   const float* mean;
   const float* inverse_deviation;
+  const float* weight;
+  const float* bias;
 
+  struct NoLanes {};
+  struct Affine {
+    Lanes<kLanes> scale;
+    Lanes<kLanes> bias;
+  };
   struct Channel {
     Lanes<kLanes> mean;
     Lanes<kLanes> inverse_deviation;
+    std::conditional_t<kMask == NormMask::input, Affine, NoLanes> output;
   };
   struct Values {
     Lanes<kLanes> gradient;    // g
@@ -126,38 +143,50 @@ struct NormalisedGradient {
   };
   struct Fetched {
     Packed<T, kLanes> x;
-    Packed<T, kLanes> y;
+    std::conditional_t<kMask == NormMask::output, Packed<T, kLanes>, NoLanes> y;
     Packed<T, kLanes> dy;
   };
   [[nodiscard]] TROUPE_HOST_DEVICE Channel begin(std::int64_t channel) const {
-    return {load<kLanes>(mean + channel), load<kLanes>(inverse_deviation + channel)};
+    Channel known{load<kLanes>(mean + channel), load<kLanes>(inverse_deviation + channel), {}};
+    if constexpr (kMask == NormMask::input) {
+      known.output = {load<kLanes>(weight + channel), load<kLanes>(bias + channel)};
+      TROUPE_UNROLL
+      for (int l = 0; l < kLanes; ++l) known.output.scale[l] = known.output.scale[l] * known.inverse_deviation[l];
+    }
+    return known;
   }
   [[nodiscard]] TROUPE_HOST_DEVICE Fetched fetched(std::int64_t at) const {
     Fetched from{fetch<kLanes>(x + at), {}, fetch<kLanes>(dy + at)};
-    if (y != nullptr) from.y = fetch<kLanes>(y + at);
+    if constexpr (kMask == NormMask::output) from.y = fetch<kLanes>(y + at);
     return from;
   }
   [[nodiscard]] TROUPE_HOST_DEVICE Values of(const Channel& known, const Fetched& from) const {
     Values values{lanes_of(from.dy), lanes_of(from.x)};
-    if (y != nullptr) {
+    if constexpr (kMask == NormMask::output) {
       const auto outputs = lanes_of(from.y);
       TROUPE_UNROLL
       for (int l = 0; l < kLanes; ++l) values.gradient[l] = outputs[l] > 0 ? values.gradient[l] : 0.0f;
     }
     TROUPE_UNROLL
-    for (int l = 0; l < kLanes; ++l)
-      values.normalised[l] = (values.normalised[l] - known.mean[l]) * known.inverse_deviation[l];
+    for (int l = 0; l < kLanes; ++l) {
+      const float centred = values.normalised[l] - known.mean[l];
+      if constexpr (kMask == NormMask::input) {
+        const bool passes = centred * known.output.scale[l] + known.output.bias[l] > 0;
+        values.gradient[l] = passes ? values.gradient[l] : 0.0f;
+      }
+      values.normalised[l] = centred * known.inverse_deviation[l];
+    }
     return values;
   }
 };
 
 /// Of ColumnSumsBody: Σ g · x̂, Σ g.
-template <class T, int kColumnLanes>
+template <class T, int kColumnLanes, NormMask kMask>
 struct NormGradientSource {
   static constexpr int kLanes = kColumnLanes;
   static constexpr int kValues = 2;
   static constexpr int kRowsAtOnce = 4;
-  using Gradient = NormalisedGradient<T, kLanes>;
+  using Gradient = NormalisedGradient<T, kLanes, kMask>;
   Gradient gradient;
   std::int64_t channels;
   [[nodiscard]] TROUPE_HOST_DEVICE typename Gradient::Channel begin(std::int64_t column) const {
@@ -177,9 +206,10 @@ struct NormGradientSource {
   }
 };
 
-template <class T, int kLanes>
+template <class T, int kLanes, NormMask kMask>
 struct BatchNormBackwardBody {
-  NormalisedGradient<T, kLanes> gradient;
+  using Gradient = NormalisedGradient<T, kLanes, kMask>;
+  Gradient gradient;
   const float* weight;
   const float* weight_gradient;
   const float* bias_gradient;
@@ -189,12 +219,12 @@ struct BatchNormBackwardBody {
   StridedGroups<kLanes> groups;
 
   struct Channel {
-    typename NormalisedGradient<T, kLanes>::Channel input;
+    typename Gradient::Channel input;
     Lanes<kLanes> scale;
     Lanes<kLanes> mean_gradient;   // dbias / m
     Lanes<kLanes> mean_projected;  // dweight / m
   };
-  using Fetched = typename NormalisedGradient<T, kLanes>::Fetched;
+  using Fetched = typename Gradient::Fetched;
   TROUPE_HOST_DEVICE void operator()(std::int64_t index) const {
     groups(
         index, [this](std::int64_t channel) { return begin(channel); },
