@@ -1,5 +1,6 @@
 #include "gpu/backend.hpp"
 
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 
@@ -44,6 +45,7 @@ class GpuBackend final : public nn::Backend {
     if (auto checked = nn::check_options(graph, options, "the gpu"); !checked)
       return tl::unexpected(std::move(checked.error()));
     Seat& seat = *seats_[static_cast<std::size_t>(options.device)];
+    const std::lock_guard lock(seat.compiling);
     auto stream = seat.streams.mine();
     if (!stream) return tl::unexpected(std::move(stream.error()));
     auto compiled = gpu::compile(*seat.device, graph, options, seat.cache ? &*seat.cache : nullptr);
@@ -63,6 +65,7 @@ class GpuBackend final : public nn::Backend {
     std::shared_ptr<Device> device;
     ThreadStreams streams;
     std::optional<EngineCache> cache;
+    std::mutex compiling;  // the first worker measures engines alone; those that begin with it find them in the cache
   };
 
   std::string name_;

@@ -8,6 +8,9 @@ namespace {
 /// The libraries propose dozens of engines, the good ones first.
 constexpr int kMostPlans = 16;
 
+/// The major number of the oldest compute capability that there is machine code for (troupe_cuda_language in cmake/Troupe.cmake).
+constexpr int kOldestCompute = 8;
+
 CudnnFilter filter_of(const Convolution& convolution, std::size_t workspace) {
   CudnnFilter filter;
   filter.workspace = workspace;
@@ -47,6 +50,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version / 10 % 100); }
+
+std::string no_devices_text(cudaError_t status, int driver) {
+  if (status != cudaErrorInsufficientDriver) return cudaGetErrorString(status);
+  return fmt::format("the driver is for CUDA {}, this program needs one for {} or later", version_text(driver),
+                     version_text(CUDART_VERSION));
+}
+
 CudaDevice::CudaDevice(std::shared_ptr<CudaContext> context, std::shared_ptr<const CudaLibraries> libraries,
                        DeviceInfo info)
     : context_(std::move(context)),
@@ -71,8 +82,10 @@ core::Result<std::shared_ptr<CudaDevice>> CudaDevice::make(int ordinal) {
   int devices = 0, driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
     return core::fail(core::Errc::config, "no NVIDIA driver is installed on this machine (libcuda.so.1)");
-  if (const auto status = cudaGetDeviceCount(&devices); status != cudaSuccess)
-    return core::fail(core::Errc::config, fmt::format("CUDA finds no device: {}", cudaGetErrorString(status)));
+  if (const auto status = cudaGetDeviceCount(&devices); status != cudaSuccess) {
+    (void)cudaGetLastError();
+    return core::fail(core::Errc::config, fmt::format("CUDA finds no device: {}", no_devices_text(status, driver)));
+  }
   if (ordinal < 0 || ordinal >= devices)
     return core::fail(core::Errc::config,
                       fmt::format("there is no CUDA device {}: this machine has {}", ordinal, devices));
@@ -82,6 +95,10 @@ core::Result<std::shared_ptr<CudaDevice>> CudaDevice::make(int ordinal) {
   cudaDeviceProp properties{};
   auto read = context->check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
   if (!read) return tl::unexpected(read.error());
+  if (properties.major < kOldestCompute)
+    return core::fail(core::Errc::config,
+                      fmt::format("{} has compute capability {}.{}: this program needs {}.0 or later", properties.name,
+                                  properties.major, properties.minor, kOldestCompute));
   DeviceInfo info;
   info.name = properties.name;
   info.uuid = uuid_text(properties.uuid);

@@ -49,6 +49,11 @@ class CudaDevice final : public Device {
   cublasLtHandle_t cublas_ = nullptr;
 };
 
+/// "13.0", of CUDA's number of a version.
+[[nodiscard]] std::string version_text(int version);
+/// Why cudaGetDeviceCount() failed with a driver of this version.
+[[nodiscard]] std::string no_devices_text(cudaError_t status, int driver);
+
 /// "GPU-01234567-89ab-cdef-0123-456789abcdef", as nvidia-smi writes it.
 [[nodiscard]] std::string uuid_text(const cudaUUID_t& uuid);
 

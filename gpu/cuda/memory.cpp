@@ -7,6 +7,10 @@
 namespace troupe::gpu {
 namespace {
 
+/// Bytes of all kept blocks. What comes and goes while a run steps is small; what measurements and replicas leave other processes may need.
+constexpr std::size_t kMostKept = std::size_t{256} << 20;
+constexpr std::size_t kMostPinnedKept = std::size_t{64} << 20;
+
 BlockCache::Source source_of(const std::shared_ptr<CudaContext>& context) {
   BlockCache::Source source;
   source.allocate = [context](std::size_t bytes) -> core::Result<void*> {
@@ -27,10 +31,27 @@ BlockCache::Source source_of(const std::shared_ptr<CudaContext>& context) {
   return source;
 }
 
+BlockCache::Source pinned_source_of(const std::shared_ptr<CudaContext>& context) {
+  BlockCache::Source source;
+  source.allocate = [context](std::size_t bytes) -> core::Result<void*> {
+    void* memory = nullptr;
+    const auto allocated = context->check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
+    if (allocated) return memory;
+    if (allocated.error().code == core::Errc::out_of_memory) return nullptr;
+    return tl::unexpected(allocated.error());
+  };
+  source.free = [context](void* memory) {
+    context->enter_quietly();
+    (void)cudaFreeHost(memory);
+  };
+  source.available = [] { return std::size_t{0}; };  // nobody knows
+  return source;
+}
+
 }  // namespace
 
 CudaMemory::CudaMemory(std::shared_ptr<CudaContext> context)
-    : context_(std::move(context)), blocks_(source_of(context_)) {}
+    : context_(std::move(context)), blocks_(source_of(context_), kMostKept) {}
 
 CudaMemory::~CudaMemory() {
   context_->enter_quietly();
@@ -61,22 +82,19 @@ core::Result<void> CudaMemory::zero(void* memory, std::size_t bytes) {
   return context_->check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
+CudaPinned::CudaPinned(std::shared_ptr<CudaContext> context)
+    : context_(std::move(context)), blocks_(pinned_source_of(context_), kMostPinnedKept) {}
+
 core::Result<void*> CudaPinned::allocate(std::size_t bytes) {
   if (auto entered = context_->enter(); !entered) return tl::unexpected(entered.error());
-  void* memory = nullptr;
-  const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
-  if (status == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();
-    return core::fail(core::Errc::out_of_memory, fmt::format("CUDA cannot lock {} bytes of host memory", bytes));
-  }
-  if (auto allocated = context_->check(status, "cudaHostAlloc"); !allocated) return tl::unexpected(allocated.error());
-  std::memset(memory, 0, bytes);
+  auto memory = blocks_.take(bytes);
+  if (memory)
+    std::memset(*memory, 0, bytes);
+  else if (memory.error().code == core::Errc::out_of_memory)
+    memory.error().message = fmt::format("CUDA cannot lock {} bytes of host memory", bytes);
   return memory;
 }
 
-void CudaPinned::deallocate(void* memory, std::size_t /*bytes*/) noexcept {
-  context_->enter_quietly();
-  (void)cudaFreeHost(memory);
-}
+void CudaPinned::deallocate(void* memory, std::size_t /*bytes*/) noexcept { blocks_.release(memory); }
 
 }  // namespace troupe::gpu

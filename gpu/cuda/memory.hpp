@@ -34,16 +34,19 @@ class CudaMemory final : public core::Allocator {
   cudaStream_t stream_ = nullptr;  // guarded by mutex_
 };
 
-/// Page-locked memory, readable by every device. Zero-filled.
+/// Page-locked memory, readable by every device, that is kept for later allocations of the process (BlockCache): to lock pages takes as long
+/// as a small step, and to unlock them waits for the device. Zero-filled. No work that uses the memory may be under way when it is
+/// deallocated.
 class CudaPinned final : public core::Allocator {
  public:
-  explicit CudaPinned(std::shared_ptr<CudaContext> context) noexcept : context_(std::move(context)) {}
+  explicit CudaPinned(std::shared_ptr<CudaContext> context);
   [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_pinned; }
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
   void deallocate(void* memory, std::size_t bytes) noexcept override;
 
  private:
   std::shared_ptr<CudaContext> context_;
+  BlockCache blocks_;
 };
 
 }  // namespace troupe::gpu

@@ -10,15 +10,13 @@
 namespace troupe::gpu {
 namespace {
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version / 10 % 100); }
-
 void survey_devices(DeviceSurvey& survey) {
   int version = 0;
   if (cudaDriverGetVersion(&version) == cudaSuccess && version > 0) survey.driver = version_text(version);
   int count = 0;
   if (const auto status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     survey.no_devices =
-        survey.driver.empty() ? "no NVIDIA driver is installed (libcuda.so.1)" : cudaGetErrorString(status);
+        survey.driver.empty() ? "no NVIDIA driver is installed (libcuda.so.1)" : no_devices_text(status, version);
     (void)cudaGetLastError();
     return;
   }

@@ -57,10 +57,12 @@ void BlockCache::release(void* memory) {
   const std::lock_guard lock(mutex_);
   const auto found = in_use_.find(memory);
   if (found == in_use_.end()) throw std::invalid_argument("a block of memory is released that is not in use");
-  bytes_in_use_ -= found->second;
-  bytes_kept_ += found->second;
-  kept_.emplace(found->second, memory);
+  const std::size_t size = found->second;
   in_use_.erase(found);
+  bytes_in_use_ -= size;
+  if (size > most_kept_ || bytes_kept_ > most_kept_ - size) return source_.free(memory);
+  bytes_kept_ += size;
+  kept_.emplace(size, memory);
 }
 
 void BlockCache::trim() {

@@ -2,11 +2,13 @@
 ///
 /// Sizes are rounded up: below 1 MiB to a power of two of at least 512 bytes, from there to a multiple of 2 MiB. An allocation takes the
 /// smallest kept block that is not larger than its rounded size by more than an eighth. When the source has no more, all kept blocks are
-/// given back and the source is asked once more.
+/// given back and the source is asked once more. A block that would make the kept ones more than `most_kept` bytes goes back to the source at
+/// once: other processes may use the same device.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -24,7 +26,8 @@ class BlockCache {
     std::function<std::size_t()> available;  // bytes that could be allocated now, for messages
   };
 
-  explicit BlockCache(Source source) : source_(std::move(source)) {}
+  explicit BlockCache(Source source, std::size_t most_kept = std::numeric_limits<std::size_t>::max())
+      : source_(std::move(source)), most_kept_(most_kept) {}
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
   /// Gives kept blocks back. REQUIRES that every block was released.
@@ -33,7 +36,7 @@ class BlockCache {
   /// At least `bytes` bytes, with any contents. Errc::out_of_memory names the bytes, those in use by this process and those available; other
   /// errors are the source's.
   [[nodiscard]] core::Result<void*> take(std::size_t bytes);
-  /// Keeps a block of take(). Bug (std::invalid_argument): not a block that is in use.
+  /// Keeps a block of take(), or gives it back. Bug (std::invalid_argument): not a block that is in use.
   void release(void* memory);
   /// Gives all kept blocks back to the source.
   void trim();
@@ -46,6 +49,7 @@ class BlockCache {
   void trim_locked();
 
   Source source_;
+  const std::size_t most_kept_;
   mutable std::mutex mutex_;
   std::multimap<std::size_t, void*> kept_;         // by size
   std::unordered_map<void*, std::size_t> in_use_;  // size

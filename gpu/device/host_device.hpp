@@ -1,6 +1,7 @@
 /// A Device that executes everything on the host: kernels by their bodies, convolutions and products by plain loops. With it the compiler of
-/// steps, the replica and every kernel are tested on machines without an accelerator. It checks what a device would not: copies and plans
-/// must name live memory of the right kind, and nothing but copies, kernels and plans may be captured.
+/// steps, the replica and every kernel are tested on machines without an accelerator. It checks what a device would not: copies, kernels and
+/// plans must name live memory of the right kind, each operand within one allocation, and nothing but copies, kernels and plans may be
+/// captured.
 ///
 /// Each description has two engines: "host staged", which needs kHostWorkspace bytes and scribbles over them, and "host direct" without. Like
 /// the libraries of a device it refuses (Errc::config) what they do not fuse for every shape: see Device::plans.

@@ -7,6 +7,8 @@
 
 #include "gpu/device/host_launch.hpp"
 #include "gpu/device/host_products.hpp"
+#include "gpu/kernels/kernel_ranges.hpp"
+#include "gpu/plans/operation_graph.hpp"
 
 namespace troupe::gpu::host {
 namespace {
@@ -50,8 +52,11 @@ core::Result<void> HostStream::check(const HostMemory& memory, const char* opera
 
 core::Result<void> HostStream::check_operands(const std::string& operation, const std::vector<Operand>& operands,
                                               void* workspace, std::size_t workspace_bytes) const {
-  for (const Operand& operand : operands)
+  for (const Operand& operand : operands) {
     if (auto ok = check(device_.device_memory(), operation.c_str(), operand); !ok) return ok;
+    if (operand.bytes > 0 && reinterpret_cast<std::uintptr_t>(operand.memory) % kTensorAlignment != 0)
+      return refused(fmt::format("{}: {} is not aligned to {} bytes", operation, operand.name, kTensorAlignment));
+  }
   if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return refused(fmt::format("{}: its workspace is not aligned to {} bytes", operation, kWorkspaceAlignment));
   return check(device_.device_memory(), operation.c_str(), {"workspace", workspace, workspace_bytes});
@@ -90,6 +95,9 @@ core::Result<void> HostStream::zero(void* device, std::size_t bytes) {
 }
 
 core::Result<void> HostStream::launch(const Kernel& kernel) {
+  for (const KernelRange& range : ranges_of(kernel))
+    if (auto ok = check(device_.device_memory(), "launch of a kernel", {range.name, range.memory, range.bytes}); !ok)
+      return ok;
   const auto order = device_.options().schedule_seed ? ThreadOrder::descending : ThreadOrder::ascending;
   add([kernel, order] { execute(kernel, order); });
   return {};

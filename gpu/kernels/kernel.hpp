@@ -157,7 +157,8 @@ struct BatchNormForward {
 /// The gradients of weight and bias: with g = dy · [y > 0] if relu, else dy:  dbias ← Σ g;  dweight ← Σ g · (x − mean) · deviation⁻¹
 struct BatchNormGradients {
   const void* x = nullptr;
-  const void* y = nullptr;  // for relu only
+  const void* y =
+      nullptr;  // for relu only; null: there was no addend, and its sign follows from x, which saves a read of memory
   const void* dy = nullptr;
   const float* mean = nullptr;
   const float* inverse_deviation = nullptr;
@@ -168,6 +169,8 @@ struct BatchNormGradients {
   std::int64_t pixels = 0;
   std::int64_t channels = 0;
   Type type = Type::fp32;
+  const float* weight = nullptr;  // for relu without y, as bias
+  const float* bias = nullptr;
 };
 /// dx ← weight · deviation⁻¹ · (g − dbias / m − x̂ · dweight / m), m = pixels; daddend ← g (null: none). dx may be dy.
 struct BatchNormBackward {

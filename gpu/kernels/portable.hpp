@@ -1,7 +1,8 @@
 /// What the bodies of kernels need to be compiled for host and device alike. They include no CUDA header and call no function of the
 /// standard library that a device lacks. nvcc must get -fmad=false: then each operation rounds once, as in core/kernels_loops.hpp, and host
 /// and device give the same bits where a body says so. Only memory limits these kernels, so fused multiply-add would gain nothing.
-/// TROUPE_UNROLL is for loops of a known count, TROUPE_OVERLAP for others, of which four loads are to be under way at once.
+/// TROUPE_UNROLL is for loops of a known count, TROUPE_OVERLAP for others with a constant step, of which four loads are to be under way at
+/// once (with another step: for_rows() of bodies/columns.hpp).
 /// Element indices are 64-bit everywhere. Thread rule: pure functions.
 #pragma once
 

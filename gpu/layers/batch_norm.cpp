@@ -76,9 +76,10 @@ void add_norm_backward(Lowering& lowering, const NormTensors& t, const Operand& 
   const Operand dweight = program.gradient(first_parameter);
   const Operand dbias = program.gradient(first_parameter + 1);
   const Operand scratch = program.make_floats(static_cast<std::int64_t>(batch_norm_scratch(pixels, channels)));
+  const bool reads_output = t.relu && t.addend;
   const auto gradients = [=](const Addresses& at) {
     return BatchNormGradients{.x = at(t.x),
-                              .y = t.relu ? static_cast<const void*>(at(t.y)) : nullptr,
+                              .y = reads_output ? static_cast<const void*>(at(t.y)) : nullptr,
                               .dy = at(dy),
                               .mean = at(t.mean),
                               .inverse_deviation = at(t.deviation),
@@ -88,10 +89,12 @@ void add_norm_backward(Lowering& lowering, const NormTensors& t, const Operand& 
                               .relu = t.relu,
                               .pixels = pixels,
                               .channels = channels,
-                              .type = t.x.type};
+                              .type = t.x.type,
+                              .weight = at(t.weight),
+                              .bias = at(t.bias)};
   };
   std::vector<Operand> reads{t.x, dy, t.mean, t.deviation};
-  if (t.relu) reads.push_back(t.y);
+  if (reads_output) reads.push_back(t.y);
   program.add_kernel(Phase::backward, "batch norm gradients", reads, {dweight, dbias, scratch}, gradients);
   if (!dx && !daddend) return;
   std::vector<Operand> writes;

@@ -1,4 +1,5 @@
-/// Times the engines of a description on scratch memory. Compile time only. Thread rule: one thread.
+/// Times the engines of a description on scratch memory, as captured steps: an engine that cannot be captured is not taken. Compile time
+/// only. Thread rule: one thread.
 #pragma once
 
 #include <cstddef>

@@ -39,6 +39,7 @@ class IdleDevice : public Device {
   [[nodiscard]] std::size_t live_bytes() const { return host_.live_bytes(); }
 
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
+  std::string uncapturable;                                             // engine that a capture refuses
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
 
@@ -46,7 +47,9 @@ class IdleDevice : public Device {
   struct IdleEvent final : Event {
     double at = 0;
   };
-  struct IdleGraph final : StepGraph {};
+  struct IdleGraph final : StepGraph {
+    std::vector<std::string> engines;  // that its launch runs
+  };
   class IdleStream final : public Stream {
    public:
     explicit IdleStream(IdleDevice& device) : device_(device) {}
@@ -65,9 +68,17 @@ class IdleDevice : public Device {
     }
     core::Result<void> wait(Event&) override { return told(); }
     core::Result<void> synchronize() override { return told(); }
-    core::Result<void> begin_capture() override { return told(); }
-    core::Result<std::unique_ptr<StepGraph>> end_capture() override { return std::make_unique<IdleGraph>(); }
-    core::Result<void> launch(const StepGraph&) override { return told(); }
+    core::Result<void> begin_capture() override {
+      capture_ = std::make_unique<IdleGraph>();
+      return told();
+    }
+    core::Result<std::unique_ptr<StepGraph>> end_capture() override { return std::move(capture_); }
+    core::Result<void> launch(const StepGraph& graph) override {
+      if (device_.on_run)
+        for (const std::string& engine : static_cast<const IdleGraph&>(graph).engines)
+          if (auto ran = device_.on_run(engine); !ran) return ran;
+      return told();
+    }
     void push_range(const char*) noexcept override {}
     void pop_range() noexcept override {}
 
@@ -78,10 +89,16 @@ class IdleDevice : public Device {
     }
     template <class Plan>
     core::Result<void> told_to_run(const Plan& plan) {
+      if (capture_) {
+        if (plan.engine() == device_.uncapturable) return core::fail(core::Errc::io, "an engine that waits");
+        capture_->engines.push_back(plan.engine());
+        return told();
+      }
       if (device_.on_run) return device_.on_run(plan.engine());
       return told();
     }
     IdleDevice& device_;
+    std::unique_ptr<IdleGraph> capture_;  // while one is under way
   };
 
   HostDevice host_;

@@ -9,7 +9,10 @@ namespace troupe::gpu {
 namespace {
 
 core::Result<std::shared_ptr<const CublasLibrary>> load_cublas() {
-  const auto opened = SharedLibrary::open("libcublasLt.so.13");
+  // CUDA 12's has the same functions: the structures that its callers own did not change.
+  auto opened = SharedLibrary::open("libcublasLt.so.13");
+  if (!opened)
+    if (auto older = SharedLibrary::open("libcublasLt.so.12")) opened = std::move(older);
   if (!opened) return tl::unexpected(opened.error());
   auto library = std::make_shared<CublasLibrary>();
   std::string missing;
@@ -30,8 +33,7 @@ core::Result<std::shared_ptr<const CublasLibrary>> load_cublas() {
   opened->find("cublasLtMatmulAlgoCheck", library->check_algorithm, missing);
   opened->find("cublasLtMatmulAlgoConfigGetAttribute", library->get_algorithm, missing);
   if (!missing.empty())
-    return core::fail(core::Errc::config,
-                      fmt::format("libcublasLt.so.13 has no {}: install CUDA 13's cuBLAS", missing));
+    return core::fail(core::Errc::config, fmt::format("libcublasLt has no {}: install CUDA 13's cuBLAS", missing));
   return library;
 }
 

@@ -1,4 +1,4 @@
-/// cuBLASLt: the functions of libcublasLt.so.13, loaded when they are needed. Thread-safe.
+/// cuBLASLt: the functions of libcublasLt.so.13, or else .12, loaded when they are needed. Thread-safe.
 #pragma once
 
 #include <cublasLt.h>

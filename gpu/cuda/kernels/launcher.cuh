@@ -48,8 +48,7 @@ class CudaLauncher {
     if (error_ != cudaSuccess || count <= 0) return;
     const std::int64_t wanted = (count + kElementThreads - 1) / kElementThreads;
     const auto grid = static_cast<unsigned int>(std::min<std::int64_t>(wanted, target_.blocks));
-    element_kernel<<<grid, kElementThreads, 0, target_.stream>>>(body, count);
-    error_ = cudaGetLastError();
+    start(element_kernel<Body>, grid, kElementThreads, body, count);
   }
 
   template <class Body>
@@ -59,11 +58,18 @@ class CudaLauncher {
     const std::int64_t count = body.blocks();
     if (error_ != cudaSuccess || count <= 0) return;
     const auto grid = static_cast<unsigned int>(std::min(count, kMostBlocks));
-    block_kernel<<<grid, Body::kThreads, 0, target_.stream>>>(body, count);
-    error_ = cudaGetLastError();
+    start(block_kernel<Body>, grid, Body::kThreads, body, count);
   }
 
  private:
+  /// The call gives the error of this launch. With <<<>>> it would be the thread's last error, which may be an older one of another call.
+  template <class Body>
+  void start(void (*kernel)(Body, std::int64_t), unsigned int grid, unsigned int threads, const Body& body,
+             std::int64_t count) {
+    void* arguments[] = {const_cast<Body*>(&body), &count};  // copied by the launch
+    error_ = cudaLaunchKernel(kernel, dim3(grid), dim3(threads), arguments, 0, target_.stream);
+  }
+
   template <class Body>
   static constexpr void check_body() {
     static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= 4000);  // parameters of a kernel: 4 KiB

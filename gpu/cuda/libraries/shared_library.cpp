@@ -8,7 +8,8 @@ namespace troupe::gpu {
 
 core::Result<SharedLibrary> SharedLibrary::open(const std::string& name) {
   std::string reason;
-  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/opt/cuda/lib64/", "/usr/lib/x86_64-linux-gnu/"}) {
+  for (const char* folder : {"", "/usr/local/cuda/lib64/", "/opt/cuda/lib64/", "/usr/lib/x86_64-linux-gnu/",
+                             "/usr/lib/aarch64-linux-gnu/"}) {
     if (void* handle = ::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return SharedLibrary(handle);
     if (reason.empty()) reason = ::dlerror();  // of the search by name: later ones only say that a folder lacks it
   }

@@ -37,8 +37,24 @@ struct ColumnTiles {
   }
 };
 
-/// Sums of Source::kValues values for each column. A Source has kLanes, Column begin(column) (what it needs to know of the columns) and
-/// add(row, column, Column, Lanes<kLanes> (&sums)[kValues]).
+/// Calls use(fetch(row)) for the rows first, first + step, … below end, in this order; what kAtOnce rows need is fetched before the first of
+/// them is used. A compiler would not do that: between two rows it sees the end of the loop.
+template <int kAtOnce, class Fetch, class Use>
+TROUPE_HOST_DEVICE inline void for_rows(std::int64_t first, std::int64_t end, std::int64_t step, const Fetch& fetch,
+                                        const Use& use) {
+  std::int64_t row = first;
+  for (; row + (kAtOnce - 1) * step < end; row += kAtOnce * step) {
+    decltype(fetch(row)) fetched[kAtOnce];
+    TROUPE_UNROLL
+    for (int k = 0; k < kAtOnce; ++k) fetched[k] = fetch(row + k * step);
+    TROUPE_UNROLL
+    for (int k = 0; k < kAtOnce; ++k) use(fetched[k]);
+  }
+  for (; row < end; row += step) use(fetch(row));
+}
+
+/// Sums of Source::kValues values for each column. A Source has kLanes, kRowsAtOnce, Column begin(column) (what it needs to know of the
+/// columns), fetch(row, column) (what it reads) and add(Column, what fetch returned, Lanes<kLanes> (&sums)[kValues]).
 template <class Source>
 struct ColumnSumsBody {
   static constexpr int kLanes = Source::kLanes;
@@ -70,10 +86,10 @@ struct ColumnSumsBody {
     if (column < tiles.columns) {
       const auto known = source.begin(column);
       const std::int64_t end = rows.end(chunk);
-      const int step = tiles.y_threads();
-      TROUPE_OVERLAP
-      for (std::int64_t row = rows.begin(chunk) + tiles.y(thread); row < end; row += step)
-        source.add(row, column, known, sums);
+      for_rows<Source::kRowsAtOnce>(
+          rows.begin(chunk) + tiles.y(thread), end, tiles.y_threads(),
+          [&](std::int64_t row) { return source.fetch(row, column); },
+          [&](const auto& fetched) { source.add(known, fetched, sums); });
     }
     TROUPE_UNROLL
     for (int value = 0; value < kValues; ++value) {
@@ -112,11 +128,15 @@ template <class T, int kColumnLanes>
 struct TensorSource {
   static constexpr int kLanes = kColumnLanes;
   static constexpr int kValues = 1;
+  static constexpr int kRowsAtOnce = 4;
   const T* x;  // [rows, columns]
   std::int64_t columns;
   [[nodiscard]] TROUPE_HOST_DEVICE NothingKnown begin(std::int64_t) const { return {}; }
-  TROUPE_HOST_DEVICE void add(std::int64_t row, std::int64_t column, NothingKnown, Lanes<kLanes> (&sums)[1]) const {
-    const auto lanes = load<kLanes>(x + row * columns + column);
+  [[nodiscard]] TROUPE_HOST_DEVICE Packed<T, kLanes> fetch(std::int64_t row, std::int64_t column) const {
+    return gpu::fetch<kLanes>(x + row * columns + column);
+  }
+  TROUPE_HOST_DEVICE void add(NothingKnown, const Packed<T, kLanes>& fetched, Lanes<kLanes> (&sums)[1]) const {
+    const auto lanes = lanes_of(fetched);
     TROUPE_UNROLL
     for (int l = 0; l < kLanes; ++l) sums[0][l] = sums[0][l] + lanes[l];
   }
@@ -127,13 +147,23 @@ template <int kSourceValues>
 struct ChunkSource {
   static constexpr int kLanes = 1;
   static constexpr int kValues = kSourceValues;
+  static constexpr int kRowsAtOnce = 8;
   static constexpr int kMostX = 8;  // few columns for each block, many rows: there are few of them
   const float* x[kValues];          // [chunks, columns]
   std::int64_t columns;
+  struct Values {
+    float v[kValues];
+  };
   [[nodiscard]] TROUPE_HOST_DEVICE NothingKnown begin(std::int64_t) const { return {}; }
-  TROUPE_HOST_DEVICE void add(std::int64_t row, std::int64_t column, NothingKnown, Lanes<1> (&sums)[kValues]) const {
+  [[nodiscard]] TROUPE_HOST_DEVICE Values fetch(std::int64_t row, std::int64_t column) const {
+    Values values;
     TROUPE_UNROLL
-    for (int value = 0; value < kValues; ++value) sums[value][0] = sums[value][0] + x[value][row * columns + column];
+    for (int value = 0; value < kValues; ++value) values.v[value] = x[value][row * columns + column];
+    return values;
+  }
+  TROUPE_HOST_DEVICE void add(NothingKnown, const Values& fetched, Lanes<1> (&sums)[kValues]) const {
+    TROUPE_UNROLL
+    for (int value = 0; value < kValues; ++value) sums[value][0] = sums[value][0] + fetched.v[value];
   }
 };
 

@@ -14,27 +14,25 @@ struct Moment {
 };
 
 /// Joins the parts part_of(i), i = first, first + step, … below end, in this order. Parts without elements are skipped. It reads each part
-/// twice: the second time, the common mean is known.
-template <class PartOf>
+/// twice, kAtOnce of them together: the second time, the common mean is known.
+template <int kAtOnce = 1, class PartOf>
 [[nodiscard]] TROUPE_HOST_DEVICE inline Moment joined(std::int64_t first, std::int64_t end, std::int64_t step,
                                                       const PartOf& part_of) {
   if (first >= end) return {0, 0, 0};
   const float origin = part_of(first).mean;
   float count = 0;
   float offset = 0;
-  for (std::int64_t i = first; i < end; i += step) {
-    const Moment part = part_of(i);
+  for_rows<kAtOnce>(first, end, step, part_of, [&](const Moment& part) {
     count = count + part.count;
     offset = offset + part.count * (part.mean - origin);
-  }
+  });
   if (!(count > 0)) return {0, 0, 0};
   const float mean = origin + offset / count;
   float squares = 0;
-  for (std::int64_t i = first; i < end; i += step) {
-    const Moment part = part_of(i);
+  for_rows<kAtOnce>(first, end, step, part_of, [&](const Moment& part) {
     const float distance = part.mean - mean;
     if (part.count > 0) squares = squares + (part.squares + part.count * (distance * distance));
-  }
+  });
   return {count, mean, squares};
 }
 
@@ -43,6 +41,7 @@ template <class T, int kLanes>
 struct ChunkMomentsBody {
   static constexpr int kThreads = ColumnTiles<kLanes>::kThreads;
   static constexpr int kPhases = 3;
+  static constexpr int kRowsAtOnce = 4;
   struct Shared {
     float mean[kLanes][kThreads];
     float squares[kLanes][kThreads];
@@ -78,17 +77,18 @@ struct ChunkMomentsBody {
     Lanes<kLanes> squared{};
     if (column < tiles.columns && first < end) {
       origin = load<kLanes>(x + first * tiles.columns + column);
-      const int step = tiles.y_threads();
-      TROUPE_OVERLAP
-      for (std::int64_t row = first + step; row < end; row += step) {
-        const auto lanes = load<kLanes>(x + row * tiles.columns + column);
-        TROUPE_UNROLL
-        for (int l = 0; l < kLanes; ++l) {
-          const float d = lanes[l] - origin[l];
-          sum[l] = sum[l] + d;
-          squared[l] = squared[l] + d * d;
-        }
-      }
+      const std::int64_t step = tiles.y_threads();
+      for_rows<kRowsAtOnce>(
+          first + step, end, step, [&](std::int64_t row) { return fetch<kLanes>(x + row * tiles.columns + column); },
+          [&](const Packed<T, kLanes>& fetched) {
+            const auto lanes = lanes_of(fetched);
+            TROUPE_UNROLL
+            for (int l = 0; l < kLanes; ++l) {
+              const float d = lanes[l] - origin[l];
+              sum[l] = sum[l] + d;
+              squared[l] = squared[l] + d * d;
+            }
+          });
     }
     const float count = larger(1.0f, rows_of(chunk, tiles.y(thread)));
     TROUPE_UNROLL
@@ -135,6 +135,7 @@ struct BatchMomentsBody {
   static constexpr int kThreads = ColumnTiles<1>::kThreads;
   static constexpr int kPhases = 2;
   static constexpr int kMostX = 8;
+  static constexpr int kPartsAtOnce = 8;
   struct Shared {
     Moment parts[kThreads];
   };
@@ -156,10 +157,11 @@ struct BatchMomentsBody {
     if (phase == 0) {
       shared.parts[thread] = {0, 0, 0};
       if (column < tiles.columns)
-        shared.parts[thread] = joined(tiles.y(thread), rows.chunks, tiles.y_threads(), [&](std::int64_t chunk) {
-          const std::int64_t at = chunk * tiles.columns + column;
-          return Moment{static_cast<float>(rows.end(chunk) - rows.begin(chunk)), chunk_mean[at], chunk_squares[at]};
-        });
+        shared.parts[thread] =
+            joined<kPartsAtOnce>(tiles.y(thread), rows.chunks, tiles.y_threads(), [&](std::int64_t chunk) {
+              const std::int64_t at = chunk * tiles.columns + column;
+              return Moment{static_cast<float>(rows.end(chunk) - rows.begin(chunk)), chunk_mean[at], chunk_squares[at]};
+            });
       return;
     }
     if (tiles.y(thread) != 0 || column >= tiles.columns) return;

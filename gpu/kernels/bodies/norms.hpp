@@ -44,11 +44,11 @@ struct NormChunksBody {
   }
 };
 
-/// Block body, one block: adds the chunks up in order. Threads fetch them together, one adds.
+/// Block body, one block: one thread adds the chunks up in order, so that the bits are the host's.
 struct NormTotalBody {
   static constexpr int kThreads = 256;
   static constexpr int kPhases = 1;
-  static constexpr int kFetched = 8;  // by the adding thread at once, so that loads overlap
+  static constexpr int kFetched = 8;  // at once, so that loads overlap
   struct Shared {
     char nothing;
   };

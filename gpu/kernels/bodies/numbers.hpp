@@ -118,23 +118,49 @@ template <class T>
     return to_float(T{static_cast<std::uint16_t>(words[lane / 2] >> (16 * (lane % 2)))});
 }
 
+/// kCount neighbours as memory has them: what is fetched before it is used.
+template <class T, int kCount>
+struct Packed {
+  static constexpr int kBytes = kAccess<T, kCount>;
+  static constexpr int kEach = kBytes / static_cast<int>(sizeof(T));
+  Words<kBytes> parts[kCount / kEach];
+};
+template <class T>
+struct Packed<T, 1> {
+  T value;
+};
+
 /// kCount neighbours. REQUIRES for kCount > 1: `from` is aligned to kAccess<T, kCount>.
 template <int kCount, class T>
-[[nodiscard]] TROUPE_HOST_DEVICE inline Lanes<kCount> load(const T* from) {
+[[nodiscard]] TROUPE_HOST_DEVICE inline Packed<T, kCount> fetch(const T* from) {
+  Packed<T, kCount> packed;
+  if constexpr (kCount == 1) {
+    packed.value = *from;
+  } else {
+    TROUPE_UNROLL
+    for (int part = 0; part < kCount / packed.kEach; ++part)
+      packed.parts[part] = reinterpret_cast<const Words<packed.kBytes>*>(from)[part];
+  }
+  return packed;
+}
+template <class T, int kCount>
+[[nodiscard]] TROUPE_HOST_DEVICE inline Lanes<kCount> lanes_of(const Packed<T, kCount>& packed) {
   Lanes<kCount> lanes;
   if constexpr (kCount == 1) {
-    lanes[0] = to_float(*from);
+    lanes[0] = to_float(packed.value);
   } else {
-    constexpr int kBytes = kAccess<T, kCount>;
-    constexpr int kEach = kBytes / static_cast<int>(sizeof(T));
     TROUPE_UNROLL
-    for (int part = 0; part < kCount / kEach; ++part) {
-      const auto words = reinterpret_cast<const Words<kBytes>*>(from)[part];
+    for (int part = 0; part < kCount / packed.kEach; ++part) {
       TROUPE_UNROLL
-      for (int lane = 0; lane < kEach; ++lane) lanes[part * kEach + lane] = lane_of<T>(words.w, lane);
+      for (int lane = 0; lane < packed.kEach; ++lane)
+        lanes[part * packed.kEach + lane] = lane_of<T>(packed.parts[part].w, lane);
     }
   }
   return lanes;
+}
+template <int kCount, class T>
+[[nodiscard]] TROUPE_HOST_DEVICE inline Lanes<kCount> load(const T* from) {
+  return lanes_of(fetch<kCount>(from));
 }
 
 /// The same, rounded to nearest even.

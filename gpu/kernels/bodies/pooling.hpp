@@ -68,8 +68,11 @@ struct MaxPoolForwardBody {
         const auto lanes = load<kLanes>(x + input.pixel(place.sample, r, c) * channels + channel);
         const auto here = static_cast<std::int32_t>(r * input.width() + c);
         TROUPE_UNROLL
-        for (int l = 0; l < kLanes; ++l)
-          if (from[l] < 0 || lanes[l] > best[l] || lanes[l] != lanes[l]) best[l] = lanes[l], from[l] = here;
+        for (int l = 0; l < kLanes; ++l) {
+          const bool wins = (from[l] < 0) | (lanes[l] > best[l]) | (lanes[l] != lanes[l]);  // without branches
+          best[l] = wins ? lanes[l] : best[l];
+          from[l] = wins ? here : from[l];
+        }
       }
     store(y + pixel * channels + channel, best);
     if (winners != nullptr) write_winners(winners + pixel * channels + channel, from);

@@ -220,39 +220,54 @@ void launch(const BatchNormForward& k, Launcher& launcher) {
       k.x, k.y, k.addend, k.weight, k.bias, k.mean, k.inverse_deviation);
 }
 
-template <class T, int kLanes>
-[[nodiscard]] NormalisedGradient<T, kLanes> gradient_of(const BatchNormGradients& k) {
-  return {of<T>(k.x), k.relu ? of<T>(k.y) : nullptr, of<T>(k.dy), k.mean, k.inverse_deviation};
+/// use(std::integral_constant of the mask)
+template <class Use>
+void with_mask(const BatchNormGradients& k, const Use& use) {
+  using enum NormMask;
+  if (!k.relu) return use(std::integral_constant<NormMask, none>{});
+  if (k.y != nullptr) return use(std::integral_constant<NormMask, output>{});
+  use(std::integral_constant<NormMask, input>{});
+}
+/// use(As<T>{}, Number<lanes>{}, mask): `pointers` are what a call has besides those of the gradients.
+template <class Use, class... Pointers>
+void with_norm_groups(const BatchNormGradients& k, const Use& use, const Pointers*... pointers) {
+  with_mask(k, [&](auto mask) {
+    with_groups(
+        k.type, k.channels, [&](auto tag, auto lanes) { use(tag, lanes, mask); }, k.x, k.y, k.dy, k.mean,
+        k.inverse_deviation, k.weight, k.bias, pointers...);
+  });
+}
+template <class T, int kLanes, NormMask kMask>
+[[nodiscard]] NormalisedGradient<T, kLanes, kMask> gradient_of(const BatchNormGradients& k) {
+  return {of<T>(k.x), of<T>(k.y), of<T>(k.dy), k.mean, k.inverse_deviation, k.weight, k.bias};
 }
 template <class Launcher>
 void launch(const BatchNormGradients& k, Launcher& launcher) {
-  with_groups(
-      k.type, k.channels,
-      [&](auto tag, auto lanes) {
-        using T = typename decltype(tag)::type;
-        constexpr int kLanes = decltype(lanes)::value;
-        column_sums(NormGradientSource<T, kLanes>{gradient_of<T, kLanes>(k), k.channels}, k.pixels, k.channels,
-                    k.scratch, {k.weight_gradient, k.bias_gradient}, launcher);
-      },
-      k.x, k.y, k.dy, k.mean, k.inverse_deviation);
+  with_norm_groups(k, [&](auto tag, auto lanes, auto mask) {
+    using T = typename decltype(tag)::type;
+    constexpr int kLanes = decltype(lanes)::value;
+    constexpr NormMask kMask = decltype(mask)::value;
+    column_sums(NormGradientSource<T, kLanes, kMask>{gradient_of<T, kLanes, kMask>(k), k.channels}, k.pixels,
+                k.channels, k.scratch, {k.weight_gradient, k.bias_gradient}, launcher);
+  });
 }
 template <class Launcher>
 void launch(const BatchNormBackward& backward, Launcher& launcher) {
   const BatchNormGradients& k = backward.gradients;
-  with_groups(
-      k.type, k.channels,
-      [&](auto tag, auto lanes) {
+  with_norm_groups(
+      k,
+      [&](auto tag, auto lanes, auto mask) {
         using T = typename decltype(tag)::type;
         constexpr int kLanes = decltype(lanes)::value;
+        constexpr NormMask kMask = decltype(mask)::value;
         const StridedGroups<kLanes> groups(k.pixels, k.channels);
         elements(launcher,
-                 BatchNormBackwardBody<T, kLanes>{gradient_of<T, kLanes>(k), backward.weight, k.weight_gradient,
-                                                  k.bias_gradient, to<T>(backward.dx), to<T>(backward.addend_gradient),
-                                                  static_cast<float>(k.pixels), groups},
+                 BatchNormBackwardBody<T, kLanes, kMask>{
+                     gradient_of<T, kLanes, kMask>(k), backward.weight, k.weight_gradient, k.bias_gradient,
+                     to<T>(backward.dx), to<T>(backward.addend_gradient), static_cast<float>(k.pixels), groups},
                  groups.indices());
       },
-      k.x, k.y, k.dy, k.mean, k.inverse_deviation, backward.weight, k.weight_gradient, k.bias_gradient, backward.dx,
-      backward.addend_gradient);
+      backward.weight, k.weight_gradient, k.bias_gradient, backward.dx, backward.addend_gradient);
 }
 
 }  // namespace troupe::gpu::launches

@@ -47,6 +47,21 @@ TEST(BlockCache, RoundsSmallSizesToPowersOfTwoAndLargeOnesTo2MiB) {
   EXPECT_EQ(BlockCache::rounded(2 * kMiB + 1), 4 * kMiB);
 }
 
+TEST(BlockCache, KeepsNoMoreThanItsLimit) {
+  FakeSource fake;
+  BlockCache cache(fake.source(), 8 * kMiB);
+  void* const small = *cache.take(2 * kMiB);
+  void* const large = *cache.take(8 * kMiB);
+  cache.release(small);
+  cache.release(large);  // 10 MiB in all
+  EXPECT_EQ(cache.bytes_kept(), 2 * kMiB);
+  EXPECT_EQ(cache.bytes_in_use(), 0U);
+  EXPECT_EQ(fake.live.size(), 1U);
+  void* const other = *cache.take(6 * kMiB);
+  cache.release(other);
+  EXPECT_EQ(cache.bytes_kept(), 8 * kMiB);  // exactly
+}
+
 TEST(BlockCache, AReleasedBlockIsTakenAgain) {
   FakeSource fake;
   BlockCache cache(fake.source());

@@ -174,6 +174,8 @@ TEST(HostDevice, EnginesKeepToTheWorkspaceAndRefuseWhatLibrariesDoNotFuse) {
   EXPECT_TRUE(stream->run(*one[0], operands, nullptr));
   EXPECT_FALSE(stream->run(*both[0], operands, nullptr)) << "a plan got no workspace";
   EXPECT_FALSE(stream->run(*one[0], {memory.data, memory.data + 4, memory.data + 62, nullptr}, nullptr));
+  EXPECT_FALSE(stream->run(*one[0], {memory.data, memory.data + 4, memory.data + 9, nullptr}, nullptr))
+      << "libraries read 16 bytes at a time";
 }
 
 }  // namespace

@@ -51,6 +51,14 @@ TEST(ChoicesOfEngines, AnEngineThatDoesNotRunIsNotTaken) {
   EXPECT_EQ(choices.choose({convolution()}).plan->engine(), "host staged");
 }
 
+TEST(ChoicesOfEngines, AnEngineThatCannotBeCapturedIsNotTaken) {
+  TimedDevice device;
+  device.uncapturable = "host direct";  // the faster one
+  Choices choices(device, nn::Precision::fp32, true);
+  choices.limit_workspace(kMuch);
+  EXPECT_EQ(choices.choose({convolution()}).plan->engine(), "host staged");
+}
+
 TEST(ChoicesOfEngines, AreTheFirstWithoutMeasuring) {
   TimedDevice device;
   Choices choices(device, nn::Precision::fp32, false);
