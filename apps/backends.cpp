@@ -11,13 +11,12 @@
 namespace troupe::apps {
 namespace {
 
-/// Arenas are host memory: exchanges, checkpoints and strategies read them there.
 core::Result<std::unique_ptr<nn::Backend>> make_cuda_backend() {
   static std::mutex one_at_a_time;  // the loader's rule
   const std::lock_guard lock(one_at_a_time);
   auto device = gpu::load_device(0);
   if (!device) return tl::unexpected(std::move(device.error()));
-  return gpu::make_backend({std::move(*device)}, "gpu");
+  return gpu::make_backend({std::move(*device)}, "gpu", core::MemorySpace::device);
 }
 
 }  // namespace

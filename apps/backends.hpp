@@ -8,7 +8,7 @@
 
 namespace troupe::apps {
 
-/// The backend for `cluster.device`. "cuda" is the first device of the driver, with arenas in host memory. Errc::config when
+/// The backend for `cluster.device`. "cuda" is the first device of the driver, with arenas in its memory (nn::Backend::arenas). Errc::config when
 /// this build or this machine does not have it, with the reason: no module, no driver, no device, a missing library.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 #include "core/buffer.hpp"
 #include "core/half.hpp"
@@ -59,6 +60,16 @@ struct OptimizerState {
   Span second;
 };
 
+/// A device that kernels run on has failed: Errc::io for a lost one. Kernels have no other way to say so; host kernels never throw it.
+class KernelsFailed : public std::runtime_error {
+ public:
+  explicit KernelsFailed(const Error& error) : std::runtime_error(error.message), code_(error.code) {}
+  [[nodiscard]] Error error() const { return {code_, what()}; }
+
+ private:
+  Errc code_;
+};
+
 /// Element-wise kernels on one memory space. On the host, implementations are stateless: they are thread-safe if the spans of
 /// concurrent calls do not overlap. On a device, their stream orders them.
 class Kernels {
@@ -66,8 +77,13 @@ class Kernels {
   virtual ~Kernels() = default;
   [[nodiscard]] virtual MemorySpace space() const noexcept = 0;
 
-  virtual void fill(Span y, float value) const = 0;                         ///< y ← value
-  virtual void copy(Span y, ConstSpan x) const = 0;                         ///< y ← x
+  virtual void fill(Span y, float value) const = 0;  ///< y ← value
+  virtual void copy(Span y, ConstSpan x) const = 0;  ///< y ← x
+  /// Between this memory and plain host memory, which need not be aligned: y ← host, host ← x. On the host these are copies.
+  virtual void upload(Span y, ConstSpan host) const;
+  virtual void download(Span host, ConstSpan x) const;
+  /// Returns when the calling thread's work on this memory is done: other threads may use it from then on. On the host it is done at once.
+  virtual void finish() const {}
   virtual void scale(Span y, float a) const = 0;                            ///< y ← a y
   virtual void axpy(Span y, float a, ConstSpan x) const = 0;                ///< y ← y + a x
   virtual void scale_add(Span y, float a, float b, ConstSpan x) const = 0;  ///< y ← a y + b x

@@ -10,6 +10,10 @@
 #include "core/kernels_loops.hpp"
 
 namespace troupe::core {
+
+void Kernels::upload(Span y, ConstSpan host) const { copy(y, host); }
+void Kernels::download(Span host, ConstSpan x) const { copy(host, x); }
+
 namespace {
 
 class HostKernels final : public Kernels {

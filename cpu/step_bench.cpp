@@ -22,7 +22,6 @@ constexpr float kMomentum = 0.9f;
 
 core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOptions& options) {
   using Clock = std::chrono::steady_clock;
-  core::HostAllocator allocator;
   if (options.breakdown && options.compile.parallel == nn::Parallel::neurons)
     return core::fail(core::Errc::usage,
                       "a breakdown times the layers of one rank: set model.parallel = \"none\" for it");
@@ -33,7 +32,8 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   const auto own = options.backend ? nullptr : make_backend();
   nn::Backend* const backend = options.backend ? options.backend : own.get();
   auto compile = options.compile;
-  compile.arenas = &allocator;
+  compile.arenas = &backend->arenas();
+  core::Buffer velocity;  // outlives the replica, whose last step may still use it
   auto compiled = backend->compile(graph, compile);
   if (!compiled) return tl::unexpected(std::move(compiled.error()));
   nn::Replica& replica = **compiled;
@@ -49,8 +49,9 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
   for (auto& label : labels)
     label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
-  auto velocity = core::Buffer::allocate(allocator, replica.parameters().size());
-  if (!velocity) return tl::unexpected(std::move(velocity.error()));
+  auto allocated = core::Buffer::allocate(*compile.arenas, replica.parameters().size());
+  if (!allocated) return tl::unexpected(std::move(allocated.error()));
+  velocity = std::move(*allocated);
 
   nn::Batch input{images, labels, 0, batch};
   const core::OptimizerStep rule{core::OptimizerKind::momentum, kRate, kMomentum, 0};
@@ -58,7 +59,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   const auto step = [&]() -> core::Result<void> {
     ++input.lease;
     if (auto result = replica.step(input, nobody); !result) return tl::unexpected(std::move(result.error()));
-    replica.apply(rule, velocity->view());
+    replica.apply(rule, velocity.view());
     return {};
   };
 

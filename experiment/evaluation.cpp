@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "nn/arenas.hpp"
+
 namespace troupe::experiment {
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
                              core::ConstSpan statistics, const std::function<bool()>& goes_on,
                              ConfusionMatrix* confusion) {
   replica.import_canonical(parameters);
-  nn::statistics_layout(replica.graph()).from_canonical(statistics, replica.statistics());
+  nn::write_canonical(replica.kernels(), nn::statistics_layout(replica.graph()), statistics, replica.statistics());
   const auto batch = replica.batch();
   std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));

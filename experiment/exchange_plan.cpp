@@ -106,6 +106,10 @@ float ExchangePlan::largest_usable() const noexcept {
   return rounds && half() == core::HalfKind::fp16 ? core::kLargestFp16 : core::kLargestUsable;
 }
 
+core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host) {
+  return plan.in_place() && backend.capabilities().devices == 1 ? backend.arenas() : host;
+}
+
 std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {
   std::vector<float> marks(layout.arena_floats());
   layout.from_canonical(std::vector<float>(layout.canonical_floats(), 1.F), marks);

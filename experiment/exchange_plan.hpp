@@ -47,6 +47,10 @@ struct ExchangePlan {
   bool operator==(const ExchangePlan&) const = default;
 };
 
+/// The memory in which the members of a site exchange vectors: in a run in one process that of the backend's arenas, if they are all in one
+/// memory. Otherwise `host`, because endpoints read and write host memory; workers with arenas on a device then lend copies.
+[[nodiscard]] core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host);
+
 /// The floats of such arenas that are sent where a plan says `packed`.
 [[nodiscard]] std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout);
 

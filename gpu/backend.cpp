@@ -21,9 +21,7 @@ class GpuBackend final : public nn::Backend {
       : name_(std::move(name)), arenas_(arenas) {
     if (devices.empty()) throw std::invalid_argument("a gpu backend without devices");
     for (auto& device : devices) seats_.push_back(std::make_unique<Seat>(std::move(device)));
-    if (arenas == core::MemorySpace::device)
-      kernels_ = kernels_of(*seats_.front()->device, seats_.front()->streams);
-    else if (arenas != core::MemorySpace::host)
+    if (arenas != core::MemorySpace::device && arenas != core::MemorySpace::host)
       throw std::invalid_argument("arenas of a gpu backend are host or device memory");
   }
 
@@ -31,8 +29,16 @@ class GpuBackend final : public nn::Backend {
   [[nodiscard]] nn::Capabilities capabilities() const override {
     return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32}, arenas_, static_cast<int>(seats_.size())};
   }
+  [[nodiscard]] core::Allocator& arenas(int device) noexcept override {
+    return arenas_ == core::MemorySpace::device ? seats_[static_cast<std::size_t>(device)]->device->memory() : host_;
+  }
   [[nodiscard]] const core::Kernels& kernels() const noexcept override {
-    return kernels_ ? *kernels_ : core::host_kernels();
+    return arenas_ == core::MemorySpace::device ? *seats_.front()->kernels : core::host_kernels();
+  }
+  [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return *seat->kernels;
+    return core::host_kernels();
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
@@ -50,7 +56,9 @@ class GpuBackend final : public nn::Backend {
     if (!stream) return tl::unexpected(std::move(stream.error()));
     auto compiled = gpu::compile(*seat.device, graph, options, seat.cache ? &*seat.cache : nullptr);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
-    auto replica = GpuReplica::make(*seat.device, std::move(*stream), graph, options, std::move(*compiled));
+    const bool on_device = options.arenas->space() == core::MemorySpace::device;
+    auto replica = GpuReplica::make(*seat.device, on_device ? *seat.kernels : core::host_kernels(), std::move(*stream),
+                                    graph, options, std::move(*compiled));
     if (!replica) return tl::unexpected(std::move(replica.error()));
     if (seat.cache) (void)seat.cache->save();  // without it the next start measures again, no more
     return std::unique_ptr<nn::Replica>(std::move(*replica));
@@ -59,11 +67,13 @@ class GpuBackend final : public nn::Backend {
  private:
   /// A device with its streams, and the engines that were measured on it.
   struct Seat {
-    explicit Seat(std::shared_ptr<Device> from) : device(std::move(from)), streams(*device) {
+    explicit Seat(std::shared_ptr<Device> from)
+        : device(std::move(from)), streams(*device), kernels(kernels_of(*device, streams)) {
       if (device->is_measurable()) cache.emplace(EngineCache::user_folder(), device->info());
     }
     std::shared_ptr<Device> device;
     ThreadStreams streams;
+    std::unique_ptr<core::Kernels> kernels;  // for its memory
     std::optional<EngineCache> cache;
     std::mutex compiling;  // the first worker measures engines alone; those that begin with it find them in the cache
   };
@@ -71,7 +81,7 @@ class GpuBackend final : public nn::Backend {
   std::string name_;
   core::MemorySpace arenas_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  std::unique_ptr<core::Kernels> kernels_;  // null: the host's
+  core::HostAllocator host_;
 };
 
 }  // namespace
@@ -83,6 +93,11 @@ std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> d
 
 std::unique_ptr<nn::Backend> make_backend_on_host() {
   return make_backend({std::make_shared<HostDevice>()}, "gpu_on_host");
+}
+
+std::unique_ptr<nn::Backend> make_backend_on_host_arenas() {
+  auto device = std::make_shared<HostDevice>(HostDeviceOptions{.hides_memory = true});
+  return make_backend({std::move(device)}, "gpu_on_host_arenas", core::MemorySpace::device);
 }
 
 }  // namespace troupe::gpu

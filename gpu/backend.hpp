@@ -18,12 +18,13 @@
 
 namespace troupe::gpu {
 
-/// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what the arenas of its caller are (Capabilities::arena_space).
-/// host: kernels() are the host's; device: those of the first device (gpu/kernels_of.hpp). `name`: "gpu".
+/// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what arenas(i) is, host memory or that of device i. compile() takes
+/// host memory and that of its device, kernels_for() that of any of them (gpu/kernels_of.hpp). `name`: "gpu".
 [[nodiscard]] std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,
                                                         core::MemorySpace arenas = core::MemorySpace::host);
 
-/// The same on HostDevice, for tests: "gpu_on_host".
+/// The same on HostDevice, for tests: "gpu_on_host", and "gpu_on_host_arenas" whose arenas are device memory that the host cannot read.
 [[nodiscard]] std::unique_ptr<nn::Backend> make_backend_on_host();
+[[nodiscard]] std::unique_ptr<nn::Backend> make_backend_on_host_arenas();
 
 }  // namespace troupe::gpu

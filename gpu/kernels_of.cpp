@@ -5,13 +5,14 @@
 #include <cstring>
 
 #include "core/kernels_check.hpp"
+#include "gpu/scratch_pool.hpp"
 
 namespace troupe::gpu {
 namespace {
 
 template <class T>
 T unwrap(core::Result<T> result) {
-  if (!result) throw DeviceFailed(result.error().message);
+  if (!result) throw core::KernelsFailed(result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
@@ -19,15 +20,29 @@ std::int64_t count_of(core::ConstSpan x) { return static_cast<std::int64_t>(x.si
 
 class DeviceKernels final : public core::Kernels {
  public:
-  DeviceKernels(Device& device, ThreadStreams& streams) : device_(device), streams_(streams) {}
+  DeviceKernels(Device& device, ThreadStreams& streams) : streams_(streams), scratch_(device) {}
   [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::device; }
 
   void fill(core::Span y, float value) const override { run(Fill{y.data(), value, count_of(y)}); }
   void copy(core::Span y, core::ConstSpan x) const override {
     core::check_equal_sizes(y, x);
-    const auto stream = unwrap(streams_.mine());
-    unwrap(stream->copy(y.data(), x.data(), y.size_bytes()));
-    unwrap(stream->synchronize());
+    if (!y.empty()) on_stream([&](Stream& stream) { return stream.copy(y.data(), x.data(), y.size_bytes()); });
+  }
+  void upload(core::Span y, core::ConstSpan host) const override {
+    core::check_equal_sizes(y, host);
+    if (y.empty()) return;
+    const auto scratch = unwrap(scratch_.take_staging());
+    on_stream([&](Stream& stream) { return scratch->staging->upload(stream, y.data(), host.data(), y.size_bytes()); });
+  }
+  void download(core::Span host, core::ConstSpan x) const override {
+    core::check_equal_sizes(host, x);
+    if (x.empty()) return;
+    const auto scratch = unwrap(scratch_.take_staging());
+    on_stream(
+        [&](Stream& stream) { return scratch->staging->download(stream, host.data(), x.data(), x.size_bytes()); });
+  }
+  void finish() const override {
+    on_stream([](Stream&) { return core::Result<void>(); });
   }
   void scale(core::Span y, float a) const override { run(Scale{y.data(), a, count_of(y)}); }
   void axpy(core::Span y, float a, core::ConstSpan x) const override {
@@ -54,10 +69,12 @@ class DeviceKernels final : public core::Kernels {
   void broadcast_all(std::span<const core::Span> all, std::size_t root) const override {
     core::check_equal_sizes(all);
     core::check_root(all, root);
-    const auto stream = unwrap(streams_.mine());
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (i != root) unwrap(stream->copy(all[i].data(), all[root].data(), all[i].size_bytes()));
-    unwrap(stream->synchronize());
+    on_stream([&](Stream& stream) -> core::Result<void> {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if (i != root)
+          if (auto ran = stream.copy(all[i].data(), all[root].data(), all[i].size_bytes()); !ran) return ran;
+      return {};
+    });
   }
   void clamp(core::Span y, float limit) const override { run(Clamp{y.data(), limit, count_of(y)}); }
   void narrow(core::HalfSpan y, core::ConstSpan x, core::HalfKind kind) const override {
@@ -99,67 +116,73 @@ class DeviceKernels final : public core::Kernels {
   }
 
  private:
-  void run(const Kernel& kernel) const {
+  /// Enqueues work on the calling thread's stream and waits for it, also after an error: what it names may be in use until then.
+  template <class Enqueue>
+  void on_stream(const Enqueue& enqueue) const {
     const auto stream = unwrap(streams_.mine());
-    unwrap(stream->launch(kernel));
-    unwrap(stream->synchronize());
+    const core::Result<void> enqueued = enqueue(*stream);
+    const core::Result<void> waited = stream->synchronize();
+    unwrap(enqueued);
+    unwrap(waited);
+  }
+  void run(const Kernel& kernel) const {
+    on_stream([&](Stream& stream) { return stream.launch(kernel); });
   }
   /// Runs a kernel that writes a result of `bytes` bytes to the beginning of scratch memory, and fetches it.
   template <class Make>
   void run_with(std::size_t scratch_bytes, void* result, std::size_t bytes, const Make& make) const {
-    const auto stream = unwrap(streams_.mine());
-    const auto floats = [](std::size_t size) { return core::align_floats((size + sizeof(float) - 1) / sizeof(float)); };
-    core::Buffer scratch = unwrap(core::Buffer::allocate(device_.memory(), floats(scratch_bytes)));
-    core::Buffer pinned = unwrap(core::Buffer::allocate(device_.pinned(), floats(bytes)));
-    unwrap(stream->launch(make(reinterpret_cast<std::byte*>(scratch.data()))));
-    unwrap(stream->copy_to_host(pinned.data(), scratch.data(), bytes));
-    unwrap(stream->synchronize());
-    std::memcpy(result, pinned.data(), bytes);
+    const auto scratch = unwrap(scratch_.take(scratch_bytes, bytes));
+    on_stream([&](Stream& stream) -> core::Result<void> {
+      if (auto ran = stream.launch(make(reinterpret_cast<std::byte*>(scratch->device.data()))); !ran) return ran;
+      return stream.copy_to_host(scratch->pinned.data(), scratch->device.data(), bytes);
+    });
+    std::memcpy(result, scratch->pinned.data(), bytes);
   }
   void update(float* x, float* g, core::ConstSpan parameters, core::ConstSpan gradients,
               const core::OptimizerState& state, const core::OptimizerStep& step, bool delta) const;
 
-  Device& device_;
   ThreadStreams& streams_;
+  mutable ScratchPool scratch_;
 };
 
 void DeviceKernels::reduce_all(std::span<const core::Span> all, float scale) const {
   core::check_equal_sizes(all);
   constexpr std::size_t kMost = std::tuple_size_v<decltype(ReduceAll::all)>;
-  const auto stream = unwrap(streams_.mine());
   if (all.size() <= kMost) {
     ReduceAll kernel{.vectors = static_cast<int>(all.size()), .scale = scale, .count = count_of(all[0])};
     for (std::size_t i = 0; i < all.size(); ++i) kernel.all[i] = all[i].data();
-    unwrap(stream->launch(kernel));
-  } else {  // the sum in list order, then the scale, as one call would round; then copies
+    return run(kernel);
+  }
+  // The sum in list order, then the scale, as one call would round; then copies.
+  on_stream([&](Stream& stream) -> core::Result<void> {
     const core::Span sum = all[0];
     for (std::size_t i = 1; i < all.size(); ++i)
-      unwrap(stream->launch(Axpy{sum.data(), all[i].data(), 1, count_of(sum)}));
-    unwrap(stream->launch(Scale{sum.data(), scale, count_of(sum)}));
-    for (std::size_t i = 1; i < all.size(); ++i) unwrap(stream->copy(all[i].data(), sum.data(), sum.size_bytes()));
-  }
-  unwrap(stream->synchronize());
+      if (auto ran = stream.launch(Axpy{sum.data(), all[i].data(), 1, count_of(sum)}); !ran) return ran;
+    if (auto ran = stream.launch(Scale{sum.data(), scale, count_of(sum)}); !ran) return ran;
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (auto ran = stream.copy(all[i].data(), sum.data(), sum.size_bytes()); !ran) return ran;
+    return {};
+  });
 }
 
 void DeviceKernels::update(float* x, float* g, core::ConstSpan parameters, core::ConstSpan gradients,
                            const core::OptimizerState& state, const core::OptimizerStep& step, bool delta) const {
   core::check_optimizer(parameters, gradients, state, step);
-  const auto stream = unwrap(streams_.mine());
-  const std::size_t floats = core::align_floats(sizeof(core::StepNumbers) / sizeof(float) + 1);
-  core::Buffer numbers = unwrap(core::Buffer::allocate(device_.memory(), floats));
-  core::Buffer pinned = unwrap(core::Buffer::allocate(device_.pinned(), floats));
   const core::StepNumbers values = core::step_numbers(step);
-  std::memcpy(pinned.data(), &values, sizeof(values));
-  unwrap(stream->copy_to_device(numbers.data(), pinned.data(), sizeof(values)));
-  unwrap(stream->launch(Optimize{.kind = step.kind,
-                                 .x = x,
-                                 .g = g,
-                                 .first = state.first.data(),
-                                 .second = state.second.data(),
-                                 .numbers = reinterpret_cast<const core::StepNumbers*>(numbers.data()),
-                                 .delta = delta,
-                                 .count = count_of(parameters)}));
-  unwrap(stream->synchronize());
+  const auto scratch = unwrap(scratch_.take(sizeof(values), sizeof(values)));
+  std::memcpy(scratch->pinned.data(), &values, sizeof(values));
+  on_stream([&](Stream& stream) -> core::Result<void> {
+    if (auto ran = stream.copy_to_device(scratch->device.data(), scratch->pinned.data(), sizeof(values)); !ran)
+      return ran;
+    return stream.launch(Optimize{.kind = step.kind,
+                                  .x = x,
+                                  .g = g,
+                                  .first = state.first.data(),
+                                  .second = state.second.data(),
+                                  .numbers = reinterpret_cast<const core::StepNumbers*>(scratch->device.data()),
+                                  .delta = delta,
+                                  .count = count_of(parameters)});
+  });
 }
 
 }  // namespace

@@ -51,9 +51,10 @@ core::Result<void> check_labels(std::span<const std::int32_t> labels, std::int64
 
 }  // namespace
 
-GpuReplica::GpuReplica(Device& device, std::shared_ptr<Stream> compute, const nn::Graph& graph,
-                       const nn::CompileOptions& options, Compiled compiled)
+GpuReplica::GpuReplica(Device& device, const core::Kernels& kernels, std::shared_ptr<Stream> compute,
+                       const nn::Graph& graph, const nn::CompileOptions& options, Compiled compiled)
     : device_(device),
+      kernels_(kernels),
       graph_(graph),
       batch_(options.batch),
       compiled_(std::move(compiled)),
@@ -65,10 +66,11 @@ GpuReplica::~GpuReplica() {
   (void)compute_->synchronize();
 }
 
-core::Result<std::unique_ptr<GpuReplica>> GpuReplica::make(Device& device, std::shared_ptr<Stream> compute,
-                                                           const nn::Graph& graph, const nn::CompileOptions& options,
-                                                           Compiled compiled) {
-  std::unique_ptr<GpuReplica> replica(new GpuReplica(device, std::move(compute), graph, options, std::move(compiled)));
+core::Result<std::unique_ptr<GpuReplica>> GpuReplica::make(Device& device, const core::Kernels& kernels,
+                                                           std::shared_ptr<Stream> compute, const nn::Graph& graph,
+                                                           const nn::CompileOptions& options, Compiled compiled) {
+  std::unique_ptr<GpuReplica> replica(
+      new GpuReplica(device, kernels, std::move(compute), graph, options, std::move(compiled)));
   if (auto prepared = replica->prepare(options); !prepared) return tl::unexpected(std::move(prepared.error()));
   return replica;
 }

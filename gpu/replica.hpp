@@ -15,8 +15,10 @@ namespace troupe::gpu {
 
 class GpuReplica final : public nn::Replica {
  public:
-  /// `device` and `options.arenas` outlive the replica. Errors: those of memory, streams and events.
-  [[nodiscard]] static core::Result<std::unique_ptr<GpuReplica>> make(Device& device, std::shared_ptr<Stream> compute,
+  /// `kernels`: for the memory of options.arenas. `device`, `kernels` and `options.arenas` outlive the replica. Errors: those of memory,
+  /// streams and events.
+  [[nodiscard]] static core::Result<std::unique_ptr<GpuReplica>> make(Device& device, const core::Kernels& kernels,
+                                                                      std::shared_ptr<Stream> compute,
                                                                       const nn::Graph& graph,
                                                                       const nn::CompileOptions& options,
                                                                       Compiled compiled);
@@ -31,6 +33,7 @@ class GpuReplica final : public nn::Replica {
   [[nodiscard]] core::Span parameters() noexcept override { return arenas_->parameters(); }
   [[nodiscard]] core::Span gradients() noexcept override { return arenas_->gradients(); }
   [[nodiscard]] core::Span statistics() noexcept override { return arenas_->statistics(); }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return kernels_; }
   void parameters_written() noexcept override;
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
   [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return compiled_.buckets; }
@@ -50,8 +53,8 @@ class GpuReplica final : public nn::Replica {
   [[nodiscard]] bool is_captured() const noexcept { return forward_.is_captured() && backward_.is_captured(); }
 
  private:
-  GpuReplica(Device& device, std::shared_ptr<Stream> compute, const nn::Graph& graph, const nn::CompileOptions& options,
-             Compiled compiled);
+  GpuReplica(Device& device, const core::Kernels& kernels, std::shared_ptr<Stream> compute, const nn::Graph& graph,
+             const nn::CompileOptions& options, Compiled compiled);
   [[nodiscard]] core::Result<void> prepare(const nn::CompileOptions& options);
   /// Checks the batch, brings it and the parameters to the device, and enqueues forward with the losses.
   [[nodiscard]] core::Result<void> enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training);
@@ -62,6 +65,7 @@ class GpuReplica final : public nn::Replica {
   [[nodiscard]] core::Result<void> update(const core::OptimizerStep& step, core::OptimizerState state);
 
   Device& device_;
+  const core::Kernels& kernels_;
   nn::Graph graph_;
   std::int64_t batch_;
   Compiled compiled_;

@@ -108,7 +108,9 @@ class Replica {
   [[nodiscard]] virtual core::Span parameters() noexcept = 0;
   [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty if not training
   [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< statistics_layout(graph()); may be empty
-  virtual void parameters_written() noexcept = 0;              ///< working copies are rebuilt before the next use
+  /// For vectors in the memory of the arenas. The host reads and writes arenas through their upload() and download() (nn/arenas.hpp).
+  [[nodiscard]] virtual const core::Kernels& kernels() const noexcept { return core::host_kernels(); }
+  virtual void parameters_written() noexcept = 0;  ///< working copies are rebuilt before the next use
   [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;
 
   /// Buckets in the order in which backward finishes them; together they cover the arena exactly once.
@@ -128,11 +130,8 @@ class Replica {
   /// The last layer's outputs of the latest step or evaluate: [batch, outputs], row-major.
   [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;
 
-  void export_canonical(core::Span canonical) { layout()->to_canonical(parameters(), canonical); }
-  void import_canonical(core::ConstSpan canonical) {
-    layout()->from_canonical(canonical, parameters());
-    parameters_written();
-  }
+  void export_canonical(core::Span canonical);
+  void import_canonical(core::ConstSpan canonical);
 
   [[nodiscard]] virtual const Plan& plan() const noexcept = 0;
   [[nodiscard]] virtual std::size_t workspace_bytes() const noexcept = 0;  ///< everything but the arenas
@@ -146,8 +145,13 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;  ///< "cpu"
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
-  /// Kernels for vectors in this backend's arenas. On a device, ordered by the calling thread's stream.
+  /// The memory in which replicas of CompileOptions::device = `device` compute without copies, of capabilities().arena_space. compile() takes
+  /// plain host memory too. REQUIRES: 0 ≤ device < capabilities().devices.
+  [[nodiscard]] virtual core::Allocator& arenas(int device = 0) noexcept;
+  /// Kernels for vectors of arenas(0). On a device, ordered by the calling thread's stream.
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
+  /// Kernels for vectors of `memory`: the arenas of a device, or any memory that the host reads. Those of one device do not reach another's.
+  [[nodiscard]] virtual const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept;
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

@@ -77,7 +77,7 @@ void CoordinatorBody::take_statistics(const Next& next) {
     arenas->push_back(std::move(*arena));
   }
   const Next all_here = [this, layout, arenas, next] {
-    std::vector<core::Span> views;
+    std::vector<core::ConstSpan> views;
     for (std::uint32_t worker = 0; worker < arenas->size(); ++worker)
       if (is_member(worker)) views.push_back((*arenas)[worker].view());
     // A copy of its own: an evaluation may still read the former one.

@@ -52,6 +52,10 @@ Site::Site(const SiteContext& context, SiteSetup setup)
 
 Site::~Site() { halt(); }
 
+core::Allocator& Site::memory() const {
+  return experiment::vector_memory(*context_.backend, setup_.exchange, *context_.memory);
+}
+
 core::Result<void> Site::open() {
   if (setup_.exchange.in_place()) return {};
   exchanger_ = context_.system->spawn<caf::detached>(
@@ -61,7 +65,7 @@ core::Result<void> Site::open() {
                                         .most_floats = setup_.most_floats,
                                         .maps_arenas = sums_in_arenas(*context_.spec, setup_),
                                         .start = setup_.start,
-                                        .kernels = &context_.backend->kernels(),
+                                        .kernels = &context_.backend->kernels_for(*context_.memory),
                                         .memory = context_.memory,
                                         .clock = context_.clock,
                                         .moves = moves_});
@@ -141,13 +145,16 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
   const auto& spec = *context_.spec;
   const auto& settings = *spec.settings;
   auto compile = compile_options(context_, w);
-  if (arenas_) compile.arenas = arenas_.get();
+  core::Allocator* const loans = arenas_ ? arenas_.get() : &memory();
+  auto& arenas = context_.backend->arenas(compile.device);
+  compile.arenas = arenas.space() == core::MemorySpace::device ? &arenas : loans;
   return {.self = w,
           .workers = spec.workers,
           .seed = compile.seed,
           .graph = spec.graph,
           .backend = context_.backend,
           .compile = compile,
+          .loans = loans,
           .arenas = arenas_,
           .plan = setup_.plan,
           .cpus = pinning_.workers.empty() ? core::Cpus() : pinning_.workers[index],
@@ -215,7 +222,8 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
   for (std::size_t k = 0; k < asked.size(); ++k) {
     asked[k].receive([](const ReplicaLoaded&) {},
                      [&](const caf::error& error) {
-                       result = core::fail(core::Errc::internal,
+                       const bool device = error == caf::sec::runtime_error;
+                       result = core::fail(device ? core::Errc::io : core::Errc::internal,
                                            fmt::format("worker {}: the start state was not loaded: {}",
                                                        setup_.workers[k], context_.system->render(error)));
                      });
@@ -231,9 +239,8 @@ core::Result<void> Site::cut_shards(const StartState& start) {
   }
   if (setup_.servers.empty()) return {};
   const auto& spec = *context_.spec;
-  auto& kernels = context_.backend->kernels();
-  auto shards =
-      experiment::cut_shards(start, *layout_, spec.servers, spec.needs.server_states, kernels, *context_.memory);
+  auto& kernels = context_.backend->kernels_for(memory());
+  auto shards = experiment::cut_shards(start, *layout_, spec.servers, spec.needs.server_states, kernels, memory());
   if (!shards) return tl::unexpected(shards.error());
   for (const auto s : setup_.servers) {
     members_.servers.push_back(

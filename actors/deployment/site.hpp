@@ -33,7 +33,7 @@ struct SiteContext {
   caf::actor_system* system = nullptr;
   const RunSpec* spec = nullptr;
   nn::Backend* backend = nullptr;
-  core::Allocator* memory = nullptr;
+  core::Allocator* memory = nullptr;  // of the host
   const core::Clock* clock = nullptr;
 };
 
@@ -67,7 +67,7 @@ class Site {
   /// Call it at most once. Errors: those of compiling a replica; Errc::config when the workers' layouts of parameters differ;
   /// Errc::timeout.
   [[nodiscard]] core::Result<void> compile();
-  /// Errors: those of compile(); Errc::out_of_memory; Errc::internal: a worker did not load the start state.
+  /// Errors: those of compile(); Errc::out_of_memory; Errc::io: a device failed; Errc::internal: a worker did not load the start state.
   [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
 
   /// REQUIRES: all sites of the group measure at the same time. Errors: those of the measurement; Errc::timeout.
@@ -97,13 +97,16 @@ class Site {
   [[nodiscard]] WorkerSetup worker_setup(std::size_t index) const;
   [[nodiscard]] LoaderActor spawn_loader(std::uint32_t worker) const;
 
+  /// Of shards, and of what workers lend unless the exchanger maps arenas.
+  [[nodiscard]] core::Allocator& memory() const;
+
   SiteContext context_;
   SiteSetup setup_;
   SitePinning pinning_;
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
   std::shared_ptr<std::atomic<std::uint64_t>> moves_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<exchange::Arenas> arenas_;  // memory of the workers' arenas; none: context_.memory
+  std::shared_ptr<exchange::Arenas> arenas_;  // memory of the workers' loans; none: memory()
   ExchangerActor exchanger_;
   SiteMembers members_;
   std::vector<DecoderActor> decoders_;

@@ -114,7 +114,9 @@ bool is_gone(const caf::error& error) {
 }
 
 std::string reason_of(caf::actor_system& system, const caf::error& error) {
-  return is_gone(error) ? "its process no longer answers" : system.render(error);
+  if (is_gone(error)) return "its process no longer answers";
+  const bool told = error == caf::sec::runtime_error && error.context().match_elements<std::string>();
+  return told ? one_line(error.context().get_as<std::string>(0)) : system.render(error);
 }
 
 SiteActor::behavior_type site_proxy(SiteActor::pointer self, SiteActor site) {

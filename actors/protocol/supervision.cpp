@@ -1,5 +1,7 @@
 #include "actors/protocol/supervision.hpp"
 
+#include "core/kernels.hpp"
+
 namespace troupe::actors {
 
 core::Error failure_of(const std::string& name, const std::exception_ptr& thrown) {
@@ -9,6 +11,9 @@ core::Error failure_of(const std::string& name, const std::exception_ptr& thrown
     return {core::Errc::out_of_memory, name + ": " + e.what()};
   } catch (const std::bad_alloc&) {
     return {core::Errc::out_of_memory, name + ": memory ran out: use a smaller data.batch or fewer workers"};
+  } catch (const core::KernelsFailed& e) {
+    const auto error = e.error();
+    return {error.code, name + ": " + error.message};
   } catch (const std::exception& e) {
     return {core::Errc::internal, name + ": " + e.what()};
   } catch (...) {

@@ -19,7 +19,8 @@ class MemoryRanOut final : public std::bad_alloc {
   std::string what_;
 };
 
-/// The error of actor `name`: Errc::out_of_memory for a std::bad_alloc, Errc::internal for any other exception, which is a bug.
+/// The error of actor `name`: Errc::out_of_memory for a std::bad_alloc, that of a device for core::KernelsFailed, Errc::internal for any
+/// other exception, which is a bug.
 [[nodiscard]] core::Error failure_of(const std::string& name, const std::exception_ptr& thrown);
 
 /// An exception in a handler of `self` becomes a RunError that names the actor; the actor quits with an error.

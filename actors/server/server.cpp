@@ -62,7 +62,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const BorrowedView& space) {
     const auto source = setup_.memory->view(order.slot);
     if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
-    setup_.kernels->copy(space.data, source);
+    setup_.kernels->download(space.data, source);
     const SnapshotTaken taken{order.id, nn::hash64(std::as_bytes(space.data)),
                               host_ ? host_->version() : setup_.version};
     if (setup_.journal) journal_.add(encode(SnapshotRecord{true, setup_.self, order.slot, taken.hash}));

@@ -27,7 +27,10 @@ BorrowedView PeerMailbox::copy_for(WorkerId to, core::ConstSpan vector, const co
   }
   auto copy = std::move(free_.back());
   free_.pop_back();
-  kernels.copy(copy->view(), vector);
+  if (allocator.space() == core::MemorySpace::device)
+    kernels.copy(copy->view(), vector);
+  else
+    kernels.download(copy->view(), vector);
   away_.emplace(to, copy);
   ++sent_[to];
   return {copy->view(), copy};

@@ -5,6 +5,22 @@
 
 namespace troupe::actors {
 
+namespace {
+
+/// As report_exceptions(), but a device that fails at another site than 0 ends the worker alone: see WorkerBody::step_failed.
+void supervise(WorkerActor::stateful_pointer<WorkerState> self, const std::string& name, const ActorDirectory& actors) {
+  self->set_exception_handler(
+      [self, name, coordinator = actors.coordinator, site = actors.site](std::exception_ptr& thrown) -> caf::error {
+        const auto failure = failure_of(name, thrown);
+        if (failure.code == core::Errc::io && site != 0)
+          return caf::make_error(caf::sec::runtime_error, failure.message);
+        self->send(coordinator, RunError{failure.code, failure.message, site});
+        return caf::exit_reason::unhandled_exception;
+      });
+}
+
+}  // namespace
+
 WorkerState::WorkerState() = default;
 WorkerState::~WorkerState() = default;
 
@@ -19,12 +35,16 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
           return {Prepared{.error = prepared.error().message, .code = prepared.error().code}, ReplicaFacts{}};
         return {*prepared, ReplicaFacts{self->state.body->replica().layout(), self->state.body->replica().plan()}};
       },
-      [self](const ReplicaStart& start) {
-        self->state.body->load(start.state);
+      [self](const ReplicaStart& start) -> caf::result<ReplicaLoaded> {
+        try {
+          self->state.body->load(start.state);
+        } catch (const core::KernelsFailed& failed) {
+          return caf::make_error(caf::sec::runtime_error, failed.what());
+        }
         return ReplicaLoaded{};
       },
       [self, name](const ActorDirectory& actors) {
-        report_exceptions(self, name, actors);
+        supervise(self, name, actors);
         self->state.body->begin(actors);
       },
       [self](const BatchReady& ready, const BorrowedBatch& batch) { self->state.body->batch_ready(ready, batch); },

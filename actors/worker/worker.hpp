@@ -22,7 +22,8 @@ struct WorkerSetup {
   std::shared_ptr<const nn::Graph> graph;
   nn::Backend* backend = nullptr;  // outlives the actor
   nn::CompileOptions compile;
-  std::shared_ptr<core::Allocator> arenas{};  // owner of compile.arenas where the worker must keep it alive
+  core::Allocator* loans = nullptr;           // experiment::WorkerMemory::Options::loans
+  std::shared_ptr<core::Allocator> arenas{};  // owner of `loans` where the worker must keep it alive
   std::optional<nn::Plan> plan;               // of the run; none: the backend chooses
   core::Cpus cpus{};                          // for its threads; empty: any
   std::shared_ptr<const strategies::Strategy> strategy;

@@ -44,8 +44,7 @@ void WorkerBody::report() {
 /// Looks at the parameters now and then, and counts an unusable gradient. False: training diverged. Max pooling and ReLU take a NaN for a
 /// small number, so that the loss can stay finite on parameters that are not.
 bool WorkerBody::look_at(const experiment::GuardedStep& step) {
-  if (host_->steps() % kParametersEvery == 0 &&
-      !setup_.backend->kernels().all_finite(memory_->view(strategies::kParams)))
+  if (host_->steps() % kParametersEvery == 0 && !memory_->kernels().all_finite(memory_->view(strategies::kParams)))
     return run_error(core::Errc::diverged,
                      fmt::format("worker {}: diverged: its parameters are not finite since step {} or earlier{}",
                                  setup_.self, host_->steps(), experiment::against_divergence(setup_.train.lr))),

@@ -16,6 +16,7 @@ core::Result<Prepared> WorkerBody::prepare() {
   auto memory = WorkerMemory::create({.backend = setup_.backend,
                                       .graph = setup_.graph.get(),
                                       .compile = setup_.compile,
+                                      .loans = setup_.loans,
                                       .micro_batches = setup_.train.accumulate,
                                       .extra = setup_.strategy->needs().worker_slots,
                                       .optimizer = nn::optimizer_kind(setup_.train),

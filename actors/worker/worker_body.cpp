@@ -79,7 +79,7 @@ void WorkerBody::compute_now() {
   const auto began = now();
   buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
   const auto step =
-      experiment::guarded_step(memory_->replica(), setup_.backend->kernels(), usable_, batch, [this](int bucket) {
+      experiment::guarded_step(memory_->replica(), memory_->kernels(), usable_, batch, [this](int bucket) {
         if (!buckets_late_) host_->bucket_ready(bucket);
       });
   const auto computed = now() - began;
@@ -90,8 +90,8 @@ void WorkerBody::compute_now() {
   wakes_at_ = began + computed + sleep;
   self_->send(actors_.loaders[setup_.self], BatchReturn{next.ready.buffer});
   if (!step)
-    return run_error(step.error().code,
-                     fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message));
+    return step_failed(
+        {step.error().code, fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message)});
   const auto* const result = &step->result;
   if (losses_.diverged(host_->steps(), result->loss))
     return run_error(core::Errc::diverged, losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
@@ -144,15 +144,17 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto slice = core::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
   const auto sent = now();
-  const auto [asked, first] = asked_.try_emplace(request.request.exchange, Asked{{}, request.slot});
+  const auto [asked, first] =
+      asked_.try_emplace(request.request.exchange, Asked{{}, request.slot, request.request.kind});
   if (first) asked->second.wait = await(actors_.server_sites, request.request.exchange);
   ++asked->second.parts_left;
   progress_.bytes +=
       wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
   flush_before_exchange();
-  helping_.send(self_, actors_.servers[request.shard],
-                ShardMessage{request.shard, request.request, request.rounding, sent.count()},
-                memory_->lend(request.slot, slice.offset, slice.count));
+  helping_.send(
+      self_, actors_.servers[request.shard],
+      ShardMessage{request.shard, request.request, request.rounding, sent.count()},
+      memory_->lend(request.slot, slice.offset, slice.count, request.request.kind != strategies::Transfer::pull));
 }
 
 /// Other sites may use this exchange after this worker is lost: replay then needs the journal records that led to it.
@@ -164,6 +166,11 @@ void WorkerBody::answered(const strategies::ShardReply& reply) {
   if (failed_) return;
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
+  if (asked->second.kind != strategies::Transfer::push && !reply.dropped) {
+    const auto whole = memory_->view(asked->second.slot).size();
+    const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
+    memory_->take_back(asked->second.slot, slice.offset, slice.count);
+  }
   if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
   if (--asked->second.parts_left == 0) {
     silences_.end(asked->second.wait);
@@ -188,6 +195,7 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   const auto whole = nn::Bucket{0, memory_->view(task.slot).size()};
   const auto part = bucket < 0 ? whole : memory_->replica().buckets()[static_cast<std::size_t>(bucket)];
   const auto slice = memory_->lend(task.slot, part.offset, part.count);
+  collective_parts_.insert_or_assign(key.second, core::Slice{part.offset, part.count});
   const auto ranks = task.group.size();
   const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
   progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
@@ -243,7 +251,7 @@ void WorkerBody::share_done(const CollectiveDone& done) {
 }
 
 void WorkerBody::advance(Rendezvous::Key key) {
-  if (rendezvous_.work(key, setup_.backend->kernels())) {
+  if (rendezvous_.work(key, memory_->loan_kernels())) {
     for (const WorkerId worker : rendezvous_.group(key)) {
       if (worker != setup_.self)
         self_->send(actors_.workers[worker], CollectiveDone{setup_.self, key.first, key.second});
@@ -267,6 +275,8 @@ void WorkerBody::report_finished_collectives() {
   while (!finished_.empty() && !failed_) {
     const auto finished = finished_.front();
     finished_.pop_front();
+    const auto part = collective_parts_.extract(finished.exchange);
+    if (!part.empty()) memory_->take_back(finished.slot, part.mapped().offset, part.mapped().count);
     if (finished.slot == strategies::kParams) memory_->replica().parameters_written();
     host_->reduced(finished.exchange, finished.waited, finished.last);
   }
@@ -312,7 +322,7 @@ caf::result<Dismissed> WorkerBody::dismiss() {
 caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const BorrowedView& space) {
   const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
   if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
-  setup_.backend->kernels().copy(space.data, source);
+  memory_->kernels().download(space.data, source);
   const SnapshotTaken taken{.id = order.id,
                             .hash = nn::hash64(std::as_bytes(space.data)),
                             .version = updates(),

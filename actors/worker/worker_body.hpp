@@ -88,6 +88,7 @@ class WorkerBody final : public strategies::WorkerPort,
   struct Asked {
     SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
+    strategies::Transfer kind{};
     strategies::ShardId parts_left = 0;
   };
   void hear(const MembershipNews& news);
@@ -115,6 +116,7 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] bool look_at(const experiment::GuardedStep& step);
   void leave_crowded_cpus();
   void run_error(core::Errc code, const std::string& text);
+  void step_failed(const core::Error& error);
 
   Self self_;
   WorkerSetup setup_;
@@ -132,10 +134,11 @@ class WorkerBody final : public strategies::WorkerPort,
   std::deque<Rendezvous::Finished> finished_;       // collectives to report to the host outside its calls
   std::map<strategies::ExchangeId, Asked> asked_;   // exchanges with shards
   std::map<Rendezvous::Key, Elsewhere> elsewhere_;  // collectives over several sites
-  SilenceDeadlines silences_;                       // of asked_ and elsewhere_
-  core::Duration moved_at_{0};                      // last transfer between this site and another
-  data::Lease lease_;                               // of the current step, or of the last one
-  bool lease_open_ = false;                         // computed, its update not yet finished
+  std::map<strategies::ExchangeId, core::Slice> collective_parts_;  // of open collectives: what is lent
+  SilenceDeadlines silences_;                                       // of asked_ and elsewhere_
+  core::Duration moved_at_{0};                                      // last transfer between this site and another
+  data::Lease lease_;                                               // of the current step, or of the last one
+  bool lease_open_ = false;                                         // computed, its update not yet finished
   bool wants_batch_ = false;
   strategies::Step wants_step_ = 0;  // the step that the host asked for
   strategies::Step next_step_ = 0;   // the step of the next batch

@@ -5,8 +5,7 @@
 namespace troupe::actors {
 
 bool WorkerBody::send(const strategies::SendPeer& message) {
-  auto copy =
-      mailbox_->copy_for(message.to, memory_->view(message.slot), setup_.backend->kernels(), *setup_.compile.arenas);
+  auto copy = mailbox_->copy_for(message.to, memory_->view(message.slot), memory_->kernels(), memory_->loans());
   if (!copy.owner) return false;
   progress_.bytes += wire_bytes_->peer_message(message.to, copy.data.size());
   flush_before_exchange();

@@ -53,6 +53,14 @@ void WorkerBody::leave_crowded_cpus() {
   binding_.reset();
 }
 
+/// A device that fails costs a run over several sites its worker, as a process that ends does; at site 0 it ends the run.
+void WorkerBody::step_failed(const core::Error& error) {
+  if (error.code != core::Errc::io || actors_.site == 0) return run_error(error.code, error.message);
+  failed_ = true;
+  report();
+  self_->quit(caf::make_error(caf::sec::runtime_error, error.message));
+}
+
 void WorkerBody::run_error(core::Errc code, const std::string& text) {
   failed_ = true;
   if (host_) report();  // without a host the worker never began

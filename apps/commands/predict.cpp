@@ -13,6 +13,7 @@
 #include "data/picture_sources.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/initial_model.hpp"
+#include "nn/arenas.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::apps {
@@ -51,7 +52,8 @@ core::Result<void> load(const PredictArguments& arguments, Predictor& predictor)
   if (!replica) return tl::unexpected(replica.error());
   predictor.replica = std::move(*replica);
   predictor.replica->import_canonical(model->parameters);
-  nn::statistics_layout(graph).from_canonical(model->statistics, predictor.replica->statistics());
+  nn::write_canonical(predictor.replica->kernels(), nn::statistics_layout(graph), model->statistics,
+                      predictor.replica->statistics());
   return {};
 }
 

@@ -11,9 +11,8 @@ namespace {
 
 class AccumulatingReplica final : public nn::Replica {
  public:
-  AccumulatingReplica(std::unique_ptr<nn::Replica> part, std::int64_t parts, core::Buffer sum,
-                      const core::Kernels& kernels)
-      : part_(std::move(part)), parts_(parts), sum_(std::move(sum)), kernels_(kernels) {}
+  AccumulatingReplica(std::unique_ptr<nn::Replica> part, std::int64_t parts, core::Buffer sum)
+      : sum_(std::move(sum)), part_(std::move(part)), parts_(parts), kernels_(part_->kernels()) {}
 
   [[nodiscard]] const nn::Graph& graph() const noexcept override { return part_->graph(); }
   [[nodiscard]] std::int64_t batch() const noexcept override { return parts_ * part_->batch(); }
@@ -21,6 +20,7 @@ class AccumulatingReplica final : public nn::Replica {
   [[nodiscard]] core::Span parameters() noexcept override { return part_->parameters(); }
   [[nodiscard]] core::Span gradients() noexcept override { return part_->gradients(); }
   [[nodiscard]] core::Span statistics() noexcept override { return part_->statistics(); }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return kernels_; }
   void parameters_written() noexcept override { part_->parameters_written(); }
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return part_->parameters_version(); }
   [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return part_->buckets(); }
@@ -87,9 +87,9 @@ class AccumulatingReplica final : public nn::Replica {
     return sum;
   }
 
+  core::Buffer sum_;  // of the gradients of all micro-batches but the last; freed when the part has ended its work
   std::unique_ptr<nn::Replica> part_;
   std::int64_t parts_;
-  core::Buffer sum_;  // of the gradients of all micro-batches but the last
   const core::Kernels& kernels_;
   std::vector<float> outputs_;
 };
@@ -109,7 +109,7 @@ core::Result<std::unique_ptr<nn::Replica>> compile_worker(nn::Backend& backend, 
   if (!replica) return replica;
   auto sum = core::Buffer::allocate(*options.arenas, (*replica)->parameters().size(), "the sum of gradients");
   if (!sum) return tl::unexpected(std::move(sum.error()));
-  return std::make_unique<AccumulatingReplica>(std::move(*replica), micro_batches, std::move(*sum), backend.kernels());
+  return std::make_unique<AccumulatingReplica>(std::move(*replica), micro_batches, std::move(*sum));
 }
 
 }  // namespace troupe::experiment

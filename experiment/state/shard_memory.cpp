@@ -24,7 +24,8 @@ namespace {
 core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical, const nn::Layout& layout,
                                             strategies::ShardId count, const core::Kernels& kernels,
                                             core::Allocator& memory) {
-  auto arena = core::Buffer::allocate(memory, layout.arena_floats(), "the centre, to be cut into shards");
+  core::HostAllocator host;
+  auto arena = core::Buffer::allocate(host, layout.arena_floats(), "the centre, to be cut into shards");
   if (!arena) return tl::unexpected(arena.error());
   if (canonical) layout.from_canonical(*canonical, arena->view());
   std::vector<core::Buffer> shards;
@@ -37,7 +38,11 @@ core::Result<std::vector<core::Buffer>> cut(const std::vector<float>* canonical,
     }
     auto shard = core::Buffer::allocate(memory, slice.count, "a server's shard");
     if (!shard) return tl::unexpected(shard.error());
-    kernels.copy(shard->view(), arena->view().subspan(slice.offset, slice.count));
+    try {
+      kernels.upload(shard->view(), arena->view().subspan(slice.offset, slice.count));
+    } catch (const core::KernelsFailed& failed) {
+      return tl::unexpected(failed.error());
+    }
     shards.push_back(std::move(*shard));
   }
   return shards;

@@ -28,7 +28,7 @@ class ShardMemory {
 };
 
 /// Lays the centre of `start` out as the workers' arenas, and cuts it into `count` shards with `states` state vectors each. Errc::config
-/// when the model cannot be cut into that many shards; out_of_memory.
+/// when the model cannot be cut into that many shards; out_of_memory; those of `kernels`, which are for `memory`.
 [[nodiscard]] core::Result<std::vector<ShardMemory>> cut_shards(const StartState& start, const nn::Layout& layout,
                                                                 strategies::ShardId count, std::uint8_t states,
                                                                 const core::Kernels& kernels, core::Allocator& memory);

@@ -16,7 +16,7 @@ void WeightedMean::take(core::Span mean) const {
   for (std::size_t i = 0; i < sum_.size(); ++i) mean[i] = static_cast<float>(sum_[i] / weight_);
 }
 
-std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers) {
+std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::ConstSpan> workers) {
   std::vector<std::vector<float>> copies;  // reduce_all writes to all its inputs
   for (const auto worker : workers) copies.emplace_back(worker.begin(), worker.end());
   std::vector<core::Span> views(copies.begin(), copies.end());

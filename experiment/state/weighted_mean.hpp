@@ -24,6 +24,6 @@ class WeightedMean {
 };
 
 /// The statistics for an evaluation: the mean over the workers, in rank order. `workers`: in the arenas' layout; the result is canonical.
-[[nodiscard]] std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::Span> workers);
+[[nodiscard]] std::vector<float> mean_statistics(const nn::Layout& layout, std::span<const core::ConstSpan> workers);
 
 }  // namespace troupe::experiment

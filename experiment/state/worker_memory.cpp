@@ -1,9 +1,11 @@
 #include "experiment/state/worker_memory.hpp"
 
+#include <new>
 #include <stdexcept>
 
 #include "core/buffer.hpp"
 #include "experiment/state/accumulation.hpp"
+#include "nn/arenas.hpp"
 
 namespace troupe::experiment {
 
@@ -15,7 +17,12 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
   if (!compiled) return tl::unexpected(compiled.error());
   WorkerMemory memory;
   memory.replica_ = std::move(*compiled);
-  memory.kernels_ = &options.backend->kernels();
+  memory.kernels_.reset(&memory.replica_->kernels());
+  memory.arenas_ = options.compile.arenas;
+  const bool copies = options.loans != nullptr && options.compile.arenas->space() == core::MemorySpace::device &&
+                      options.loans->space() != core::MemorySpace::device;
+  memory.loans_ = copies ? options.loans : memory.arenas_;
+  memory.loan_kernels_ = copies ? &core::host_kernels() : memory.kernels_.get();
   memory.shards_ = options.shards;
   auto extra = options.extra;
   for (int k = 0; k < core::state_slots(options.optimizer); ++k) extra.push_back(optimizer_state(k));
@@ -28,20 +35,32 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
   return memory;
 }
 
+void WorkerMemory::Finish::operator()(const core::Kernels* kernels) const noexcept {
+  try {
+    kernels->finish();
+  } catch (const core::KernelsFailed&) {  // nothing is left to wait for
+  }
+}
+
 void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
+  const auto write = [&](Slot slot, const std::vector<float>& canonical) {
+    nn::write_canonical(*kernels_, *replica_->layout(), canonical, view(slot));
+  };
+  const auto write_statistics = [&](const std::vector<float>& canonical) {
+    nn::write_canonical(*kernels_, nn::statistics_layout(replica_->graph()), canonical, replica_->statistics());
+  };
   if (!start.workers.empty()) {
     const auto& own = start.workers.at(worker);
-    for (const auto& [slot, vector] : own.slots) replica_->layout()->from_canonical(*vector, view(slot));
-    nn::statistics_layout(replica_->graph()).from_canonical(own.statistics, replica_->statistics());
+    for (const auto& [slot, vector] : own.slots) write(slot, *vector);
+    write_statistics(own.statistics);
     return replica_->parameters_written();
   }
   replica_->import_canonical(*start.parameters);
-  if (start.average) replica_->layout()->from_canonical(*start.average, view(start.average_slot));
-  if (start.statistics)
-    nn::statistics_layout(replica_->graph()).from_canonical(*start.statistics, replica_->statistics());
+  if (start.average) write(start.average_slot, *start.average);
+  if (start.statistics) write_statistics(*start.statistics);
   const auto& states = start.optimizer_states.at(worker);
   for (int k = 0; k < static_cast<int>(states.size()); ++k)
-    replica_->layout()->from_canonical(*states[static_cast<std::size_t>(k)], view(optimizer_state(k)));
+    write(optimizer_state(k), *states[static_cast<std::size_t>(k)]);
 }
 
 core::Span WorkerMemory::view(Slot slot) {
@@ -61,17 +80,36 @@ core::Span WorkerMemory::view(Slot slot, strategies::Shards shards) {
   return whole.subspan(first.offset, last.offset + last.count - first.offset);
 }
 
-BorrowedView WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count) {
+std::shared_ptr<core::Buffer> WorkerMemory::vector_in(core::Allocator& memory, std::size_t floats) {
+  auto buffer = core::Buffer::allocate(memory, floats);
+  if (!buffer) throw std::bad_alloc();
+  return std::make_shared<core::Buffer>(std::move(*buffer));
+}
+
+BorrowedView WorkerMemory::lend(Slot slot, std::size_t offset, std::size_t count, bool filled) {
   const auto whole = view(slot);
   if (offset + count > whole.size()) throw std::logic_error("a slot is to be lent that this worker does not have");
-  const auto found = extra_.find(slot);
-  if (found != extra_.end()) return {whole.subspan(offset, count), found->second};
-  return {whole.subspan(offset, count), replica_};
+  const auto part = whole.subspan(offset, count);
+  if (copies_loans()) {
+    auto& copy = lent_[slot];
+    if (!copy) copy = vector_in(*loans_, whole.size());
+    const auto lent = copy->view().subspan(offset, count);
+    if (filled) kernels_->download(lent, part);
+    return {lent, copy};
+  }
+  kernels_->finish();
+  if (const auto found = extra_.find(slot); found != extra_.end()) return {part, found->second};
+  return {part, replica_};
 }
 
 BorrowedView WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
   const auto slice = core::slice_of(view(slot).size(), shard, shards_);
   return lend(slot, slice.offset, slice.count);
+}
+
+void WorkerMemory::take_back(Slot slot, std::size_t offset, std::size_t count) {
+  if (copies_loans())
+    kernels_->upload(view(slot).subspan(offset, count), lent_.at(slot)->view().subspan(offset, count));
 }
 
 void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards shards) {
@@ -85,7 +123,14 @@ void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards sh
   if (writes(call, kParams)) replica_->parameters_written();
 }
 
-void WorkerMemory::mount(Slot slot, BorrowedView vector) { mounted_.insert_or_assign(slot, std::move(vector)); }
+void WorkerMemory::mount(Slot slot, BorrowedView vector) {
+  if (copies_loans()) {
+    const auto here = vector_in(*arenas_, vector.data.size());
+    kernels_->upload(here->view(), vector.data);
+    vector = {here->view(), here};
+  }
+  mounted_.insert_or_assign(slot, std::move(vector));
+}
 void WorkerMemory::dismount(Slot slot) { mounted_.erase(slot); }
 
 }  // namespace troupe::experiment

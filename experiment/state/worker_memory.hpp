@@ -20,13 +20,17 @@ struct BorrowedView {
   std::shared_ptr<const void> owner;
 };
 
+/// The vectors are in the memory of CompileOptions::arenas, a device's or the host's, and so are loans, where Options::loans does not name
+/// other memory: then a loan is a copy, and take_back() copies what came back. A device that fails throws core::KernelsFailed from every
+/// call that reads or writes vectors.
 class WorkerMemory {
  public:
   struct Options {
     nn::Backend* backend = nullptr;  // outlives the memory
     const nn::Graph* graph = nullptr;
-    nn::CompileOptions compile{};           // compile.arenas outlives the memory and its loans
-    std::int64_t micro_batches = 1;         // train.accumulate
+    nn::CompileOptions compile{};      // compile.arenas outlives the memory and its loans
+    core::Allocator* loans = nullptr;  // host memory that borrowers need, outlives the loans; null: they use the arenas
+    std::int64_t micro_batches = 1;    // train.accumulate
     std::vector<strategies::Slot> extra{};  // the strategy's, Needs::worker_slots
     core::OptimizerKind optimizer = core::OptimizerKind::sgd;
     strategies::ShardId shards = 0;  // of the centre; 0: no centre
@@ -37,6 +41,8 @@ class WorkerMemory {
   /// Loads the initial state of worker `worker`.
   void load(const StartState& start, strategies::WorkerId worker);
 
+  /// For vectors of this memory; also as long as a loan lives.
+  [[nodiscard]] const core::Kernels& kernels() const noexcept { return *kernels_; }
   [[nodiscard]] nn::Replica& replica() noexcept { return *replica_; }
   [[nodiscard]] const nn::Replica& replica() const noexcept { return *replica_; }
 
@@ -44,24 +50,41 @@ class WorkerMemory {
   [[nodiscard]] core::Span view(strategies::Slot slot);
   /// The part of the vector that `shards` cover; all of it by default.
   [[nodiscard]] core::Span view(strategies::Slot slot, strategies::Shards shards);
-  /// [offset, offset + count) of `slot`, on loan.
-  [[nodiscard]] BorrowedView lend(strategies::Slot slot, std::size_t offset, std::size_t count);
+  /// [offset, offset + count) of `slot`, on loan: a device's work on it so far is done. `filled` = false: the borrower overwrites all of it.
+  [[nodiscard]] BorrowedView lend(strategies::Slot slot, std::size_t offset, std::size_t count, bool filled = true);
   [[nodiscard]] BorrowedView lend(strategies::Slot slot, strategies::ShardId shard);
+  /// The end of a loan that the borrower may have written to.
+  void take_back(strategies::Slot slot, std::size_t offset, std::size_t count);
+  /// The memory of loans, and of vectors for mount().
+  [[nodiscard]] core::Allocator& loans() const noexcept { return *loans_; }
+  [[nodiscard]] const core::Kernels& loan_kernels() const noexcept { return *loan_kernels_; }
 
   /// Runs `call` on these slots, or on the parts that `shards` cover; notifies the replica of changed parameters.
   void run(const strategies::KernelCall& call, strategies::Shards shards = {});
 
-  /// Makes a peer's vector readable as `slot` until dismount(): no other vector has this slot.
+  /// Makes a peer's vector, in the memory of loans, readable as `slot` until dismount(): no other vector has this slot.
   void mount(strategies::Slot slot, BorrowedView vector);
   void dismount(strategies::Slot slot);
 
  private:
   WorkerMemory() = default;
+  /// Waits for the device before vectors are freed that it may still use. An error has been reported before.
+  struct Finish {
+    void operator()(const core::Kernels* kernels) const noexcept;
+  };
 
+  [[nodiscard]] bool copies_loans() const noexcept { return kernels_.get() != loan_kernels_; }
+  /// A vector of `memory`. Out of memory: std::bad_alloc.
+  [[nodiscard]] static std::shared_ptr<core::Buffer> vector_in(core::Allocator& memory, std::size_t floats);
+
+  core::Allocator* arenas_ = nullptr;
+  core::Allocator* loans_ = nullptr;
+  const core::Kernels* loan_kernels_ = nullptr;
+  std::map<strategies::Slot, std::shared_ptr<core::Buffer>> lent_;  // copies of slots on loan, kept for the next one
   std::shared_ptr<nn::Replica> replica_;  // shared: loans of its arenas may outlive the worker
   std::map<strategies::Slot, std::shared_ptr<core::Buffer>> extra_;
   std::map<strategies::Slot, BorrowedView> mounted_;
-  const core::Kernels* kernels_ = nullptr;
+  std::unique_ptr<const core::Kernels, Finish> kernels_;  // the backend's; the first member that ends
   strategies::ShardId shards_ = 0;
 };
 

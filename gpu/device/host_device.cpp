@@ -35,7 +35,7 @@ core::Result<std::unique_ptr<Plan>> named(core::Result<std::vector<std::unique_p
 
 HostDevice::HostDevice(const HostDeviceOptions& options)
     : options_(options),
-      memory_(core::MemorySpace::device, options.memory),
+      memory_(core::MemorySpace::device, options.memory, options.hides_memory),
       pinned_(core::MemorySpace::host_pinned, std::numeric_limits<std::ptrdiff_t>::max()),
       queue_(options.schedule_seed) {
   info_.name = "host";

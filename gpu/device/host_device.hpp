@@ -26,6 +26,7 @@ struct HostDeviceOptions {
   /// backwards.
   std::optional<std::uint64_t> schedule_seed{};
   bool fuses_everything = false;  // any bias, addend and activation
+  bool hides_memory = false;      // code that reads or writes device memory on the host dies, as with a device
 };
 
 class HostDevice final : public Device {

@@ -1,4 +1,5 @@
-/// Memory of HostDevice: plain process memory whose bounds are known. Thread-safe.
+/// Memory of HostDevice: plain process memory whose bounds are known. Its addresses may be hidden: such an address is none that a process can
+/// have, and only found() leads to the memory. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,17 @@
 
 namespace troupe::gpu::host {
 
+/// Where the memory of this address is: for HostDevice alone.
+[[nodiscard]] void* found(const void* address) noexcept;
+/// The same for every address in an object of `bytes` bytes that is aligned to 8, in place.
+void find_addresses(void* object, std::size_t bytes) noexcept;
+
 /// Zero-filled, aligned to 256 bytes, exactly as long as asked for: AddressSanitizer sees an access behind the end.
 class HostMemory final : public core::Allocator {
  public:
-  /// At most `limit` bytes at once.
-  HostMemory(core::MemorySpace space, std::size_t limit) noexcept : space_(space), limit_(limit) {}
+  /// At most `limit` bytes at once. `hides`: its addresses are hidden.
+  HostMemory(core::MemorySpace space, std::size_t limit, bool hides = false) noexcept
+      : space_(space), limit_(limit), hides_(hides) {}
   [[nodiscard]] core::MemorySpace space() const noexcept override { return space_; }
   /// Errc::out_of_memory: beyond the limit, or the process has no more.
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
@@ -26,6 +33,7 @@ class HostMemory final : public core::Allocator {
  private:
   core::MemorySpace space_;
   std::size_t limit_;
+  bool hides_;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, std::size_t> live_;  // bytes by address
   std::size_t live_bytes_ = 0;

@@ -24,7 +24,13 @@ std::size_t weights_of(const ConvolutionShape& s) {
 
 /// What an engine leaves in its workspace.
 void scribble(void* workspace, std::size_t bytes) {
-  if (bytes > 0) std::memset(workspace, kScribble, bytes);
+  if (bytes > 0) std::memset(found(workspace), kScribble, bytes);
+}
+
+template <class Operands>
+Operands found_in(Operands operands) {
+  find_addresses(&operands, sizeof operands);
+  return operands;
 }
 
 tl::unexpected<core::Error> refused(const std::string& message) { return core::fail(core::Errc::io, message); }
@@ -70,27 +76,27 @@ core::Result<void> HostStream::outside_capture(const char* operation) const {
 core::Result<void> HostStream::copy_to_device(void* device, const void* pinned, std::size_t bytes) {
   if (auto ok = check(device_.pinned_memory(), "copy to the device", {"source", pinned, bytes}); !ok) return ok;
   if (auto ok = check(device_.device_memory(), "copy to the device", {"target", device, bytes}); !ok) return ok;
-  add([=] { std::memcpy(device, pinned, bytes); });
+  add([=] { std::memcpy(found(device), pinned, bytes); });
   return {};
 }
 
 core::Result<void> HostStream::copy_to_host(void* pinned, const void* device, std::size_t bytes) {
   if (auto ok = check(device_.device_memory(), "copy to the host", {"source", device, bytes}); !ok) return ok;
   if (auto ok = check(device_.pinned_memory(), "copy to the host", {"target", pinned, bytes}); !ok) return ok;
-  add([=] { std::memcpy(pinned, device, bytes); });
+  add([=] { std::memcpy(pinned, found(device), bytes); });
   return {};
 }
 
 core::Result<void> HostStream::copy(void* to, const void* from, std::size_t bytes) {
   if (auto ok = check(device_.device_memory(), "copy", {"source", from, bytes}); !ok) return ok;
   if (auto ok = check(device_.device_memory(), "copy", {"target", to, bytes}); !ok) return ok;
-  add([=] { std::memmove(to, from, bytes); });
+  add([=] { std::memmove(found(to), found(from), bytes); });
   return {};
 }
 
 core::Result<void> HostStream::zero(void* device, std::size_t bytes) {
   if (auto ok = check(device_.device_memory(), "zero", {"target", device, bytes}); !ok) return ok;
-  add([=] { std::memset(device, 0, bytes); });
+  add([=] { std::memset(found(device), 0, bytes); });
   return {};
 }
 
@@ -99,7 +105,9 @@ core::Result<void> HostStream::launch(const Kernel& kernel) {
     if (auto ok = check(device_.device_memory(), "launch of a kernel", {range.name, range.memory, range.bytes}); !ok)
       return ok;
   const auto order = device_.options().schedule_seed ? ThreadOrder::descending : ThreadOrder::ascending;
-  add([kernel, order] { execute(kernel, order); });
+  Kernel here = kernel;
+  std::visit([](auto& call) { find_addresses(&call, sizeof call); }, here);
+  add([here, order] { execute(here, order); });
   return {};
 }
 
@@ -115,7 +123,7 @@ core::Result<void> HostStream::run(const ConvolutionPlan& plan, const Convolutio
                                   {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0}},
                                  workspace, plan.workspace());
   if (!ok) return ok;
-  add([c, operands, workspace, bytes = plan.workspace()] {
+  add([c, operands = found_in(operands), workspace, bytes = plan.workspace()] {
     scribble(workspace, bytes);
     convolve(c, operands);
   });
@@ -132,7 +140,7 @@ core::Result<void> HostStream::run(const MatrixPlan& plan, const MatrixOperands&
                                   {"bias", operands.bias, p.bias ? bytes_of(p.n, p.output) : 0}},
                                  workspace, plan.workspace());
   if (!ok) return ok;
-  add([p, operands, workspace, bytes = plan.workspace()] {
+  add([p, operands = found_in(operands), workspace, bytes = plan.workspace()] {
     scribble(workspace, bytes);
     multiply(p, operands);
   });

@@ -41,7 +41,7 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
   std::unique_ptr<Gradients> gradients(new Gradients);
   auto& g = *gradients;
   g.spec_ = spec;
-  g.kernels_ = &backend.kernels();
+  g.kernels_ = &backend.kernels_for(g.allocator_);
   const auto initial = experiment::initial_model(spec);
   if (!initial) return tl::unexpected(initial.error());
   g.start_ = experiment::start_state(spec, initial->checkpoint.get());
@@ -68,15 +68,15 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
       backend.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), g.allocator_));
   if (!evaluator) return tl::unexpected(std::move(evaluator.error()));
   g.evaluator_ = std::move(*evaluator);
-  auto shards = experiment::cut_shards(g.start_, *layout, spec.servers, spec.needs.server_states, backend.kernels(),
-                                       g.allocator_);
+  auto shards =
+      experiment::cut_shards(g.start_, *layout, spec.servers, spec.needs.server_states, *g.kernels_, g.allocator_);
   if (!shards) return tl::unexpected(std::move(shards.error()));
   PhantomMemory::Options options{.floats = layout->arena_floats(),
                                  .statistics = nn::statistics_layout(*spec.graph).arena_floats(),
                                  .workers = spec.workers,
                                  .slots = spec.needs.worker_slots,
                                  .buckets = buckets,
-                                 .kernels = &backend.kernels(),
+                                 .kernels = g.kernels_,
                                  .allocator = &g.allocator_};
   for (int k = 0; k < core::state_slots(nn::optimizer_kind(settings.train)); ++k)
     options.slots.push_back(experiment::optimizer_state(k));
@@ -170,7 +170,7 @@ core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std:
     mean.take(arena);
   }
   layout.to_canonical(arena, model_);
-  std::vector<core::Span> statistics;
+  std::vector<core::ConstSpan> statistics;
   for (const auto worker : workers) statistics.push_back(memory_->view(worker, strategies::kStatistics));
   if (workers.empty()) statistics.push_back(first_statistics_);
   statistics_ = experiment::mean_statistics(nn::statistics_layout(*spec_.graph), statistics);

@@ -50,7 +50,8 @@ void Collectives::join_broadcast(strategies::WorkerId worker, const Key& key, co
   auto& pending = pending_.try_emplace(key, PendingBroadcast{.missing = task.group.size()}).first->second;
   const auto id = std::get<2>(key);
   if (worker == task.root) {
-    pending.vector.assign(part.begin(), part.end());
+    pending.vector.resize(part.size());
+    kernels_.download(pending.vector, part);
     done_.emplace(worker, id);
     for (const auto& [member, span] : std::exchange(pending.waiting, {})) {
       spread(member, task, pending.vector, span);
@@ -70,7 +71,7 @@ void Collectives::spread(strategies::WorkerId to, const Task& task, core::ConstS
   if (wire_.is_between_workers(task.root, to) && wire_.travels_packed(task.position))
     wire_.unpack(wire_.packed(vector, *task.position).view(), *task.position, part);
   else
-    std::ranges::copy(vector, part.begin());
+    kernels_.upload(part, vector);
 }
 
 bool Collectives::take_done(strategies::WorkerId worker, strategies::ExchangeId id) {

@@ -271,7 +271,7 @@ class Replayer {
     const auto per_epoch = static_cast<double>(spec.source.train->size());
     summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
     const auto model = segment.model();
-    if (!backend_.kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
+    if (!core::host_kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
     auto replica = backend_.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), memory_));
     if (!replica) return tl::unexpected(replica.error());
@@ -309,7 +309,11 @@ class Replayer {
 core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
   auto directory = experiment::RunDirectory::open(request.run);
   if (!directory) return tl::unexpected(directory.error());
-  return Replayer(request, backend, std::move(*directory)).run();
+  try {
+    return Replayer(request, backend, std::move(*directory)).run();
+  } catch (const core::KernelsFailed& failed) {
+    return tl::unexpected(failed.error());
+  }
 }
 
 }  // namespace troupe::replay

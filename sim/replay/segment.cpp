@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiment/state/weighted_mean.hpp"
+#include "nn/arenas.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"
@@ -17,6 +18,10 @@ Segment::Segment(const experiment::RunSpec& spec, Recording recording, const Seg
     : spec_(spec), options_(options), recording_(std::move(recording)) {}
 
 Segment::~Segment() = default;
+
+core::Allocator& Segment::memory() const {
+  return experiment::vector_memory(*options_.backend, *options_.exchange, *options_.memory);
+}
 
 core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::RunSpec& spec,
                                                      const experiment::StartState& start, Recording recording,
@@ -33,7 +38,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   workers_.resize(spec_.workers);
   for (const auto w : membership_.workers) {
     auto compile = settings.compile_options(w);
-    compile.arenas = options_.memory;
+    compile.arenas = &memory();
     compile.plan = options_.plan;
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = spec_.graph.get(),
@@ -54,8 +59,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
     if (auto taken = workers_[w]->take_up(start.workers.at(w)); !taken) return taken;
   }
   if (auto connected = connect(); !connected) return connected;
-  auto shards =
-      experiment::cut_shards(start, *layout_, spec_.servers, spec_.needs.server_states, kernels(), *options_.memory);
+  auto shards = experiment::cut_shards(start, *layout_, spec_.servers, spec_.needs.server_states, kernels(), memory());
   if (!shards) return tl::unexpected(shards.error());
   for (std::uint32_t s = 0; s < spec_.servers; ++s) {
     servers_.push_back(
@@ -70,7 +74,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
 /// Creates the wire and the collectives between members.
 core::Result<void> Segment::connect() {
   const auto& exchange = *options_.exchange;
-  wire_.emplace(exchange, packing_, kernels(), *options_.memory);
+  wire_.emplace(exchange, packing_, kernels(), memory());
   std::unique_ptr<SiteSums> sums;
   if (!exchange.in_place()) {
     auto made = SiteSums::create(exchange, spec_.workers, kernels());
@@ -135,7 +139,7 @@ std::size_t Segment::consumed() const {
 
 void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
                     std::size_t event) {
-  const auto hash = nn::hash64(std::as_bytes(vector));
+  const auto hash = nn::hash64(std::as_bytes(nn::HostView(kernels(), vector).get()));
   if (hash != recorded.hash) {
     throw Diverged(fmt::format("{}: {}, event {}: {} has hash {:016x}; the recording says {:016x}", recording_.path,
                                member, event, describe(recorded.slot), hash, recorded.hash));
@@ -149,16 +153,18 @@ std::vector<float> Segment::model() {
     std::size_t offset = 0;
     for (const auto& server : servers_) {
       const auto shard = server->memory().view(spec_.needs.model_slot);
-      std::copy(shard.begin(), shard.end(), arena.begin() + static_cast<std::ptrdiff_t>(offset));
+      kernels().download(std::span(arena).subspan(offset, shard.size()), shard);
       offset += shard.size();
     }
   } else if (spec_.needs.model == ModelHome::weighted) {
     experiment::WeightedMean mean;
-    for (auto* worker : left()) mean.add(worker->memory().view(spec_.needs.model_vector()), worker->host().weight());
+    for (auto* worker : left())
+      mean.add(nn::HostView(kernels(), worker->memory().view(spec_.needs.model_vector())).get(),
+               worker->host().weight());
     mean.take(arena);
   } else {
     const auto params = left().front()->memory().view(spec_.needs.model_vector());
-    std::copy(params.begin(), params.end(), arena.begin());
+    kernels().download(arena, params);
   }
   std::vector<float> canonical(layout_->canonical_floats());
   layout_->to_canonical(arena, canonical);
@@ -167,9 +173,11 @@ std::vector<float> Segment::model() {
 
 std::vector<float> Segment::statistics() {
   const auto layout = nn::statistics_layout(*spec_.graph);
-  std::vector<core::Span> views;
-  for (auto* worker : left()) views.push_back(worker->memory().view(strategies::kStatistics));
-  return experiment::mean_statistics(layout, views);
+  std::vector<nn::HostView> views;
+  for (auto* worker : left()) views.emplace_back(kernels(), worker->memory().view(strategies::kStatistics));
+  std::vector<core::ConstSpan> statistics;
+  for (const auto& view : views) statistics.push_back(view.get());
+  return experiment::mean_statistics(layout, statistics);
 }
 
 std::vector<experiment::WorkerProgress> Segment::progress() const {

@@ -31,7 +31,7 @@ class Diverged : public std::runtime_error {
 
 struct SegmentOptions {
   nn::Backend* backend = nullptr;
-  core::Allocator* memory = nullptr;
+  core::Allocator* memory = nullptr;                   // of the host: for the vectors of a run over several sites
   const nn::Plan* plan = nullptr;                      // of the recorded run; null: the backend chooses
   const experiment::ExchangePlan* exchange = nullptr;  // of the recorded run
   bool same_numbers = true;  // false: other settings than recorded; only the schedule must be the same
@@ -78,7 +78,9 @@ class Segment {
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
   /// The members when the segment begins.
   [[nodiscard]] const strategies::Membership& membership() const noexcept { return membership_; }
-  [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels(); }
+  /// The memory of all vectors: the same as in the run.
+  [[nodiscard]] core::Allocator& memory() const;
+  [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels_for(memory()); }
   /// Throws Diverged when `vector` differs from the recorded hash. REQUIRES same_numbers: other settings have other hashes, and may have
   /// other vectors.
   void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,

@@ -9,6 +9,7 @@
 #include "core/buffer.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/progress_aggregator.hpp"
+#include "nn/arenas.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/server.hpp"
@@ -52,9 +53,9 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
 
 core::Result<void> ReplayWorker::take_up(const experiment::WorkerStart& start) {
   for (const auto& peer_message : start.peer_messages) {
-    auto arena = core::Buffer::allocate(*segment_.options().memory, memory_.replica().parameters().size());
+    auto arena = core::Buffer::allocate(segment_.memory(), memory_.replica().parameters().size());
     if (!arena) return tl::unexpected(arena.error());
-    memory_.replica().layout()->from_canonical(*peer_message.vector, arena->view());
+    nn::write_canonical(segment_.kernels(), *memory_.replica().layout(), *peer_message.vector, arena->view());
     const auto owner = std::make_shared<core::Buffer>(std::move(*arena));
     peer_messages_[peer_message.from].push_back({peer_message.weight, {owner->view(), owner}});
   }

@@ -33,7 +33,7 @@ nn::Backend& backend() {
   return *backend;
 }
 
-SmallRun::SmallRun(std::vector<std::string> options) : options_(std::move(options)) {
+SmallRun::SmallRun(std::vector<std::string> options, nn::Backend& on) : backend_(&on), options_(std::move(options)) {
   auto pattern = (std::filesystem::temp_directory_path() / "troupe-run-XXXXXX").string();
   if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
   directory_ = pattern;
@@ -56,7 +56,7 @@ core::Result<experiment::Settings> SmallRun::settings(const std::vector<std::str
 experiment::RunEnd SmallRun::train(std::stop_token stop) {
   auto settings = this->settings();
   if (!settings) return failed(settings.error());
-  return actors::run_training({*settings, {}, false, {.mode = report::ConsoleOptions::Mode::quiet}}, backend(), stop);
+  return actors::run_training({*settings, {}, false, {.mode = report::ConsoleOptions::Mode::quiet}}, *backend_, stop);
 }
 
 experiment::RunEnd SmallRun::train_on_hosts(const std::vector<std::uint32_t>& hosts) {
@@ -91,7 +91,7 @@ experiment::RunEnd SmallRun::train(const std::function<void(actors::Launch&)>& c
   caf::actor_system system(config);
   auto launch = actors::launch_here(*spec);
   change(launch);
-  actors::Assembly assembly({&system, &*spec, &backend(), &memory, &clock}, std::move(launch));
+  actors::Assembly assembly({&system, &*spec, backend_, &memory, &clock}, std::move(launch));
   actors::Beginning beginning;
   beginning.directory = std::make_shared<const experiment::RunDirectory>(std::move(*directory));
   beginning.disk = metered;
@@ -113,7 +113,7 @@ experiment::RunEnd SmallRun::resume(const std::vector<std::string>& more, std::s
   if (!settings) return failed(settings.error());
   actors::RunRequest request{
       *settings, run_directory().string(), replan, {.mode = report::ConsoleOptions::Mode::quiet}};
-  return actors::run_training(request, backend(), stop);
+  return actors::run_training(request, *backend_, stop);
 }
 
 std::filesystem::path SmallRun::run_directory() const {

@@ -20,7 +20,8 @@ namespace troupe::tests {
 class SmallRun {
  public:
   /// `options` are "key=value" on top of a run of 2 workers × 20 samples over 1,200 glyphs, one epoch, BSP.
-  explicit SmallRun(std::vector<std::string> options = {});
+  /// `on` computes it, and outlives the run.
+  explicit SmallRun(std::vector<std::string> options = {}, nn::Backend& on = backend());
   ~SmallRun();
   SmallRun(const SmallRun&) = delete;
   SmallRun& operator=(const SmallRun&) = delete;
@@ -49,6 +50,7 @@ class SmallRun {
   [[nodiscard]] experiment::RunEnd train(const std::function<void(actors::Launch&)>& change, nn::FileSystem& disk,
                                          const report::ConsoleOptions& console);
 
+  nn::Backend* backend_;
   std::filesystem::path directory_;
   std::vector<std::string> options_;
 };

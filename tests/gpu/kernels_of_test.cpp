@@ -8,6 +8,7 @@
 
 #include "gpu/device/faulty_device.hpp"
 #include "gpu/device/host_device.hpp"
+#include "gpu/staging.hpp"
 #include "tests/gpu/model.hpp"
 
 namespace troupe::gpu::testing {
@@ -141,7 +142,75 @@ TEST_F(KernelsOf, ADeviceThatFailsThrows) {
   Pair x = pair(1);
   kernels->fill(x.device.view(), 1);
   faulty.set(Fault{.kind = CallKind::launch, .number = 1});
-  EXPECT_THROW(kernels->fill(x.device.view(), 2), DeviceFailed);
+  EXPECT_THROW(kernels->fill(x.device.view(), 2), core::KernelsFailed);
+}
+
+// Longer than both pieces of the staging that brings them.
+TEST_F(KernelsOf, VectorsGoToTheDeviceAndComeBack) {
+  constexpr std::size_t kLong = 3 * Staging::kLargestPiece / sizeof(float) + 48;
+  auto device = core::Buffer::allocate(device_.memory(), kLong).value();
+  const auto host = random_floats(kLong, 1.0, 4);
+  kernels_->upload(device.view(), host);
+  kernels_->scale(device.view(), 2);
+  std::vector<float> back(kLong - 1);  // from an unaligned place
+  kernels_->download(back, device.view().subspan(1));
+  for (std::size_t i = 0; i < back.size(); ++i) ASSERT_EQ(back[i], 2 * host[i + 1]) << i;
+  kernels_->upload({}, {});
+  kernels_->download({}, {});
+  EXPECT_THROW(kernels_->upload(device.view(), back), std::invalid_argument);
+}
+
+TEST_F(KernelsOf, FinishWaitsForOtherWorkOfTheThread) {
+  Pair x = pair(1);
+  const auto stream = streams_.mine().value();
+  for (int i = 1; i <= 8; ++i)
+    ASSERT_TRUE(stream->launch(Fill{x.device.data(), static_cast<float>(i), static_cast<std::int64_t>(kFloats)}));
+  kernels_->finish();
+  EXPECT_EQ(x.device.view()[kFloats - 1], 8);
+}
+
+// A kernel that needs memory of its own would otherwise stop the device at every call.
+TEST_F(KernelsOf, CallsReuseTheirScratchMemory) {
+  FaultyDevice counted(device_);
+  ThreadStreams streams(counted);
+  const auto kernels = kernels_of(counted, streams);
+  Pair x = pair(1);
+  Pair g = pair(2);
+  std::vector<float> host(kFloats);
+  const auto use = [&] {
+    (void)kernels->squared_norm(x.device.view());
+    (void)kernels->all_within(x.device.view(), 9);
+    kernels->optimize(x.device.view(), g.device.view(), {}, {.lr = 0.1F});
+    kernels->download(host, x.device.view());
+    kernels->upload(x.device.view(), host);
+  };
+  use();
+  counted.set({});
+  use();
+  for (const auto kind : {CallKind::allocation, CallKind::pinned_allocation, CallKind::stream, CallKind::event})
+    EXPECT_EQ(counted.calls(kind), 0U) << to_string(kind);
+}
+
+TEST_F(KernelsOf, EveryCallReportsAFailedDeviceAndMayBeRepeated) {
+  FaultyDevice faulty(device_);
+  ThreadStreams streams(faulty);
+  const auto kernels = kernels_of(faulty, streams);
+  Pair x = pair(1);
+  std::vector<float> host(kFloats);
+  for (const auto kind : {CallKind::copy, CallKind::record, CallKind::synchronize, CallKind::pinned_allocation}) {
+    SCOPED_TRACE(to_string(kind));
+    faulty.set(Fault{.kind = kind, .number = 1});
+    try {
+      kernels->download(host, x.device.view());
+      EXPECT_FALSE(faulty.struck());
+    } catch (const core::KernelsFailed& failed) {
+      EXPECT_EQ(failed.error().code, core::Errc::io);
+      EXPECT_TRUE(faulty.struck());
+    }
+    faulty.set({});
+    kernels->download(host, x.device.view());
+    EXPECT_EQ(host, x.host);
+  }
 }
 
 TEST_F(KernelsOf, EachThreadHasAStreamOfItsOwn) {

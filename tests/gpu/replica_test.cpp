@@ -210,6 +210,27 @@ TEST(ArenasOfTheCaller, DecideWhichKernelsABackendHas) {
   }
 }
 
+TEST(ArenasOfTheCaller, AreInTheMemoryOfTheReplicasDevice) {
+  const std::vector<std::shared_ptr<Device>> devices{
+      std::make_shared<HostDevice>(HostDeviceOptions{.hides_memory = true}),
+      std::make_shared<HostDevice>(HostDeviceOptions{.hides_memory = true})};
+  const auto backend = make_backend(devices, "gpu", core::MemorySpace::device);
+  std::vector<std::vector<float>> gradients;
+  for (int d = 0; d < 2; ++d) {
+    auto& memory = backend->arenas(d);
+    EXPECT_EQ(&memory, &devices[static_cast<std::size_t>(d)]->memory());
+    const auto replica = backend->compile(lenet(), {.batch = 2, .device = d, .arenas = &memory}).value();
+    EXPECT_EQ(&replica->kernels(), &backend->kernels_for(memory));
+    replica->import_canonical(random_floats(replica->layout()->canonical_floats(), 0.1, 1));
+    const auto images = random_floats(2 * 784, 1, 2);
+    ASSERT_TRUE(replica->step({images, std::vector<std::int32_t>{3, 7}, 0, 2}, {}));
+    gradients.emplace_back(replica->gradients().size());
+    replica->kernels().download(gradients.back(), replica->gradients());
+  }
+  EXPECT_NE(&backend->kernels_for(backend->arenas(0)), &backend->kernels_for(backend->arenas(1)));
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
 TEST(Threads, ReplicasOfOneThreadShareItsStream) {
   auto host = std::make_shared<HostDevice>();
   auto device = std::make_shared<FaultyDevice>(*host);

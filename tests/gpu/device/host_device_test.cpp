@@ -141,6 +141,24 @@ TEST(HostDevice, PinnedMemoryIsReadWhenTheCopyIsExecuted) {
   EXPECT_EQ(found, (std::set<float>{1, 2}));
 }
 
+// As with a device: code that forgets to copy dies in a test, and not only where there is a GPU.
+TEST(HostDevice, HiddenMemoryIsForTheDeviceAlone) {
+  HostDevice device({.hides_memory = true});
+  const Floats x(device.memory(), 16);
+  const Floats y(device.memory(), 16);
+  const Floats pinned(device.pinned(), 16);
+  const auto stream = value_of(device.make_stream());
+  value_of(stream->launch(Fill{x.data, 3, 16}));
+  value_of(stream->launch(Axpy{y.data + 4, x.data + 4, 2, 12}));
+  value_of(stream->copy(x.data, y.data + 4, 4));
+  value_of(stream->copy_to_host(pinned.data, x.data, x.bytes()));
+  value_of(stream->synchronize());
+  EXPECT_EQ(pinned.data[0], 6.0F);
+  EXPECT_EQ(pinned.data[5], 3.0F);
+  EXPECT_DEATH(x.data[0] = 1, "");
+  EXPECT_DEATH(EXPECT_EQ(x.data[0], 6.0F), "");
+}
+
 TEST(HostDevice, DestroyedStreamsFinishTheirWork) {
   HostDevice device(later(1));
   const Floats x(device.memory(), 4);

@@ -12,6 +12,7 @@ const std::vector<BackendKind>& backends() {
   static const std::vector<BackendKind> all{
       {"cpu", cpu::make_backend},
       {"gpu_on_host", gpu::make_backend_on_host},
+      {"gpu_on_host_arenas", gpu::make_backend_on_host_arenas},
   };
   return all;
 }

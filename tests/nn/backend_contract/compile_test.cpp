@@ -56,6 +56,18 @@ TEST_P(Compile, CapabilitiesAreEnoughToChooseABackend) {
   EXPECT_EQ(backend().kernels().space(), can.arena_space);
 }
 
+TEST_P(Compile, ReplicasHaveTheKernelsOfTheirArenas) {
+  core::HostAllocator plain;
+  EXPECT_EQ(backend().arenas().space(), backend().capabilities().arena_space);
+  EXPECT_EQ(&backend().kernels_for(backend().arenas()), &backend().kernels());
+  for (core::Allocator* memory : {&backend().arenas(), static_cast<core::Allocator*>(&plain)}) {
+    const auto replica = backend().compile(small_net(), {.batch = 2, .arenas = memory});
+    ASSERT_TRUE(replica) << replica.error().message;
+    EXPECT_EQ((*replica)->kernels().space(), memory->space());
+    EXPECT_EQ(&(*replica)->kernels(), &backend().kernels_for(*memory));
+  }
+}
+
 TEST_P(Compile, RefusesFeaturesOutsideTheCapabilities) {
   core::HostAllocator allocator;
   const Capabilities can = backend().capabilities();
@@ -130,7 +142,7 @@ TEST_P(Compile, ThePlanOfAReplicaReproducesItsNumbers) {
     first.momentum_step();
     planned.momentum_step();
   }
-  EXPECT_TRUE(std::ranges::equal(first.replica->parameters(), planned.replica->parameters()));
+  EXPECT_EQ(first.numbers(first.replica->parameters()), planned.numbers(planned.replica->parameters()));
 }
 
 TEST_P(Compile, AnInvalidPlanIsRefusedAsAPlan) {

@@ -45,7 +45,7 @@ TEST_P(Layouts, ValuesRoundTripThroughEveryLayout) {
   const auto canonical = random_floats(layout.canonical_floats(), 1.0, 50);
   model.replica->import_canonical(canonical);
   EXPECT_EQ(model.canonical_parameters(), canonical);
-  EXPECT_EQ(padding_sum(layout, model.replica->parameters()), 0.0);
+  EXPECT_EQ(padding_sum(layout, model.numbers(model.replica->parameters())), 0.0);
   const auto mask = occupied(layout);
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(mask, 1.0f)),
             canonical.size());  // no two elements share a position
@@ -55,10 +55,11 @@ TEST_P(Layouts, PaddingStaysZeroInTraining) {
   Model model(backend(), graph(), {.batch = 4});
   for (std::uint64_t lease = 0; lease < 20; ++lease) {
     model.momentum_step(lease);
-    ASSERT_EQ(padding_sum(*model.replica->layout(), model.replica->gradients()), 0.0) << "after step " << lease;
+    ASSERT_EQ(padding_sum(*model.replica->layout(), model.numbers(model.replica->gradients())), 0.0)
+        << "after step " << lease;
   }
-  EXPECT_EQ(padding_sum(*model.replica->layout(), model.replica->parameters()), 0.0);
-  EXPECT_EQ(padding_sum(*model.replica->layout(), model.velocity.view()), 0.0);
+  EXPECT_EQ(padding_sum(*model.replica->layout(), model.numbers(model.replica->parameters())), 0.0);
+  EXPECT_EQ(padding_sum(*model.replica->layout(), model.numbers(model.velocity.view())), 0.0);
 }
 
 TEST_P(Layouts, TensorsAreTheGraphsParameters) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
+#include "nn/arenas.hpp"
 
 namespace troupe::nn::testing {
 
@@ -62,7 +63,7 @@ double relative_error(std::span<const float> a, std::span<const double> b) {
 }
 
 Model::Model(Backend& backend, Graph net, CompileOptions options) : graph(std::move(net)), reference(graph) {
-  options.arenas = &allocator;
+  options.arenas = &backend.arenas();
   auto compiled = backend.compile(graph, options);
   if (!compiled) throw std::runtime_error(compiled.error().message);
   replica = std::move(*compiled);
@@ -77,7 +78,7 @@ Model::Model(Backend& backend, Graph net, CompileOptions options) : graph(std::m
   reference.set_parameters(canonical);
   images = random_floats(static_cast<std::size_t>(options.batch * graph.input().size()), 1.0, 1);
   labels = random_labels(options.batch, graph.output().size(), 2);
-  velocity = core::Buffer::allocate(allocator, replica->parameters().size()).value();
+  velocity = core::Buffer::allocate(*options.arenas, replica->parameters().size()).value();
 }
 
 Batch Model::batch(std::uint64_t lease) const {
@@ -91,6 +92,12 @@ void Model::momentum_step(std::uint64_t lease) {
   replica->apply({core::OptimizerKind::momentum, 0.01f, 0.9f, 1e-3f}, velocity.view());
 }
 
+std::vector<float> Model::numbers(core::ConstSpan vector) const {
+  std::vector<float> copy(vector.size());
+  replica->kernels().download(copy, vector);
+  return copy;
+}
+
 std::vector<float> Model::canonical_parameters() {
   std::vector<float> canonical(replica->layout()->canonical_floats());
   replica->export_canonical(canonical);
@@ -99,14 +106,14 @@ std::vector<float> Model::canonical_parameters() {
 
 std::vector<float> Model::canonical_gradients() {
   std::vector<float> canonical(replica->layout()->canonical_floats());
-  replica->layout()->to_canonical(replica->gradients(), canonical);
+  read_canonical(replica->kernels(), *replica->layout(), replica->gradients(), canonical);
   return canonical;
 }
 
 std::vector<float> Model::canonical_statistics() {
   const Layout layout = statistics_layout(graph);
   std::vector<float> canonical(layout.canonical_floats());
-  layout.to_canonical(replica->statistics(), canonical);
+  read_canonical(replica->kernels(), layout, replica->statistics(), canonical);
   return canonical;
 }
 

@@ -26,23 +26,24 @@ namespace troupe::nn::testing {
 [[nodiscard]] double relative_error(std::span<const float> a, std::span<const double> b);
 
 struct Model {
-  /// Throws with the error's message when it cannot be compiled. `backend` outlives the model.
+  /// In the backend's own arenas. Throws with the error's message when it cannot be compiled. `backend` outlives the model.
   Model(Backend& backend, Graph graph, CompileOptions options);
 
   [[nodiscard]] Batch batch(std::uint64_t lease = 0) const;
   [[nodiscard]] StepResult step(std::uint64_t lease = 0);
   void momentum_step(std::uint64_t lease = 0);
+  /// A vector of the arenas' memory, as the host reads it.
+  [[nodiscard]] std::vector<float> numbers(core::ConstSpan vector) const;
   [[nodiscard]] std::vector<float> canonical_parameters();
   [[nodiscard]] std::vector<float> canonical_gradients();
   [[nodiscard]] std::vector<float> canonical_statistics();
 
-  core::HostAllocator allocator;
   Graph graph;
+  core::Buffer velocity;  // of the arenas' memory; outlives the replica, which may still use it
   std::unique_ptr<Replica> replica;
   ReferenceModel reference;
   std::vector<float> images;
   std::vector<std::int32_t> labels;
-  core::Buffer velocity;
 };
 
 /// For float32 sums of up to a few thousand terms, and approximations of exp and tanh.

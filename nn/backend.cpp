@@ -1,0 +1,23 @@
+#include "nn/backend.hpp"
+
+#include "nn/arenas.hpp"
+
+namespace troupe::nn {
+
+void Replica::export_canonical(core::Span canonical) { read_canonical(kernels(), *layout(), parameters(), canonical); }
+
+void Replica::import_canonical(core::ConstSpan canonical) {
+  write_canonical(kernels(), *layout(), canonical, parameters());
+  parameters_written();
+}
+
+core::Allocator& Backend::arenas(int /*device*/) noexcept {
+  static core::HostAllocator plain;
+  return plain;
+}
+
+const core::Kernels& Backend::kernels_for(const core::Allocator& /*memory*/) const noexcept {
+  return core::host_kernels();
+}
+
+}  // namespace troupe::nn
