@@ -1,40 +1,22 @@
 // The graphs of the zoo against cuDNN itself: its heuristics and plans work for a device that is only described, on machines without a GPU.
 // Skipped where cuDNN is not installed.
-#include <cstdlib>
-
 #include <gtest/gtest.h>
 
-#include "gpu/cuda/cudnn/graph.hpp"
+#include "tests/gpu/cuda/described_device.hpp"
 #include "tests/gpu/plans/recorded.hpp"
 
 namespace troupe::gpu {
 namespace {
 
-/// An H100 SXM: what its CUDA runtime reports.
-constexpr const char* kH100 =
-    R"({"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,
-"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,
-"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,
-"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"totalGlobalMem":85029158912,"smClockRateKHz":1980000,"memClockRateKHz":2619000,
-"l2CacheSize":52428800,"cudaDeviceId":0,"deviceVer":900,"driverVer":13000,"deviceName":"NVIDIA H100 80GB HBM3"})";
-
 constexpr std::size_t kCudnnWorkspace = std::size_t{1} << 30;
 
-class CudnnForH100 : public ::testing::Test {
+class CudnnForH100 : public gpu::testing::DescribedH100 {
  protected:
-  void SetUp() override {
-    auto library = CudnnLibrary::open();
-    if (!library) GTEST_SKIP() << library.error().message;
-    auto target = CudnnTarget::described(*library, kH100);
-    ASSERT_TRUE(target) << target.error().message;
-    target_.emplace(std::move(*target));
-  }
   core::Result<std::vector<CudnnPlan>> plans(const Convolution& c, CudnnFilter filter, std::size_t most = 16) {
     graphs_.push_back(CudnnGraph::build(*target_, operation_graph(c)));
     if (!graphs_.back()) return tl::unexpected(graphs_.back().error());
     return graphs_.back()->plans(*target_, filter, most);
   }
-  std::optional<CudnnTarget> target_;
   std::vector<core::Result<CudnnGraph>> graphs_;
 };
 
