@@ -118,7 +118,7 @@ def _dataset_values(machine, name):
     else:
         values["data.name"] = "cifar10"
     values.update({"data.path": folder, "data.crop": 28, "data.mirror": "true"})
-    return values, 0.15
+    return values, 0.12
 
 
 def _read_training(least):

@@ -157,6 +157,18 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(len(commands), 7)  # two data sets by three strategies, and the part `workers`
         self.assertTrue(all("cluster.device=cuda " in line for line in commands))
 
+    def test_the_sanitizer_runs_over_tests_that_there_are(self):
+        lines = self.run_check("--dry-run", "--parts", "sanitizer", troupe=self.stub_troupe(WITH)).stdout.splitlines()
+        sys.path.insert(0, str(ROOT / "scripts"))
+        from checking import machine, parts
+        steps = parts.steps("sanitizer", machine.Machine(False, None))
+        self.assertEqual(len(steps), len(lines))
+        for step in steps:
+            program = next(pathlib.Path(word) for word in step.command if word.endswith("_tests"))
+            tests = next(word for word in step.command if word.startswith("--gtest_filter="))
+            listed = subprocess.run([program, "--gtest_list_tests", tests], stdout=subprocess.PIPE, text=True, check=True).stdout
+            self.assertGreaterEqual(sum(1 for line in listed.splitlines() if line.startswith("  ")), tests.count(":") + 1, step.name)
+
     def test_wrong_arguments(self):
         for arguments in (["--parts", "tests,speeed"], ["--parts", ","], ["--minutes", "0"], ["--data", self.folder / "none"], ["--frobnicate"]):
             done = self.run_check("--dry-run", *arguments)
