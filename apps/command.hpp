@@ -56,6 +56,7 @@ struct Command {
 [[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();
+[[nodiscard]] Command bench_device();    // of bench
 [[nodiscard]] Command bench_exchange();  // of bench
 [[nodiscard]] Command data_sets();       // data.cpp: `data` is a namespace
 [[nodiscard]] Command data_fetch();      // of data

@@ -184,6 +184,7 @@ Command bench() {
                                    "  troupe bench step --model resnet50 --batch 8 --precision bf16 --breakdown\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
                        .declare = declare_step},
+                      bench_device(),
                       bench_exchange()}};
 }
 

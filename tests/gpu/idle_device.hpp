@@ -40,6 +40,7 @@ class IdleDevice : public Device {
 
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
   std::string uncapturable;                                             // engine that a capture refuses
+  std::function<void()> on_copy;                                        // from or to the host; empty: nothing happens
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
 
@@ -53,8 +54,8 @@ class IdleDevice : public Device {
   class IdleStream final : public Stream {
    public:
     explicit IdleStream(IdleDevice& device) : device_(device) {}
-    core::Result<void> copy_to_device(void*, const void*, std::size_t) override { return told(); }
-    core::Result<void> copy_to_host(void*, const void*, std::size_t) override { return told(); }
+    core::Result<void> copy_to_device(void*, const void*, std::size_t) override { return told_to_copy(); }
+    core::Result<void> copy_to_host(void*, const void*, std::size_t) override { return told_to_copy(); }
     core::Result<void> copy(void*, const void*, std::size_t) override { return told(); }
     core::Result<void> zero(void*, std::size_t) override { return told(); }
     core::Result<void> launch(const Kernel&) override { return told(); }
@@ -86,6 +87,10 @@ class IdleDevice : public Device {
     core::Result<void> told() {
       ++device_.operations;
       return {};
+    }
+    core::Result<void> told_to_copy() {
+      if (device_.on_copy) device_.on_copy();
+      return told();
     }
     template <class Plan>
     core::Result<void> told_to_run(const Plan& plan) {

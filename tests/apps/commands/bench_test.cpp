@@ -61,6 +61,21 @@ TEST(BenchTest, ExchangePrintsItsThreeFigures) {
   EXPECT_EQ(troupe({"bench", "exchange", "--threads", "--processes"}).code, 2);
 }
 
+TEST(BenchTest, DeviceMeasuresVectorKernelsAndWaits) {
+  const auto outcome = troupe({"bench", "device", "--device", "cuda_on_host", "--parameters", "1000", "--rounds", "1",
+                               "--model", "mlp", "--batch", "2", "--precision", "bf16", "--steps", "2", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  std::set<std::string> kernels;
+  for (const auto& line : json["vectors"]) kernels.insert(line["kernel"]);
+  for (const char* kernel : {"copy", "elastic_pair", "momentum", "adam"})
+    EXPECT_TRUE(kernels.contains(kernel)) << kernel;
+  EXPECT_GT(json["step"]["ms_per_step"].get<double>(), 0);
+  EXPECT_GE(json["step"]["operations_per_step"].get<double>(), 4);
+  EXPECT_GE(json["step"]["idle_us_per_step"].get<double>(), 0);
+  EXPECT_EQ(troupe({"bench", "device", "--device", "cpu"}).code, 2);
+}
+
 TEST(BenchTest, BreakdownNamesEveryLayerAndItsSumIsTheStep) {
   const auto outcome =
       troupe({"bench", "step", "--model", "lenet", "--batch", "4", "--seconds", "0.05", "--breakdown", "--json"});

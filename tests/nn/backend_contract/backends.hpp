@@ -15,16 +15,21 @@ namespace troupe::nn::testing {
 
 struct BackendKind {
   std::string name;  // of test cases
-  std::unique_ptr<Backend> (*make)();
+  core::Result<std::unique_ptr<Backend>> (*make)();
 };
 [[nodiscard]] const std::vector<BackendKind>& backends();
-/// Made once, for all tests of the process.
+/// Why this machine does not have the backend; empty: it has.
+[[nodiscard]] std::string absence_of(const BackendKind& kind);
+/// Made once, for all tests of the process. Throws where absence_of() has a reason.
 [[nodiscard]] Backend& backend_of(const BackendKind& kind);
 void PrintTo(const BackendKind& kind, std::ostream* out);
 
-/// A test over every backend.
+/// A test over every backend. Skipped, with the reason, for one that this machine does not have.
 class BackendTest : public ::testing::TestWithParam<BackendKind> {
  protected:
+  void SetUp() override {
+    if (const auto why = absence_of(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
   [[nodiscard]] static Backend& backend() { return backend_of(GetParam()); }
 };
 
@@ -33,6 +38,9 @@ template <class Param>
 class BackendTestOver : public ::testing::TestWithParam<std::tuple<BackendKind, Param>> {
  protected:
   using Base = ::testing::TestWithParam<std::tuple<BackendKind, Param>>;
+  void SetUp() override {
+    if (const auto why = absence_of(std::get<0>(Base::GetParam())); !why.empty()) GTEST_SKIP() << why;
+  }
   [[nodiscard]] static Backend& backend() { return backend_of(std::get<0>(Base::GetParam())); }
   [[nodiscard]] static const Param& param() { return std::get<1>(Base::GetParam()); }
 };
@@ -43,6 +51,7 @@ class BackendTestOver : public ::testing::TestWithParam<std::tuple<BackendKind, 
 #define TROUPE_OVER_BACKENDS(suite)                                                                 \
   INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::ValuesIn(::troupe::nn::testing::backends()), \
                            [](const auto& info) { return info.param.name; })
-#define TROUPE_OVER_BACKENDS_AND(suite, ...) \
-  INSTANTIATE_TEST_SUITE_P(Backends, suite,  \
-                           ::testing::Combine(::testing::ValuesIn(::troupe::nn::testing::backends()), __VA_ARGS__))
+#define TROUPE_OVER_BACKENDS_AND(suite, ...)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(                                                                                     \
+      Backends, suite, ::testing::Combine(::testing::ValuesIn(::troupe::nn::testing::backends()), __VA_ARGS__), \
+      [](const auto& info) { return std::get<0>(info.param).name + "_" + std::to_string(info.index); })

@@ -1,0 +1,78 @@
+#include "gpu/timing/step_times.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/random.hpp"
+#include "gpu/backend.hpp"
+
+namespace troupe::gpu {
+namespace {
+
+constexpr int kFirstSteps = 5;  // the graph is captured, and clocks rise
+constexpr int kOperationsOfAStep = 32;
+
+/// Small random parameters, written where they are: on the device no function of the layout reaches them.
+core::Result<void> initialise_on_device(Device& device, nn::Replica& replica) {
+  const core::Span parameters = replica.parameters();
+  auto values = core::Buffer::allocate(device.pinned(), parameters.size());
+  if (!values) return tl::unexpected(std::move(values.error()));
+  core::Random random(1, core::Purpose::test, 0);
+  for (float& x : values->view()) x = static_cast<float>(random.uniform(-0.05, 0.05));
+  auto stream = device.make_stream();
+  if (!stream) return tl::unexpected(std::move(stream.error()));
+  if (auto copied = (*stream)->copy_to_device(parameters.data(), values->data(), parameters.size_bytes()); !copied)
+    return copied;
+  auto waited = (*stream)->synchronize();
+  replica.parameters_written();
+  return waited;
+}
+
+}  // namespace
+
+core::Result<StepTimes> step_times(const std::shared_ptr<Device>& device, const nn::Graph& graph,
+                                   nn::CompileOptions options, int steps) {
+  const auto timed = std::make_shared<TimedDevice>(device);
+  const auto backend = make_backend({timed}, "gpu");
+  options.arenas = &timed->memory();
+  const auto compiled = backend->compile(graph, options);
+  if (!compiled) return tl::unexpected(compiled.error());
+  nn::Replica& replica = **compiled;
+  if (auto begun = initialise_on_device(*timed, replica); !begun) return tl::unexpected(std::move(begun.error()));
+  auto velocity = core::Buffer::allocate(timed->memory(), replica.parameters().size());
+  if (!velocity) return tl::unexpected(std::move(velocity.error()));
+
+  core::Random random(1, core::Purpose::test, 1);
+  std::vector<float> images(static_cast<std::size_t>(options.batch * graph.input().size()));
+  for (float& x : images) x = static_cast<float>(random.normal());
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(options.batch));
+  for (auto& label : labels)
+    label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
+  nn::Batch batch{images, labels, 0, options.batch};
+  const core::OptimizerStep rule{.kind = core::OptimizerKind::momentum, .lr = 1e-3F, .momentum = 0.9F};
+  const auto run = [&](int count) -> core::Result<void> {
+    for (int i = 0; i < count; ++i) {
+      ++batch.lease;
+      if (auto result = replica.step(batch, {}); !result) return tl::unexpected(std::move(result.error()));
+      replica.apply(rule, velocity->view());
+    }
+    return {};
+  };
+
+  if (auto ran = run(kFirstSteps); !ran) return tl::unexpected(std::move(ran.error()));
+  const auto began = std::chrono::steady_clock::now();
+  if (auto ran = run(steps); !ran) return tl::unexpected(std::move(ran.error()));
+  StepTimes times;
+  times.steps = steps;
+  times.ms_per_step = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / steps;
+  if (auto started = timed->start(steps * kOperationsOfAStep); !started)
+    return tl::unexpected(std::move(started.error()));
+  if (auto ran = run(steps); !ran) return tl::unexpected(std::move(ran.error()));
+  if (auto read = replica.evaluate(batch); !read) return tl::unexpected(std::move(read.error()));  // waits for all
+  auto measured = timed->stop();
+  if (!measured) return tl::unexpected(std::move(measured.error()));
+  times.device = *measured;
+  return times;
+}
+
+}  // namespace troupe::gpu
