@@ -44,7 +44,12 @@ std::shared_ptr<const Plan> Choices::measured(const Description& description, co
   if (!plans && plans.error().code == core::Errc::config) return nullptr;
   if (!plans) throw LoweringFailed{std::move(plans.error())};
   if (plans->empty()) return nullptr;
-  const auto best = fastest(device_, description, *plans);
+  if (!measuring_) {
+    auto stream = device_.make_stream();
+    if (!stream) throw LoweringFailed{std::move(stream.error())};
+    measuring_ = std::move(*stream);
+  }
+  const auto best = fastest(device_, *measuring_, description, *plans);
   if (!best) throw LoweringFailed{best.error()};
   std::shared_ptr<const Plan> plan = std::move((*plans)[best->index]);
   // A choice for less workspace than usual does not replace one that is known.

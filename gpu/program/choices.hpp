@@ -61,6 +61,7 @@ class Choices {
   bool measures_;
   EngineCache* cache_;
   std::size_t workspace_ = 0;
+  std::unique_ptr<Stream> measuring_;  // made by the first measurement: libraries take long to prepare a stream
   std::map<std::string, std::string> planned_;  // description → engine, from a given plan
   std::map<std::string, std::string> engines_;  // description → engine
   std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolutions_;

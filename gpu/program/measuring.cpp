@@ -71,25 +71,24 @@ std::optional<double> seconds(Device& device, Stream& stream, Event& first, Even
 }
 
 template <class Plan, class Operands>
-core::Result<Fastest> measure(Device& device, const std::vector<std::unique_ptr<Plan>>& plans, const Operands& operands,
-                              void* workspace) {
-  auto stream = device.make_stream();
-  if (!stream) return tl::unexpected(std::move(stream.error()));
+core::Result<Fastest> measure(Device& device, Stream& stream, const std::vector<std::unique_ptr<Plan>>& plans,
+                              const Operands& operands, void* workspace) {
   auto first = device.make_event();
   if (!first) return tl::unexpected(std::move(first.error()));
   auto last = device.make_event();
   if (!last) return tl::unexpected(std::move(last.error()));
   Fastest best;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto took = seconds(device, **stream, **first, **last, *plans[i], operands, workspace);
+    const auto took = seconds(device, stream, **first, **last, *plans[i], operands, workspace);
     if (took && (best.seconds == 0 || *took < best.seconds)) best = {i, *took};
   }
+  (void)stream.synchronize();  // an engine that failed may still use the memory
   return best;
 }
 
 }  // namespace
 
-core::Result<Fastest> fastest(Device& device, const Convolution& description,
+core::Result<Fastest> fastest(Device& device, Stream& stream, const Convolution& description,
                               const std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
   if (plans.size() < 2) return Fastest{};
   const ConvolutionShape& shape = description.shape;
@@ -103,11 +102,11 @@ core::Result<Fastest> fastest(Device& device, const Convolution& description,
   const Scratch workspace(device, largest_workspace(plans));
   for (const Scratch* scratch : {&x, &w, &y, &bias, &addend, &workspace})
     if (!scratch->is_there()) return Fastest{};
-  return measure(device, plans, ConvolutionOperands{x.get(), w.get(), y.get(), bias.get(), addend.get()},
+  return measure(device, stream, plans, ConvolutionOperands{x.get(), w.get(), y.get(), bias.get(), addend.get()},
                  workspace.get());
 }
 
-core::Result<Fastest> fastest(Device& device, const MatrixProduct& description,
+core::Result<Fastest> fastest(Device& device, Stream& stream, const MatrixProduct& description,
                               const std::vector<std::unique_ptr<MatrixPlan>>& plans) {
   if (plans.size() < 2) return Fastest{};
   const Scratch a(device, sized(description.m * description.k, description.type));
@@ -117,7 +116,7 @@ core::Result<Fastest> fastest(Device& device, const MatrixProduct& description,
   const Scratch workspace(device, largest_workspace(plans));
   for (const Scratch* scratch : {&a, &b, &d, &bias, &workspace})
     if (!scratch->is_there()) return Fastest{};
-  return measure(device, plans, MatrixOperands{a.get(), b.get(), d.get(), bias.get()}, workspace.get());
+  return measure(device, stream, plans, MatrixOperands{a.get(), b.get(), d.get(), bias.get()}, workspace.get());
 }
 
 }  // namespace troupe::gpu

@@ -15,11 +15,11 @@ struct Fastest {
   double seconds = 0;  // 0: not measured
 };
 
-/// The fastest of `plans`; the first, not measured, if there is one only, or no memory to measure in, or none runs. Errors: those of a lost
-/// device.
-[[nodiscard]] core::Result<Fastest> fastest(Device& device, const Convolution& description,
+/// The fastest of `plans`, on a stream of `device` that is idle before and afterwards; the first, not measured, if there is one only, or no
+/// memory to measure in, or none runs. Errors: those of a lost device.
+[[nodiscard]] core::Result<Fastest> fastest(Device& device, Stream& stream, const Convolution& description,
                                             const std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
-[[nodiscard]] core::Result<Fastest> fastest(Device& device, const MatrixProduct& description,
+[[nodiscard]] core::Result<Fastest> fastest(Device& device, Stream& stream, const MatrixProduct& description,
                                             const std::vector<std::unique_ptr<MatrixPlan>>& plans);
 
 }  // namespace troupe::gpu
