@@ -1,5 +1,5 @@
 /// How long a device waits for its host in a training step whose vectors are in device memory: forward, loss, backward and momentum on one
-/// batch of host memory. For `troupe bench device`. Thread rule: the calling thread.
+/// batch of pinned memory. For `troupe bench device`. Thread rule: the calling thread.
 #pragma once
 
 #include <memory>

@@ -11,47 +11,41 @@ namespace troupe::nn::testing {
 
 namespace {
 
-using MadeBackend = core::Result<std::unique_ptr<Backend>>;
-
 /// The first NVIDIA GPU.
-MadeBackend make_cuda() {
-  auto device = gpu::load_device(0);
-  if (!device) return tl::unexpected(std::move(device.error()));
-  return gpu::make_backend({std::move(*device)}, "cuda");
+core::Result<std::shared_ptr<gpu::Device>>& cuda_device() {
+  static auto device = gpu::load_device(0);
+  return device;
 }
-
+std::string absence_of_cuda() { return cuda_device() ? "" : cuda_device().error().message; }
+std::unique_ptr<Backend> make_cuda() { return gpu::make_backend({cuda_device().value()}, "cuda"); }
 /// The same, with arenas in its memory.
-MadeBackend make_cuda_arenas() {
-  auto device = gpu::load_device(0);
-  if (!device) return tl::unexpected(std::move(device.error()));
-  return gpu::make_backend({std::move(*device)}, "cuda", core::MemorySpace::device);
-}
-
-const MadeBackend& made(const BackendKind& kind) {
-  static std::map<std::string, MadeBackend> all;
-  const auto found = all.find(kind.name);
-  return found != all.end() ? found->second : all.emplace(kind.name, kind.make()).first->second;
+std::unique_ptr<Backend> make_cuda_arenas() {
+  return gpu::make_backend({cuda_device().value()}, "cuda", core::MemorySpace::device);
 }
 
 }  // namespace
 
 const std::vector<BackendKind>& backends() {
   static const std::vector<BackendKind> all{
-      {"cpu", []() -> MadeBackend { return cpu::make_backend(); }},
-      {"gpu_on_host", []() -> MadeBackend { return gpu::make_backend_on_host(); }},
-      {"gpu_on_host_arenas", []() -> MadeBackend { return gpu::make_backend_on_host_arenas(); }},
-      {"cuda", make_cuda},
-      {"cuda_arenas", make_cuda_arenas},
+      {"cpu", cpu::make_backend},
+      {"gpu_on_host", gpu::make_backend_on_host},
+      {"gpu_on_host_arenas", gpu::make_backend_on_host_arenas},
+      {"cuda", make_cuda, absence_of_cuda},
+      {"cuda_arenas", make_cuda_arenas, absence_of_cuda},
   };
   return all;
 }
 
-std::string absence_of(const BackendKind& kind) {
-  const auto& backend = made(kind);
-  return backend ? "" : backend.error().message;
+void skip_where_absent(const BackendKind& kind) {
+  if (const auto why = kind.absence ? kind.absence() : std::string(); !why.empty()) GTEST_SKIP() << why;
 }
 
-Backend& backend_of(const BackendKind& kind) { return *made(kind).value(); }
+Backend& backend_of(const BackendKind& kind) {
+  static std::map<std::string, std::unique_ptr<Backend>> made;
+  auto& backend = made[kind.name];
+  if (!backend) backend = kind.make();
+  return *backend;
+}
 
 void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.name; }
 

@@ -15,21 +15,20 @@ namespace troupe::nn::testing {
 
 struct BackendKind {
   std::string name;  // of test cases
-  core::Result<std::unique_ptr<Backend>> (*make)();
+  std::unique_ptr<Backend> (*make)();
+  std::string (*absence)() = nullptr;  // why this machine does not have it; empty or null: it has. Asked before make
 };
 [[nodiscard]] const std::vector<BackendKind>& backends();
-/// Why this machine does not have the backend; empty: it has.
-[[nodiscard]] std::string absence_of(const BackendKind& kind);
-/// Made once, for all tests of the process. Throws where absence_of() has a reason.
+/// Skips the running test, with the reason, if this machine does not have the backend.
+void skip_where_absent(const BackendKind& kind);
+/// Made once, for all tests of the process.
 [[nodiscard]] Backend& backend_of(const BackendKind& kind);
 void PrintTo(const BackendKind& kind, std::ostream* out);
 
 /// A test over every backend. Skipped, with the reason, for one that this machine does not have.
 class BackendTest : public ::testing::TestWithParam<BackendKind> {
  protected:
-  void SetUp() override {
-    if (const auto why = absence_of(GetParam()); !why.empty()) GTEST_SKIP() << why;
-  }
+  BackendTest() { skip_where_absent(GetParam()); }
   [[nodiscard]] static Backend& backend() { return backend_of(GetParam()); }
 };
 
@@ -38,9 +37,7 @@ template <class Param>
 class BackendTestOver : public ::testing::TestWithParam<std::tuple<BackendKind, Param>> {
  protected:
   using Base = ::testing::TestWithParam<std::tuple<BackendKind, Param>>;
-  void SetUp() override {
-    if (const auto why = absence_of(std::get<0>(Base::GetParam())); !why.empty()) GTEST_SKIP() << why;
-  }
+  BackendTestOver() { skip_where_absent(std::get<0>(Base::GetParam())); }
   [[nodiscard]] static Backend& backend() { return backend_of(std::get<0>(Base::GetParam())); }
   [[nodiscard]] static const Param& param() { return std::get<1>(Base::GetParam()); }
 };

@@ -48,8 +48,6 @@ Graph mixed_net() {
 class HalfPrecision : public BackendTest {
  protected:
   void SetUp() override {
-    BackendTest::SetUp();
-    if (IsSkipped()) return;
     const auto precisions = backend().capabilities().precisions;
     if (std::ranges::find(precisions, Precision::bf16) == precisions.end())
       GTEST_SKIP() << backend().name() << " does not compute in bf16 on this machine";
