@@ -39,6 +39,7 @@ class IdleDevice : public Device {
   [[nodiscard]] std::size_t live_bytes() const { return host_.live_bytes(); }
 
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
+  std::function<void(const char* name)> on_range;                       // null: its end
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
 
@@ -68,8 +69,12 @@ class IdleDevice : public Device {
     core::Result<void> begin_capture() override { return told(); }
     core::Result<std::unique_ptr<StepGraph>> end_capture() override { return std::make_unique<IdleGraph>(); }
     core::Result<void> launch(const StepGraph&) override { return told(); }
-    void push_range(const char*) noexcept override {}
-    void pop_range() noexcept override {}
+    void push_range(const char* name) noexcept override {
+      if (device_.on_range) device_.on_range(name);
+    }
+    void pop_range() noexcept override {
+      if (device_.on_range) device_.on_range(nullptr);
+    }
 
    private:
     core::Result<void> told() {
