@@ -31,6 +31,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   const auto [batch, slowdown] = std::pair(options.compile.batch, options.slowdown);
   const auto own = options.backend ? nullptr : make_backend();
   nn::Backend* const backend = options.backend ? options.backend : own.get();
+  core::Buffer images;  // outlives the replica, which copies it ahead where it needs copies
   auto compile = options.compile;
   compile.arenas = &backend->arenas();
   core::Buffer velocity;  // outlives the replica, whose last step may still use it
@@ -44,8 +45,12 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
     for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
     replica.import_canonical(parameters);
   }
-  std::vector<float> images(static_cast<std::size_t>(batch * graph.input().size()));
-  for (float& x : images) x = static_cast<float>(random.normal());
+  core::Allocator* const ahead = backend->capabilities().batches;
+  auto allocated =
+      core::Buffer::allocate(ahead ? *ahead : allocator, static_cast<std::size_t>(batch * graph.input().size()));
+  if (!allocated) return tl::unexpected(std::move(allocated.error()));
+  images = std::move(*allocated);
+  for (float& x : images.view()) x = static_cast<float>(random.normal());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
   for (auto& label : labels)
     label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(graph.output().size())));
@@ -53,11 +58,16 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   if (!allocated) return tl::unexpected(std::move(allocated.error()));
   velocity = std::move(*allocated);
 
-  nn::Batch input{images, labels, 0, batch};
+  nn::Batch input{images.view(), labels, 0, batch};
+  if (ahead) input.space = ahead->space();
   const core::OptimizerStep rule{core::OptimizerKind::momentum, kRate, kMomentum, 0};
   const std::function<void(int)> nobody;
   const auto step = [&]() -> core::Result<void> {
     ++input.lease;
+    nn::Batch next = input;
+    ++next.lease;
+    replica.prefetch(input);  // the first one; the others are here, or on their way
+    replica.prefetch(next);
     if (auto result = replica.step(input, nobody); !result) return tl::unexpected(std::move(result.error()));
     replica.apply(rule, velocity.view());
     return {};

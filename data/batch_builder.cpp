@@ -1,5 +1,6 @@
 #include "data/batch_builder.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -29,11 +30,11 @@ BatchBuilder::BatchBuilder(std::shared_ptr<const Dataset> data, Preprocess prepr
     throw std::invalid_argument("the preprocessing is for images of another shape");
 }
 
-void BatchBuilder::check_room(std::int64_t count, std::size_t images, std::size_t labels) const {
+void BatchBuilder::check_room(std::int64_t count, std::int64_t sample, std::size_t images, std::size_t labels) const {
   const auto samples = static_cast<std::size_t>(count);
-  if (count < 0 || images < samples * static_cast<std::size_t>(image_shape().size()) || labels < samples)
+  if (count < 0 || images < samples * static_cast<std::size_t>(sample) || labels < samples)
     throw std::invalid_argument(
-        fmt::format("no room for a batch of {} in {} floats and {} labels", count, images, labels));
+        fmt::format("no room for a batch of {} in {} values of images and {} labels", count, images, labels));
 }
 
 core::Result<BatchBuilder::Readable> BatchBuilder::read(std::int64_t sample, const AugmentKey* key,
@@ -47,31 +48,47 @@ core::Result<BatchBuilder::Readable> BatchBuilder::read(std::int64_t sample, con
   }
 }
 
-core::Result<std::int64_t> BatchBuilder::build(const Lease& lease, std::span<float> images,
-                                               std::span<std::int32_t> labels) const {
-  check_room(lease.count, images.size(), labels.size());
+template <class PixelsOf, class Use>
+core::Result<std::int64_t> BatchBuilder::read_lease(const Lease& lease, std::span<std::int32_t> labels,
+                                                    const PixelsOf& pixels_of, const Use& use) const {
   const auto order = sampler_.permutation(lease.epoch);
-  const auto image = static_cast<std::size_t>(image_shape().size());
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
   const AugmentKey key{seed_, lease.epoch};
   std::int64_t replaced = 0;
   auto position = static_cast<std::size_t>(lease.first) % order->size();
   for (std::size_t i = 0; i < static_cast<std::size_t>(lease.count); ++i) {
     const std::int64_t sample = (*order)[position];
-    const auto read = this->read(sample, &key, pixels);
+    const auto read = this->read(sample, &key, pixels_of(i));
     if (!read) return tl::unexpected(read.error());
     replaced += read->sample != sample ? 1 : 0;
     labels[i] = read->label;
-    preprocess_.apply(pixels, preprocess_.train_view(seed_, lease.epoch, read->sample),
-                      images.subspan(i * image, image));
+    use(i, preprocess_.train_view(seed_, lease.epoch, read->sample));
     if (++position == order->size()) position = 0;
   }
   return replaced;
 }
 
+core::Result<std::int64_t> BatchBuilder::build(const Lease& lease, std::span<float> images,
+                                               std::span<std::int32_t> labels) const {
+  check_room(lease.count, image_shape().size(), images.size(), labels.size());
+  const auto image = static_cast<std::size_t>(image_shape().size());
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
+  return read_lease(
+      lease, labels, [&](std::size_t) { return std::span(pixels); },
+      [&](std::size_t i, const View& view) { preprocess_.apply(pixels, view, images.subspan(i * image, image)); });
+}
+
+core::Result<std::int64_t> BatchBuilder::build_bytes(const Lease& lease, std::span<std::uint8_t> bytes,
+                                                     std::span<View> views, std::span<std::int32_t> labels) const {
+  check_room(lease.count, data_->shape().size(), bytes.size(), std::min(labels.size(), views.size()));
+  const auto source = static_cast<std::size_t>(data_->shape().size());
+  return read_lease(
+      lease, labels, [&](std::size_t i) { return bytes.subspan(i * source, source); },
+      [&](std::size_t i, const View& view) { views[i] = view; });
+}
+
 core::Result<void> BatchBuilder::build_range(std::int64_t first, std::int64_t count, std::span<float> images,
                                              std::span<std::int32_t> labels) const {
-  check_room(count, images.size(), labels.size());
+  check_room(count, image_shape().size(), images.size(), labels.size());
   if (first < 0 || first + count > size())
     throw std::out_of_range(fmt::format("samples {} to {} of {}", first, first + count, size()));
   const auto image = static_cast<std::size_t>(image_shape().size());

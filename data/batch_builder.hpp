@@ -1,4 +1,4 @@
-/// Turns a lease into a batch of float images and labels; loaders call it. Immutable except for the sampler's cache. Thread-safe:
+/// Turns a lease into a batch of images and labels; loaders call it. Images are floats, or bytes that are prepared elsewhere. Immutable except for the sampler's cache. Thread-safe:
 /// several decode threads may build batches at once, and the results do not depend on their number.
 #pragma once
 
@@ -44,6 +44,11 @@ class BatchBuilder {
   [[nodiscard]] core::Result<std::int64_t> build(const Lease& lease, std::span<float> images,
                                                  std::span<std::int32_t> labels) const;
 
+  /// The same before its preparation: the first lease.count sources `bytes` [count, dataset().shape()], and the view of each. Preprocess::apply
+  /// of them gives what build() gives, bit for bit.
+  [[nodiscard]] core::Result<std::int64_t> build_bytes(const Lease& lease, std::span<std::uint8_t> bytes,
+                                                       std::span<View> views, std::span<std::int32_t> labels) const;
+
   /// Evaluation: samples [first, first + count) in the data set's order, centred. REQUIRES a range within [0, size()). Fills the
   /// first `count` images and labels and does not touch the rest (nn::Batch::count is the number of valid ones).
   [[nodiscard]] core::Result<void> build_range(std::int64_t first, std::int64_t count, std::span<float> images,
@@ -57,7 +62,11 @@ class BatchBuilder {
   };
   [[nodiscard]] core::Result<Readable> read(std::int64_t sample, const AugmentKey* key,
                                             std::span<std::uint8_t> pixels) const;
-  void check_room(std::int64_t count, std::size_t images, std::size_t labels) const;
+  void check_room(std::int64_t count, std::int64_t sample, std::size_t images, std::size_t labels) const;
+  /// Reads the lease's samples: sample k into pixels_of(k), then calls use(k, its view).
+  template <class PixelsOf, class Use>
+  [[nodiscard]] core::Result<std::int64_t> read_lease(const Lease& lease, std::span<std::int32_t> labels,
+                                                      const PixelsOf& pixels_of, const Use& use) const;
 
   std::shared_ptr<const Dataset> data_;
   Preprocess preprocess_;

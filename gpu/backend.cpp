@@ -27,7 +27,11 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32}, arenas_, static_cast<int>(seats_.size())};
+    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32},
+            arenas_,
+            static_cast<int>(seats_.size()),
+            true,
+            &seats_.front()->device->pinned()};
   }
   [[nodiscard]] core::Allocator& arenas(int device) noexcept override {
     return arenas_ == core::MemorySpace::device ? seats_[static_cast<std::size_t>(device)]->device->memory() : host_;
@@ -48,6 +52,9 @@ class GpuBackend final : public nn::Backend {
       return refuse(fmt::format("there is no device {}: the last one is {}", options.device, seats_.size() - 1));
     if (options.parallel == nn::Parallel::neurons)
       return refuse("its layers cannot be spread over ranks: use model.parallel = \"none\"");
+    if (options.bytes && options.bytes->source.channels != graph.input().channels)
+      return refuse(fmt::format("images of {} channels for a model of {}", options.bytes->source.channels,
+                                graph.input().channels));
     if (auto checked = nn::check_options(graph, options, "the gpu"); !checked)
       return tl::unexpected(std::move(checked.error()));
     Seat& seat = *seats_[static_cast<std::size_t>(options.device)];

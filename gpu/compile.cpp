@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/input_buffers.hpp"
 #include "gpu/program/graph_lowering.hpp"
 #include "nn/initialise.hpp"
 #include "nn/program/buckets.hpp"
@@ -99,7 +100,7 @@ core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, co
   result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
   const nn::Layout statistics = nn::statistics_layout(graph);
   needs = {(result.layout->arena_floats() * (options.training ? 2 : 1) + statistics.arena_floats()) * sizeof(float),
-           builder.plan(*result.layout, options.recompute), false};
+           builder.plan(*result.layout, options.recompute) + InputBuffers::bytes(graph, options), false};
 
   const bool is_device = options.arenas->space() == core::MemorySpace::device;
   auto arenas = allocate_arenas(is_device ? *options.arenas : device.memory(), graph, *result.layout, statistics,
@@ -118,10 +119,14 @@ core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, co
                                device.memory());
   if (!program) return tl::unexpected(std::move(program.error()));
   result.program = std::move(*program);
-  result.program.images = builder.address_of(result.program, operands.images);
+  result.program.images = {builder.address_of(result.program, operands.images).address, operands.images.shape,
+                           operands.images.type, operands.images.is_plain};
   result.program.input = builder.address_of(result.program, operands.input);
   result.program.outputs = builder.address_of(result.program, operands.outputs);
   result.program.sums = builder.address_of(result.program, operands.sums);
+  auto inputs = InputBuffers::allocate(device, graph, options);
+  if (!inputs) return tl::unexpected(std::move(inputs.error()));
+  result.inputs = std::move(*inputs);
   for (const nn::Head& head : graph.heads()) result.program.weights.push_back(head.weight);
   if (options.training) {
     result.buckets = nn::cut_buckets(graph, *result.layout, nn::kBucketFloats).buckets;

@@ -1,6 +1,7 @@
 /// Compiles a graph into a program with the layout of its arenas. Compile time only. Thread rule: the thread that will own the replica.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Compiled {
       mirrors;  // host memory of CompileOptions::arenas; empty if that is device memory, and `arenas` are from it
   std::vector<nn::Bucket> buckets;
   std::vector<std::size_t> bucket_ends;  // of each: the operations of backward after which it is final
+  std::array<core::Buffer, 2> inputs;    // device memory for batches on their way (gpu/input_buffers.hpp)
   core::Buffer update_scratch;           // device memory, as UpdateScratch says; empty if not training
   nn::Plan plan;
 };

@@ -33,6 +33,19 @@ class Range {
   Stream& stream_;
 };
 
+/// At the end of a pass, also one that an error or an exception leaves: nothing reads the batch any more.
+class BatchInUse {
+ public:
+  BatchInUse(InputBuffers& inputs, const nn::Batch& batch) : inputs_(inputs), batch_(batch) {}
+  BatchInUse(const BatchInUse&) = delete;
+  BatchInUse& operator=(const BatchInUse&) = delete;
+  ~BatchInUse() { inputs_.leave(batch_); }
+
+ private:
+  InputBuffers& inputs_;
+  const nn::Batch& batch_;
+};
+
 template <class Made>
 core::Result<void> take(Made& to, core::Result<Made> made) {
   if (!made) return tl::unexpected(std::move(made.error()));
@@ -85,11 +98,11 @@ core::Result<void> GpuReplica::prepare(const nn::CompileOptions& options) {
   if (auto ok = take(copy_, device_.make_stream()); !ok) return ok;
   if (auto ok = take(staging_, Staging::make(device_, largest / 2)); !ok) return ok;
   arenas_.emplace(device_, compiled_, *staging_, options.arenas == &device_.pinned());
-  for (auto* event : {&staged_, &begun_, &forward_done_})
+  for (auto* event : {&begun_, &forward_done_})
     if (auto ok = take(*event, device_.make_event()); !ok) return ok;
   for (std::size_t b = 0; b < compiled_.buckets.size(); ++b)
     if (auto ok = take(bucket_done_.emplace_back(), device_.make_event()); !ok) return ok;
-  if (auto ok = take(input_, pinned(kLabelsOffset + batch * sizeof(std::int32_t), "labels of a batch")); !ok) return ok;
+  if (auto ok = take(inputs_, InputBuffers::make(device_, *staging_, compiled_, graph_, options)); !ok) return ok;
   if (auto ok = take(sums_, pinned(graph_.heads().size() * sizeof(LossSums), "losses of a step")); !ok) return ok;
   const std::size_t outputs = batch * static_cast<std::size_t>(graph_.output().size());
   if (auto ok = take(outputs_, pinned(outputs * sizeof(float), "outputs of a step")); !ok) return ok;
@@ -114,23 +127,8 @@ void GpuReplica::parameters_written() noexcept {
   arenas_->parameters_written();
 }
 
-core::Result<void> GpuReplica::stage(const nn::Batch& batch, std::int64_t samples) {
-  Program& program = compiled_.program;
-  auto* input = reinterpret_cast<std::byte*>(input_.data());
-  const StepInput now{{batch.lease, batch.first}, samples};
-  std::memcpy(input, &now, sizeof(now));
-  if (samples > 0)
-    std::memcpy(input + kLabelsOffset, batch.labels.data(), static_cast<std::size_t>(samples) * sizeof(std::int32_t));
-  const std::size_t bytes = kLabelsOffset + static_cast<std::size_t>(samples) * sizeof(std::int32_t);
-  if (auto copied = copy_->copy_to_device(program.input, input, bytes); !copied) return copied;
-  if (auto copied = staging_->upload(*copy_, program.images, batch.images.data(), batch.images.size_bytes()); !copied)
-    return copied;
-  if (auto recorded = copy_->record(*staged_); !recorded) return recorded;
-  return compute_->wait(*staged_);
-}
-
 core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training) {
-  nn::check_batch(batch, batch_, graph_.input().size(), samples);
+  inputs_->check(batch, samples);
   if (failed_) return tl::unexpected(*failed_);
   const Range range(*compute_, "forward");
   const auto labels = batch.labels.first(static_cast<std::size_t>(samples));
@@ -142,7 +140,7 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   is_busy_ = true;
   outputs_are_here_ = false;
   if (auto copied = arenas_->before_pass(*compute_); !copied) return copied;
-  if (auto staged = stage(batch, samples); !staged) return staged;
+  if (auto begun = inputs_->begin(*compute_, batch, samples); !begun) return begun;
   if (refreshed_version_ != version_) {
     if (auto ran = run_all(compiled_.program.refresh, training, *compute_); !ran) return ran;
     refreshed_version_ = version_;
@@ -173,6 +171,7 @@ core::Result<nn::StepResult> GpuReplica::finish(std::int64_t samples, bool train
     return tl::unexpected(std::move(copied.error()));
   if (auto waited = compute_->synchronize(); !waited) return tl::unexpected(std::move(waited.error()));
   is_busy_ = false;
+  inputs_->ended();
   nn::StepResult result;
   result.samples = samples;
   if (samples == 0) return result;
@@ -193,6 +192,7 @@ core::Result<nn::StepResult> GpuReplica::step(const nn::Batch& batch, const std:
   if (compiled_.arenas.gradients.empty())
     throw std::logic_error("step() on a replica that was compiled with training = false");
   const auto began = Clock::now();
+  const BatchInUse in_use(*inputs_, batch);
   if (auto enqueued = enqueue_forward(batch, batch_, true); !enqueued)
     return tl::unexpected(std::move(enqueued.error()));
   double forward_s = seconds_since(began);
@@ -211,6 +211,7 @@ core::Result<nn::StepResult> GpuReplica::step(const nn::Batch& batch, const std:
 }
 
 core::Result<nn::StepResult> GpuReplica::evaluate(const nn::Batch& batch) {
+  const BatchInUse in_use(*inputs_, batch);
   if (auto enqueued = enqueue_forward(batch, batch.count, false); !enqueued)
     return tl::unexpected(std::move(enqueued.error()));
   return finish(batch.count, false);

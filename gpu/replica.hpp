@@ -1,4 +1,4 @@
-/// A compiled model on a device (nn::Replica). Batches are host memory; the arenas are what CompileOptions::arenas is: device memory, or host
+/// A compiled model on a device (nn::Replica). Batches are host memory, or on their way (gpu/input_buffers.hpp); the arenas are what CompileOptions::arenas is: device memory, or host
 /// memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end, and with a callback once for each bucket. With
 /// device arenas apply() returns before the device is done: later calls of this thread, also to Backend::kernels(), are ordered behind it.
 /// An error of apply() is returned by the next step or evaluation. Thread rule: as nn::Replica, only the thread that made it.
@@ -8,6 +8,7 @@
 
 #include "gpu/arenas.hpp"
 #include "gpu/compile.hpp"
+#include "gpu/input_buffers.hpp"
 #include "gpu/program/sequence.hpp"
 #include "gpu/staging.hpp"
 
@@ -40,6 +41,8 @@ class GpuReplica final : public nn::Replica {
 
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
                                                   const std::function<void(int)>& on_bucket_ready) override;
+  void prefetch(const nn::Batch& batch) override { inputs_->prefetch(batch); }
+  void discard(const nn::Batch& batch) override { inputs_->discard(batch); }
   void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   /// Copied from the device by the first call after a step.
@@ -58,7 +61,6 @@ class GpuReplica final : public nn::Replica {
   [[nodiscard]] core::Result<void> prepare(const nn::CompileOptions& options);
   /// Checks the batch, brings it and the parameters to the device, and enqueues forward with the losses.
   [[nodiscard]] core::Result<void> enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training);
-  [[nodiscard]] core::Result<void> stage(const nn::Batch& batch, std::int64_t samples);
   [[nodiscard]] core::Result<void> enqueue_buckets(const std::function<void(int)>& on_bucket_ready);
   /// Waits for the device and reads the losses.
   [[nodiscard]] core::Result<nn::StepResult> finish(std::int64_t samples, bool training);
@@ -73,11 +75,10 @@ class GpuReplica final : public nn::Replica {
   std::unique_ptr<Stream> copy_;
   std::unique_ptr<Staging> staging_;
   std::optional<ReplicaArenas> arenas_;
-  std::unique_ptr<Event> staged_;
   std::unique_ptr<Event> begun_;
   std::unique_ptr<Event> forward_done_;
   std::vector<std::unique_ptr<Event>> bucket_done_;
-  core::Buffer input_;            // pinned: StepInput and labels
+  std::unique_ptr<InputBuffers> inputs_;
   core::Buffer sums_;             // pinned: LossSums
   mutable core::Buffer outputs_;  // pinned
   mutable bool outputs_are_here_ = false;

@@ -39,6 +39,25 @@ struct Capabilities {
   std::vector<Precision> precisions;
   core::MemorySpace arena_space = core::MemorySpace::host;  // the memory space of its arenas
   int devices = 1;
+  bool takes_bytes = false;  // CompileOptions::bytes, Batch::bytes
+  core::Allocator* batches =
+      nullptr;  // of memory from which it copies batches ahead (Replica::prefetch); null: it reads
+                // batches where they are. The backend's, thread-safe
+};
+
+/// The part of a sample's source image that its input shows, in pixels: rows from `top`, columns from `left`, which may be negative or
+/// hang over the end; zeros outside the source. mirror = 1: left and right change places.
+struct Cut {
+  std::int32_t top = 0;
+  std::int32_t left = 0;
+  std::int32_t mirror = 0;
+};
+
+/// How a replica makes images of bytes: byte · scale[channel] + bias[channel, pixel of the source], cut out as each sample's Cut says.
+struct BytePreparation {
+  Shape source;              // of a sample in Batch::bytes
+  std::vector<float> scale;  // [channels]
+  std::vector<float> bias;   // [source]
 };
 
 /// The backend's part of plan.json: the choices that a backend made by measurement. With them another run computes the same numbers.
@@ -62,16 +81,22 @@ struct CompileOptions {
   bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
   Parallel parallel = Parallel::none;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
+  /// Not null: step() also takes Batch::bytes, with the channels of the graph's input. REQUIRES Capabilities::takes_bytes.
+  const BytePreparation* bytes = nullptr;
 };
 
-/// One batch in the replica's memory space. images [batch, channels, height, width], labels [batch] in [0, classes).
+/// One batch in host memory. Images are floats, or bytes with a cut each. labels [batch] in [0, classes).
 struct Batch {
-  std::span<const float> images;
+  std::span<const float> images;  // [batch, channels, height, width]; empty if there are bytes
   std::span<const std::int32_t> labels;
   std::uint64_t lease = 0;  // the key of dropout: the same lease drops the same units on every worker
   std::int64_t count = 0;   // valid samples (≤ batch); the rest is padding, which evaluate() ignores
   std::int64_t first =
       0;  // number of its first sample in the step's batch, of which this may be a part: dropout counts from there
+  std::span<const std::uint8_t> bytes{};  // [batch, channels, height, width] of BytePreparation::source
+  std::span<const Cut> cuts{};            // [batch], with bytes
+  core::MemorySpace space =
+      core::MemorySpace::host;  // of images and bytes: host_pinned if Capabilities::batches made it
 };
 
 /// Means and counts over one batch. The rank of a label is the number of classes with a greater output, or an equal output and a
@@ -120,6 +145,13 @@ class Replica {
   /// bucket b is final; the function may be empty. Errc::data names the sample of a label outside [0, classes).
   [[nodiscard]] virtual core::Result<StepResult> step(const Batch& batch,
                                                       const std::function<void(int)>& on_bucket_ready) = 0;
+
+  /// Begins to copy the batch of a later step() to the device, while an earlier one computes. A hint: nothing happens where batches are
+  /// read in place, for memory of other than Capabilities::batches, and while two batches are on their way. Until step() with this batch
+  /// or discard() returns, its memory stays as it is. Errors are those of that step.
+  virtual void prefetch(const Batch& /*batch*/) {}
+  /// The batch will not be computed: when this returns, nothing reads its memory.
+  virtual void discard(const Batch& /*batch*/) {}
 
   /// One optimizer step over the whole arena with gradients(), clipped as the step prescribes; state vectors have the arena's
   /// shape.

@@ -46,14 +46,14 @@ const Table& table(MessageUse use) {
                Message<WorkerProgress>, Message<RunError>, Message<SiteLost>, Message<JournalRecords>,
                Message<TransferNews>, Message<Note>>();
   static const Table requests =
-      table_of<Message<NodeQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
+      table_of<Message<NodeQuery>, Message<GpuQuery>, Message<SiteOrder>, Message<CompileOrder>, Message<SiteAddresses>,
                Message<SiteDirectory>, Message<MeasureOrder>, Message<Prepare>, Message<Dismissal>,
                Message<UpdatesOrder>, Message<SettleOrder>, Message<StateOrder>, Message<PeerMessageCountsOrder>>();
   static const Table responses = [] {
-    auto table = table_of<Message<NodeFacts>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>, Message<SiteReady>,
-                          Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>, Message<SiteAddress>,
-                          Message<Dismissed>, Message<Updates>, Message<Settled>, Message<MemberState>,
-                          Message<PeerMessageCounts>>();
+    auto table = table_of<Message<NodeFacts>, Message<GpuReport>, Message<SiteOpened>, Message<SiteOpened, OpenedSite>,
+                          Message<SiteReady>, Message<SiteReady, SiteMembers>, Message<SiteBegun>, Message<Measured>,
+                          Message<SiteAddress>, Message<Dismissed>, Message<Updates>, Message<Settled>,
+                          Message<MemberState>, Message<PeerMessageCounts>>();
     table.emplace("@<>+@error", is_error);
     return table;
   }();

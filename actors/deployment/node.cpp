@@ -156,6 +156,7 @@ NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeS
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
   return {
       [self](const NodeQuery&) { return self->state.body->facts(); },
+      [](const GpuQuery&) { return own_gpus(); },
       [self](const SiteOrder& order) { return self->state.body->open(order); },
   };
 }

@@ -17,6 +17,7 @@
 #include "actors/protocol/message_fields.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/requests/interruptible.hpp"
+#include "core/devices/management_library.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -94,6 +95,22 @@ core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& nod
   return found;
 }
 
+core::Result<GpuReport> gpus_of(caf::actor_system& system, const NodeActor& node, const std::string& name) {
+  caf::scoped_actor self(system);
+  core::Result<GpuReport> found = core::fail(core::Errc::internal, "no answer");
+  self->request(node, kQueryDeadline, GpuQuery{})
+      .receive(
+          [&](const GpuReport& report) {
+            found = report;
+            for (GpuFacts& gpu : found->gpus) gpu.name = one_line(gpu.name), gpu.uuid = one_line(gpu.uuid);
+          },
+          [&](const caf::error& error) {
+            found = core::fail(error == caf::sec::request_timeout ? core::Errc::timeout : core::Errc::peer_lost,
+                               fmt::format("node {}: no answer about its GPUs: {}", name, system.render(error)));
+          });
+  return found;
+}
+
 core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
                                               const std::vector<std::string>& names, std::size_t least,
                                               const std::string& version, const std::stop_token& stop) {
@@ -148,6 +165,16 @@ NodeFacts own_facts(const std::string& version, const std::string& data_host) {
   for (const auto& entry : endpoints.entries())
     if (entry.make) facts.endpoints.push_back(entry.name);
   return facts;
+}
+
+GpuReport own_gpus() {
+  GpuReport report;
+  const auto states = core::gpu_states();
+  if (!states) return report;
+  for (const core::GpuState& state : *states)
+    report.gpus.push_back({state.name, state.uuid, state.load ? static_cast<std::int32_t>(*state.load) : -1,
+                           state.memory_bytes, state.memory_used_bytes});
+  return report;
 }
 
 core::Result<std::string> host_towards(const HostPort& there) {

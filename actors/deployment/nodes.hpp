@@ -40,6 +40,13 @@ struct Node {
 /// This process's facts as a node, without members, up_s and cpu. `data_host`: where endpoints listen.
 [[nodiscard]] NodeFacts own_facts(const std::string& version, const std::string& data_host);
 
+/// The GPUs of this machine; none where the driver's management library is not there, or fails.
+[[nodiscard]] GpuReport own_gpus();
+
+/// Queries what a node's GPUs are doing. Errors as facts_of().
+[[nodiscard]] core::Result<GpuReport> gpus_of(caf::actor_system& system, const NodeActor& node,
+                                              const std::string& name);
+
 /// The address of this host from which packets to `there` leave: nodes reach this host there. Errc::config: no route.
 [[nodiscard]] core::Result<std::string> host_towards(const HostPort& there);
 

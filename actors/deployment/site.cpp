@@ -123,7 +123,8 @@ LoaderActor Site::spawn_loader(std::uint32_t w) const {
                     .decoders = decoders_,
                     .loaders = setup_.workers.size(),
                     .cpus = decoders_.empty() ? pinning_.loaders : core::Cpus(),
-                    .clock = context_.clock};
+                    .clock = context_.clock,
+                    .form = batch_form(context_.backend->capabilities(), *context_.spec->source.train)};
   if (setup.cpus.empty()) return context_.system->spawn(loader, std::move(setup));
   return context_.system->spawn<caf::detached>(loader, std::move(setup));
 }
@@ -168,7 +169,8 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
               std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),
           .clock = context_.clock,
           .exchange_deadline =
-              std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s))};
+              std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(settings.exchange.deadline_s)),
+          .bytes = batch_form(context_.backend->capabilities(), *spec.source.train).bytes};
 }
 
 core::Result<void> Site::compile() {

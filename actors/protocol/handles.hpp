@@ -63,8 +63,8 @@ using SiteActor = caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, repl
                                    replies_to<SiteDirectory>::with<SiteBegun>, replies_to<MeasureOrder>::with<Measured>,
                                    reacts_to<Halt>>;
 /// One per `troupe node` process, which waits for runs.
-using NodeActor =
-    caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
+using NodeActor = caf::typed_actor<replies_to<NodeQuery>::with<NodeFacts>, replies_to<GpuQuery>::with<GpuReport>,
+                                   replies_to<SiteOrder>::with<SiteOpened, OpenedSite>>;
 
 /// Replaces lost workers, on the nodes where they were.
 using RejoinManagerActor =

@@ -278,6 +278,16 @@ constexpr typename Inspector::result_type inspect(Inspector& f, NodeFacts& x) {
 }
 
 template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, GpuFacts& x) {
+  return f(caf::meta::type_name("GpuFacts"), x.name, x.uuid, x.load, x.memory_bytes, x.memory_used_bytes);
+}
+
+template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, GpuReport& x) {
+  return f(caf::meta::type_name("GpuReport"), x.gpus);
+}
+
+template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SiteOrder& x) {
   return f(caf::meta::type_name("SiteOrder"), x.version, x.run, x.config, x.site, x.workers, x.servers, x.plan,
            x.layout, x.most_floats, x.exchange, x.data, x.secret, x.between_hosts, x.resumed);

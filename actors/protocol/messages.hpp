@@ -27,11 +27,14 @@ namespace troupe::actors {
 
 // ---- borrowed memory, within one process
 
-/// One batch in a loader's staging buffer.
+/// One batch in a loader's staging buffer: floats, or bytes with cuts, as in nn::Batch.
 struct BorrowedBatch {
   std::span<float> images;
   std::span<std::int32_t> labels;
   std::shared_ptr<const void> owner;
+  std::span<std::uint8_t> bytes{};
+  std::span<nn::Cut> cuts{};
+  core::MemorySpace space = core::MemorySpace::host;
 };
 /// Properties of a compiled replica, for members that exchange with it and for other runs that compute the same numbers.
 struct ReplicaFacts {

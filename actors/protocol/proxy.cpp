@@ -135,6 +135,7 @@ NodeActor::behavior_type node_proxy(NodeActor::pointer self, NodeActor node) {
   const auto forwarded = end_with(self, node);
   return {
       [=](const NodeQuery& m) { return Forwarded::to<NodeFacts>(forwarded, self, node, m); },
+      [=](const GpuQuery& m) { return Forwarded::to<GpuReport>(forwarded, self, node, m); },
       [=](const SiteOrder& m) { return Forwarded::to<SiteOpened, OpenedSite>(forwarded, self, node, m); },
   };
 }

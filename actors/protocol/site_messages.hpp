@@ -116,6 +116,18 @@ struct NodeFacts {
   std::vector<std::string> members;    // of runs: "worker 3 of mnist-easgd"
   bool operator==(const NodeFacts&) const = default;
 };
+/// What the GPUs of a node's machine are doing; not of NodeFacts, which is the same in all versions.
+struct GpuQuery {};
+struct GpuFacts {
+  std::string name, uuid;
+  std::int32_t load = -1;  // percent; -1: unknown
+  std::uint64_t memory_bytes = 0, memory_used_bytes = 0;
+  bool operator==(const GpuFacts&) const = default;
+};
+struct GpuReport {
+  std::vector<GpuFacts> gpus;  // empty where the driver's management library is not there
+  bool operator==(const GpuReport&) const = default;
+};
 /// Become a site of a run: build the RunSpec, open the data set and an endpoint.
 struct SiteOrder {
   std::string version;  // of the sender

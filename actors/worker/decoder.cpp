@@ -1,5 +1,6 @@
 #include "actors/worker/decoder.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::actors {
@@ -12,8 +13,23 @@ void DecodingThread::stay_off_workers() {
   if (binding_ && binding_->release_if_crowded(clock_.now())) binding_.reset();
 }
 
+namespace {
+
+core::Result<std::int64_t> build_bytes(const data::BatchBuilder& builder, const data::Lease& lease,
+                                       const BorrowedBatch& space) {
+  std::vector<data::View> views(space.cuts.size());
+  auto built = builder.build_bytes(lease, space.bytes, views, space.labels);
+  std::ranges::transform(views, space.cuts.begin(), [](const data::View& view) {
+    return nn::Cut{static_cast<std::int32_t>(view.top), static_cast<std::int32_t>(view.left), view.mirrored ? 1 : 0};
+  });
+  return built;
+}
+
+}  // namespace
+
 Decoded decode(const data::BatchBuilder& builder, const DecodeOrder& order, const BorrowedBatch& space) {
-  const auto built = builder.build(order.lease, space.images, space.labels);
+  const auto built = space.bytes.empty() ? builder.build(order.lease, space.images, space.labels)
+                                         : build_bytes(builder, order.lease, space);
   return {order.buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
 }
 

@@ -13,11 +13,6 @@ namespace troupe::actors {
 
 namespace {
 
-struct Staging {
-  std::vector<float> images;
-  std::vector<std::int32_t> labels;
-};
-
 /// For one order and those of the other loaders before it.
 constexpr auto kDecodeDeadline = std::chrono::minutes(5);
 constexpr auto kSampleDeadline = std::chrono::seconds(1);
@@ -28,10 +23,8 @@ class LoaderBody {
  public:
   LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
       : self_(self), setup_(std::move(setup)), thread_(setup_.cpus, *setup_.clock) {
-    const auto pixels = static_cast<std::size_t>(setup_.batch * setup_.builder->image_shape().size());
     for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
-      buffers_.push_back(std::make_shared<Staging>(
-          Staging{std::vector<float>(pixels), std::vector<std::int32_t>(static_cast<std::size_t>(setup_.batch))}));
+      buffers_.push_back(std::make_shared<StagingBuffer>(setup_.form, *setup_.builder, setup_.batch));
       free_.push_back(static_cast<std::uint32_t>(k));
     }
     for (std::size_t k = 0; k < setup_.decoders.size(); ++k) idle_.push_back(k);
@@ -73,10 +66,7 @@ class LoaderBody {
     bool decoded = false;
   };
 
-  BorrowedBatch lend(std::uint32_t buffer) {
-    const auto& staging = buffers_[buffer];
-    return {staging->images, staging->labels, staging};
-  }
+  BorrowedBatch lend(std::uint32_t buffer) { return StagingBuffer::lend(buffers_[buffer]); }
 
   /// Asks for a lease per free buffer and for the lookahead, less those held or requested; several at once, to save messages.
   void request() {
@@ -140,7 +130,7 @@ class LoaderBody {
   LoaderSetup setup_;
   DecodingThread thread_;
   ActorDirectory actors_;
-  std::vector<std::shared_ptr<Staging>> buffers_;
+  std::vector<std::shared_ptr<StagingBuffer>> buffers_;
   std::deque<std::uint32_t> free_;
   std::deque<Granted> stock_;  // leases without a buffer
   std::deque<Ordered> order_;  // leases with a buffer, in order, not yet sent

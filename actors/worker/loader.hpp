@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/protocol/handles.hpp"
+#include "actors/worker/staging_buffer.hpp"
 #include "core/affinity/machine.hpp"
 #include "core/clock.hpp"
 #include "data/batch_builder.hpp"
@@ -23,6 +24,7 @@ struct LoaderSetup {
   std::size_t loaders = 1;             // that share them
   core::Cpus cpus{};                   // for a loader that decodes, which is then spawned detached; empty: any
   const core::Clock* clock = nullptr;  // outlives the actor
+  BatchForm form{};
 };
 
 class LoaderBody;

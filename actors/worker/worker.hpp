@@ -35,6 +35,7 @@ struct WorkerSetup {
   core::Duration synthetic_step{0};    // shortest time of a step, before slowdown
   const core::Clock* clock = nullptr;  // outlives the actor
   core::Duration exchange_deadline = std::chrono::seconds(600);
+  std::shared_ptr<const nn::BytePreparation> bytes{};  // of its loader's batches; null: they are floats
 };
 
 class WorkerBody;

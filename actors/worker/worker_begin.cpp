@@ -13,6 +13,7 @@ core::Result<Prepared> WorkerBody::prepare() {
   if (!setup_.cpus.empty())
     if (auto bound = core::ThreadBinding::bind_this_thread(setup_.cpus)) binding_.emplace(std::move(*bound));
   if (setup_.plan) setup_.compile.plan = &*setup_.plan;
+  setup_.compile.bytes = setup_.bytes.get();
   auto memory = WorkerMemory::create({.backend = setup_.backend,
                                       .graph = setup_.graph.get(),
                                       .compile = setup_.compile,

@@ -20,7 +20,7 @@ WorkerBody::WorkerBody(Self self, WorkerSetup setup)
       helping_(self->system()),
       rendezvous_(setup_.self),
       bad_(setup_.train.max_bad_updates) {}
-WorkerBody::~WorkerBody() = default;
+WorkerBody::~WorkerBody() { discard_batches(); }
 
 // ---- batches and steps
 
@@ -42,6 +42,7 @@ void WorkerBody::take_batch() {
   while (next_step_ < wants_step_ && !batches_.empty()) {
     const auto passed = std::move(batches_.front());
     batches_.pop_front();
+    memory_->replica().discard(passed.view());
     ++next_step_;
     progress_.done.push_back(passed.ready.lease.index);
     self_->send(actors_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
@@ -51,6 +52,23 @@ void WorkerBody::take_batch() {
   order_step();
 }
 
+nn::Batch WorkerBody::Ready::view() const noexcept {
+  return {.images = batch.images,
+          .labels = batch.labels,
+          .lease = ready.lease.index,
+          .count = ready.lease.count,
+          .bytes = batch.bytes,
+          .cuts = batch.cuts,
+          .space = batch.space};
+}
+
+/// The loader's memory may go: nothing copies from it any more.
+void WorkerBody::discard_batches() noexcept {
+  if (memory_)
+    for (const Ready& ready : batches_) memory_->replica().discard(ready.view());
+  batches_.clear();
+}
+
 void WorkerBody::order_step() {
   if (report_is_due()) report();
   self_->send(self_, StepOrder{});
@@ -58,6 +76,7 @@ void WorkerBody::order_step() {
 
 void WorkerBody::batch_ready(const BatchReady& ready, const BorrowedBatch& batch) {
   batches_.push_back({ready, batch});
+  if (memory_ && !failed_) memory_->replica().prefetch(batches_.back().view());
   if (!wants_batch_) return;
   const auto since =
       std::max(wants_since_, core::Duration{ready.granted_ns});  // before the grant there is nothing to load
@@ -74,8 +93,11 @@ void WorkerBody::compute_now() {
   ++next_step_;
   lease_ = next.ready.lease;
   progress_.replaced += next.ready.replaced;
-  const nn::Batch batch{
-      .images = next.batch.images, .labels = next.batch.labels, .lease = lease_.index, .count = lease_.count};
+  const nn::Batch batch = next.view();
+  if (!batches_.empty()) {  // it comes while this one is computed
+    memory_->replica().prefetch(batch);
+    memory_->replica().prefetch(batches_.front().view());
+  }
   const auto began = now();
   buckets_late_ = setup_.slowdown > 1 || setup_.synthetic_step.count() > 0;
   const auto step =
@@ -345,6 +367,7 @@ void WorkerBody::halt() {
   failed_ = true;
   host_.reset();
   if (mailbox_) mailbox_->clear();
+  discard_batches();
   memory_.reset();
 }
 

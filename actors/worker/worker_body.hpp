@@ -79,6 +79,7 @@ class WorkerBody final : public strategies::WorkerPort,
   struct Ready {
     BatchReady ready;
     BorrowedBatch batch;
+    [[nodiscard]] nn::Batch view() const noexcept;
   };
   /// A collective over several sites, run by the exchanger.
   struct Elsewhere {
@@ -93,6 +94,7 @@ class WorkerBody final : public strategies::WorkerPort,
   };
   void hear(const MembershipNews& news);
   void take_batch();
+  void discard_batches() noexcept;
   void order_step();
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);

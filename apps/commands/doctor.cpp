@@ -16,6 +16,7 @@
 #include "apps/output.hpp"
 #include "core/affinity/assignment.hpp"
 #include "core/affinity/binding.hpp"
+#include "core/devices/management_library.hpp"
 #include "core/text/plural.hpp"
 #include "data/hdf5/array_library.hpp"
 #include "gpu/device/load.hpp"
@@ -87,6 +88,18 @@ Json cuda() {
     found["peers"].push_back(device.peers);
   }
   found["why"] = Json::array();
+  found["use"] = Json::array();
+  const auto states = core::gpu_states();
+  if (!states && !survey.driver.empty())  // without a driver there are no GPUs, and that is said
+    found["why"].push_back("the use of GPUs is not known: " + states.error().message);
+  for (const auto& gpu : states.value_or(std::vector<core::GpuState>())) {
+    Json told{{"name", gpu.name}, {"uuid", gpu.uuid}, {"load", nullptr}};
+    if (gpu.load) told["load"] = *gpu.load / 100.0;
+    told["memory_bytes"] = gpu.memory_bytes;
+    told["memory_used_bytes"] = gpu.memory_used_bytes;
+    told["text"] = fmt::format("{} ({}): {}", gpu.name, gpu.uuid, core::to_text(gpu));
+    found["use"].push_back(std::move(told));
+  }
   for (const auto* missing : {&survey.no_module, &survey.no_devices, &survey.no_libraries, &survey.no_fusions})
     if (!missing->empty()) found["why"].push_back(*missing);
   return found;
@@ -103,6 +116,7 @@ std::string cuda_report(const Json& found) {
   if (const auto libraries = found["libraries"].get<std::string>(); !libraries.empty()) line(libraries);
   for (std::size_t device = 0; device < found["names"].size(); ++device)
     line(fmt::format("device {}: {}", device, found["names"][device].get<std::string>()));
+  for (const auto& gpu : found["use"]) line(gpu["text"].get<std::string>());
   for (const auto& why : found["why"]) line(why.get<std::string>());
   if (found["staging"].get<bool>()) line("endpoints can stage device memory through page-locked host memory");
   return lines;

@@ -9,6 +9,7 @@
 #include "apps/command.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
+#include "core/devices/management_library.hpp"
 #include "core/text/plural.hpp"
 
 namespace troupe::apps {
@@ -22,7 +23,24 @@ struct NodesArguments {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts& facts) {
+nlohmann::ordered_json to_json(const actors::GpuFacts& gpu) {
+  nlohmann::ordered_json told{{"name", gpu.name}, {"uuid", gpu.uuid}, {"load", nullptr}};
+  if (gpu.load >= 0) told["load"] = gpu.load / 100.0;
+  told["memory_bytes"] = gpu.memory_bytes;
+  told["memory_used_bytes"] = gpu.memory_used_bytes;
+  return told;
+}
+
+std::string to_text(const actors::GpuFacts& gpu) {
+  core::GpuState state{gpu.name, gpu.uuid, {}, gpu.memory_bytes, gpu.memory_used_bytes};
+  if (gpu.load >= 0) state.load = static_cast<std::uint32_t>(gpu.load);
+  return fmt::format("{}: {}", gpu.name, core::to_text(state));
+}
+
+nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts& facts,
+                               const std::vector<actors::GpuFacts>& gpus) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& gpu : gpus) list.push_back(to_json(gpu));
   return {{"node", name},
           {"up", true},
           {"host", facts.host},
@@ -35,17 +53,20 @@ nlohmann::ordered_json to_json(const std::string& name, const actors::NodeFacts&
           {"memory_free_bytes", facts.memory_free_bytes},
           {"resident_bytes", facts.resident_bytes},
           {"gpus", facts.gpus},
+          {"gpu_use", std::move(list)},
           {"endpoints", facts.endpoints},
           {"members", facts.members}};
 }
 
-std::string to_text(const std::string& name, const actors::NodeFacts& facts) {
+std::string to_text(const std::string& name, const actors::NodeFacts& facts,
+                    const std::vector<actors::GpuFacts>& gpus) {
   auto text = fmt::format("{}  {}, troupe {}, up {:.0f} s: {}, load {:.2f}, {:.1f} of {:.1f} GiB free, {}\n", name,
                           facts.host, facts.version, facts.up_s, core::counted(facts.cores, "core"), facts.load,
                           static_cast<double>(facts.memory_free_bytes) / kGiB,
                           static_cast<double>(facts.memory_bytes) / kGiB, core::counted(facts.gpus, "GPU"));
   text += fmt::format("    this process: {:.2f} cores, {:.2f} GiB\n", facts.cpu,
                       static_cast<double>(facts.resident_bytes) / kGiB);
+  for (const auto& gpu : gpus) text += fmt::format("    {}\n", to_text(gpu));
   for (const auto& member : facts.members) text += fmt::format("    {}\n", member);
   return text;
 }
@@ -71,22 +92,28 @@ core::Result<void> run_nodes(const NodesArguments& arguments) {
   std::vector<core::Error> failed;
   for (const auto& name : *names) {
     ProgressLine progress("asking " + name);
-    const auto facts =
-        actors::parse_host_port(name)
-            .and_then([&](const actors::HostPort& at) {
-              return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
-            })
-            .and_then([&](const actors::NodeActor& node) { return actors::facts_of(system, node, name); });
+    std::vector<actors::GpuFacts> gpus;
+    const auto facts = actors::parse_host_port(name)
+                           .and_then([&](const actors::HostPort& at) {
+                             return (*network)->connect<actors::NodeActor>(at, std::chrono::seconds(10));
+                           })
+                           .and_then([&](const actors::NodeActor& node) {
+                             auto found = actors::facts_of(system, node, name);
+                             // A node of another version may not know the question.
+                             if (found && found->version == actors::spoken_version(TROUPE_VERSION))
+                               if (auto report = actors::gpus_of(system, node, name)) gpus = std::move(report->gpus);
+                             return found;
+                           });
     progress.clear();
     if (!facts) failed.push_back(facts.error());
     std::string text;
     if (arguments.json)
-      text = (facts ? to_json(name, *facts)
+      text = (facts ? to_json(name, *facts, gpus)
                     : nlohmann::ordered_json{{"node", name}, {"up", false}, {"error", facts.error().message}})
                  .dump() +
              "\n";
     else if (facts)
-      text = to_text(name, *facts);
+      text = to_text(name, *facts, gpus);
     else if (names->size() > 1)  // the error below says it of a single node
       text = fmt::format("{}  {}\n", name, reason(name, facts.error()));
     if (auto printed = print(text); !printed) return printed;

@@ -40,7 +40,7 @@ class AccumulatingReplica final : public nn::Replica {
       kernels_.scale(gradient, 1 / static_cast<float>(parts_));
       if (on_bucket_ready) on_bucket_ready(bucket);
     };
-    return over_parts(batch, [&](std::int64_t k, const nn::Batch& part) {
+    return over_parts(batch, true, [&](std::int64_t k, const nn::Batch& part) {
       if (k + 1 == parts_) return part_->step(part, complete);
       auto result = part_->step(part, {});
       if (k == 0)
@@ -52,29 +52,51 @@ class AccumulatingReplica final : public nn::Replica {
   }
 
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override {
-    return over_parts(batch, [&](std::int64_t, const nn::Batch& part) { return part_->evaluate(part); });
+    return over_parts(batch, false, [&](std::int64_t, const nn::Batch& part) { return part_->evaluate(part); });
   }
 
  private:
+  [[nodiscard]] nn::Batch part_of(const nn::Batch& batch, std::int64_t k) const {
+    const auto first = k * part_->batch();
+    const auto from = static_cast<std::size_t>(first), samples = static_cast<std::size_t>(part_->batch());
+    const auto pixels = batch.images.size() / static_cast<std::size_t>(parts_);
+    const auto bytes = batch.bytes.size() / static_cast<std::size_t>(parts_);
+    nn::Batch part = batch;
+    part.images = batch.images.subspan(static_cast<std::size_t>(k) * pixels, pixels);
+    part.labels = batch.labels.subspan(from);
+    part.count = std::clamp<std::int64_t>(batch.count - first, 0, part_->batch());
+    part.first = batch.first + first;
+    part.bytes = batch.bytes.subspan(static_cast<std::size_t>(k) * bytes, bytes);
+    if (!batch.cuts.empty()) part.cuts = batch.cuts.subspan(from, samples);
+    return part;
+  }
+
+  /// `ahead`: the next part comes to the device while one is computed.
   template <class Compute>
-  core::Result<nn::StepResult> over_parts(const nn::Batch& batch, const Compute& compute) {
+  core::Result<nn::StepResult> over_parts(const nn::Batch& batch, bool ahead, const Compute& compute) {
     const auto samples = part_->batch();
     const auto pixels = static_cast<std::size_t>(samples * graph().input().size());
-    if (batch.images.size() != pixels * static_cast<std::size_t>(parts_))
+    const auto parts = static_cast<std::size_t>(parts_);
+    if (batch.bytes.empty()
+            ? batch.images.size() != pixels * parts
+            : batch.bytes.size() % parts != 0 || batch.cuts.size() != parts * static_cast<std::size_t>(samples))
       throw std::invalid_argument(
-          fmt::format("a batch of {} floats for {} micro-batches of {}", batch.images.size(), parts_, pixels));
+          fmt::format("a batch of {} floats, {} bytes and {} cuts for {} micro-batches of {} floats",
+                      batch.images.size(), batch.bytes.size(), batch.cuts.size(), parts_, pixels));
     outputs_.clear();
     nn::StepResult sum;
     double loss = 0;
     for (std::int64_t k = 0; k < parts_; ++k) {
-      const auto first = k * samples;
-      const auto count = std::clamp<std::int64_t>(batch.count - first, 0, samples);
-      const auto result = compute(k, {.images = batch.images.subspan(static_cast<std::size_t>(k) * pixels, pixels),
-                                      .labels = batch.labels.subspan(static_cast<std::size_t>(first)),
-                                      .lease = batch.lease,
-                                      .count = count,
-                                      .first = batch.first + first});
-      if (!result) return result;
+      const nn::Batch now = part_of(batch, k);
+      if (k + 1 < parts_ && ahead) {
+        part_->prefetch(now);
+        part_->prefetch(part_of(batch, k + 1));
+      }
+      const auto result = compute(k, now);
+      if (!result) {
+        if (k + 1 < parts_) part_->discard(part_of(batch, k + 1));
+        return result;
+      }
       loss += result->loss * static_cast<double>(result->samples);
       sum.top1 += result->top1;
       sum.top5 += result->top5;

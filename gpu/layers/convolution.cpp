@@ -5,14 +5,6 @@
 namespace troupe::gpu {
 namespace {
 
-/// Tensor cores read this many bytes of channels at a time.
-constexpr std::int64_t kChannelBytes = 16;
-
-std::int64_t padded_channels(std::int64_t channels, Type type) {
-  const auto step = kChannelBytes / static_cast<std::int64_t>(bytes_of(type));
-  return (channels + step - 1) / step * step;
-}
-
 void set_layouts(Lowering& lowering, const LayerContext& context, const nn::Conv2dLayer& layer, std::int64_t channels) {
   const std::int64_t row = layer.kernel * channels;
   const std::int64_t output = layer.kernel * row;
@@ -81,7 +73,7 @@ Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const
   ConvolutionSides sides;
   TensorShape in = tensor_shape(lowering, context.input_shape);
   if (images) {
-    in.channels = padded_channels(in.channels, lowering.type);
+    in = images_shape(lowering, context.input_shape);
     sides.x = padded_images(lowering, context.input, in.channels);
   } else {
     sides.x = as_image(lowering, Phase::forward, context.input, in);

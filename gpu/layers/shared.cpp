@@ -22,6 +22,9 @@ Operand transposed(Lowering& lowering, Phase phase, const Operand& from) {
   return to;
 }
 
+/// Tensor cores read this many bytes of channels at a time.
+constexpr std::int64_t kChannelBytes = 16;
+
 /// Vectors and single channels are in both orders at once.
 bool is_in_order(const Operand& operand, bool plain) { return operand.is_plain == plain || operand.has_one_order(); }
 
@@ -29,6 +32,13 @@ bool is_in_order(const Operand& operand, bool plain) { return operand.is_plain =
 
 TensorShape tensor_shape(const Lowering& lowering, const nn::Shape& shape) {
   return {lowering.options.batch, shape.height, shape.width, shape.channels};
+}
+
+TensorShape images_shape(const Lowering& lowering, const nn::Shape& shape) {
+  TensorShape padded = tensor_shape(lowering, shape);
+  const auto step = kChannelBytes / static_cast<std::int64_t>(bytes_of(lowering.type));
+  padded.channels = (padded.channels + step - 1) / step * step;
+  return padded;
 }
 
 Operand cast(Lowering& lowering, Phase phase, const Operand& operand, Type type) {
@@ -42,6 +52,7 @@ Operand cast(Lowering& lowering, Phase phase, const Operand& operand, Type type)
 }
 
 Operand padded_images(Lowering& lowering, const Operand& images, std::int64_t channels) {
+  if (!images.is_plain) return images;  // they came so
   TensorShape shape = images.shape;
   shape.channels = channels;
   const Operand to = lowering.program.make(shape, lowering.type);

@@ -38,8 +38,7 @@ GraphLowering::GraphLowering(Lowering& lowering)
 
 StepOperands GraphLowering::run() {
   ProgramBuilder& program = lowering_.program;
-  operands_.images = program.make(tensor_shape(lowering_, graph_.input()), Type::fp32, Life::from_start);
-  operands_.images.is_plain = true;
+  operands_.images = make_images();
   const auto batch = static_cast<std::size_t>(lowering_.options.batch);
   operands_.input = program.make_bytes(kLabelsOffset + batch * sizeof(std::int32_t), Life::from_start);
   operands_.sums = program.make_bytes(graph_.heads().size() * sizeof(LossSums), Life::to_end);
@@ -63,6 +62,19 @@ StepOperands GraphLowering::run() {
     add_backward(parts_[i]);
   }
   return operands_;
+}
+
+/// If only convolutions read the images, they come as those want them: one pass over memory less.
+Operand GraphLowering::make_images() {
+  const bool convolved = std::ranges::all_of(graph_.nodes(), [](const nn::Node& node) {
+    const auto* convolution = std::get_if<nn::Conv2dLayer>(&node.layer);
+    return std::ranges::count(node.inputs, -1) == 0 || (convolution && convolution->groups == 1);
+  });
+  if (convolved)
+    return lowering_.program.make(images_shape(lowering_, graph_.input()), lowering_.type, Life::from_start);
+  Operand plain = lowering_.program.make(tensor_shape(lowering_, graph_.input()), Type::fp32, Life::from_start);
+  plain.is_plain = true;
+  return plain;
 }
 
 void GraphLowering::at(int node) {

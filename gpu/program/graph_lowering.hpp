@@ -10,7 +10,7 @@ namespace troupe::gpu {
 
 /// The operands through which a program meets its replica.
 struct StepOperands {
-  Operand images;   // [batch, channels, height, width], float32
+  Operand images;   // plain float32, or NHWC of the step's type with padded channels
   Operand input;    // StepInput and labels
   Operand outputs;  // [batch, outputs] of the last layer, float32
   Operand sums;     // LossSums of each head
@@ -40,6 +40,7 @@ class GraphLowering {
     Backward backward{};
   };
 
+  [[nodiscard]] Operand make_images();
   [[nodiscard]] Operand value_of(int node) const;
   [[nodiscard]] Value& value(int node) { return values_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] LayerContext context_of(int node, int last) const;

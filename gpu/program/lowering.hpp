@@ -84,6 +84,8 @@ struct LoweredLoss {
 [[nodiscard]] TensorShape tensor_shape(const Lowering& lowering, const nn::Shape& shape);
 /// `operand` as NHWC of this shape and the precision's type: itself, a view, or a copy.
 [[nodiscard]] Operand as_image(Lowering& lowering, Phase phase, const Operand& operand, const TensorShape& wanted);
+/// What convolutions want of the images: channels that fill what tensor cores read at a time.
+[[nodiscard]] TensorShape images_shape(const Lowering& lowering, const nn::Shape& shape);
 /// The batch's images as NHWC of the precision's type with at least `channels` channels; the rest are zeros.
 [[nodiscard]] Operand padded_images(Lowering& lowering, const Operand& images, std::int64_t channels);
 /// `operand` in plain order, of `type`: itself or a copy.

@@ -59,12 +59,20 @@ struct StepInput {
 inline constexpr std::size_t kLabelsOffset = 64;
 static_assert(sizeof(StepInput) <= kLabelsOffset);
 
+/// Where forward reads a batch's images. They are brought there before it (gpu/input_buffers.hpp).
+struct ImagesInput {
+  void* memory = nullptr;
+  TensorShape shape{};  // its channels may be more than the model's: zeros
+  Type type = Type::fp32;
+  bool is_plain = true;  // [batch, channels, height, width], float32; else NHWC
+};
+
 struct Program {
   std::vector<Operation> refresh;  // working copies of parameters, after the arena changed
   std::vector<Operation> forward;  // with the losses
   std::vector<Operation> backward;
-  core::Buffer workspace;       // device memory of all that follows and of everything between operations
-  float* images = nullptr;      // [batch, channels, height, width]
+  core::Buffer workspace;  // device memory of all that follows and of everything between operations
+  ImagesInput images;
   std::byte* input = nullptr;   // StepInput and labels
   float* outputs = nullptr;     // [batch, outputs] of the last layer
   LossSums* sums = nullptr;     // of each head; the main one last

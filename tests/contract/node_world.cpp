@@ -52,6 +52,7 @@ NodeActor::behavior_type between(NodeActor::pointer self, const NodeActor& node,
                   [promise](const caf::error& error) mutable { promise.deliver(error); });
         return promise;
       },
+      [](const actors::GpuQuery&) { return actors::GpuReport{}; },
       [self, node, sites](const actors::SiteOrder& order) -> caf::result<actors::SiteOpened, actors::OpenedSite> {
         auto promise = self->make_response_promise<actors::SiteOpened, actors::OpenedSite>();
         self->request(node, kPatience, order)

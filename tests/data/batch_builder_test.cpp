@@ -69,6 +69,31 @@ TEST(BatchBuilderTest, TrainingIsAugmentedByEpochAndSampleAlone) {
   }
 }
 
+/// Also where a sample is unreadable and another one stands for it.
+TEST(BatchBuilderTest, PreparedBytesAreTheFloats) {
+  for (const std::int64_t broken : {-1, 17}) {
+    const BatchBuilder builder(std::make_shared<NumberedDataset>(50, ImageShape{2, 6, 5}, broken),
+                               Preprocess::create({Mean::none, false, 4, 1, true}, {2, 6, 5}, {}).value(), 11,
+                               Order::shuffled, {.window = 0, .max_bad = 1});
+    Arrays floats(builder, 50);
+    const Lease lease{0, 2, 9, 50, 0};
+    const auto replaced = builder.build(lease, floats.images, floats.labels);
+    std::vector<std::uint8_t> bytes(50 * 60);
+    std::vector<View> views(50);
+    std::vector<std::int32_t> labels(50);
+    EXPECT_EQ(builder.build_bytes(lease, bytes, views, labels).value(), replaced.value());
+    EXPECT_EQ(labels, floats.labels);
+    std::vector<float> prepared(32);
+    for (std::size_t i = 0; i < 50; ++i) {
+      builder.preprocess().apply(std::span(bytes).subspan(60 * i, 60), views[i], prepared);
+      EXPECT_TRUE(
+          std::equal(prepared.begin(), prepared.end(), floats.images.begin() + static_cast<std::ptrdiff_t>(32 * i)));
+    }
+    EXPECT_THROW((void)builder.build_bytes(lease, std::span(bytes).first(59), views, labels), std::invalid_argument);
+    EXPECT_THROW((void)builder.build_bytes(lease, bytes, std::span(views).first(49), labels), std::invalid_argument);
+  }
+}
+
 TEST(BatchBuilderTest, EvaluationIsInOrderAndCentred) {
   const auto builder = builder_of(20, {1, 4, 4}, {Mean::none, false, 2, 0, true});
   Arrays out(builder, 5);

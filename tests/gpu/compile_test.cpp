@@ -215,7 +215,7 @@ TEST(Memory, ARefusalSaysWhatIsNeededAndWhatThereIs) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, core::Errc::out_of_memory);
   for (const char* part :
-       {"lenet", "batch 64", "3.5 MB for its parameters", "5.2 MB for a step", "2.0 MB", "smaller batch"})
+       {"lenet", "batch 64", "3.5 MB for its parameters", "5.6 MB for a step", "2.0 MB", "smaller batch"})
     EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
   EXPECT_EQ(device->live_bytes(), 0u);
   EXPECT_EQ(device->live_pinned_bytes(), 0u);

@@ -41,6 +41,7 @@ class IdleDevice : public Device {
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
   std::string uncapturable;                                             // engine that a capture refuses
   std::function<void()> on_copy;                                        // from or to the host; empty: nothing happens
+  std::function<void(const char* name)> on_range;                       // null: its end
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
 
@@ -80,8 +81,12 @@ class IdleDevice : public Device {
           if (auto ran = device_.on_run(engine); !ran) return ran;
       return told();
     }
-    void push_range(const char*) noexcept override {}
-    void pop_range() noexcept override {}
+    void push_range(const char* name) noexcept override {
+      if (device_.on_range) device_.on_range(name);
+    }
+    void pop_range() noexcept override {
+      if (device_.on_range) device_.on_range(nullptr);
+    }
 
    private:
     core::Result<void> told() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device/faulty_device.hpp"
+#include "tests/gpu/idle_device.hpp"
 #include "tests/gpu/model.hpp"
 
 namespace troupe::gpu::testing {
@@ -99,7 +100,7 @@ TEST_P(OnDevice, SteadyStepsAreCaptured) {
   (void)model.step(7);
   EXPECT_EQ(device->calls(CallKind::graph), 2u);  // forward and backward
   EXPECT_EQ(device->calls(CallKind::run), 0u);
-  EXPECT_LE(device->calls(CallKind::launch), 1u);  // working copies
+  EXPECT_LE(device->calls(CallKind::launch), 2u);  // images, working copies
   EXPECT_EQ(device->calls(CallKind::allocation), 0u);
   EXPECT_EQ(device->calls(CallKind::pinned_allocation), 0u);
   EXPECT_EQ(device->calls(CallKind::capture), 0u);
@@ -229,6 +230,24 @@ TEST(ArenasOfTheCaller, AreInTheMemoryOfTheReplicasDevice) {
   }
   EXPECT_NE(&backend->kernels_for(backend->arenas(0)), &backend->kernels_for(backend->arenas(1)));
   EXPECT_EQ(gradients[0], gradients[1]);
+}
+
+/// What profilers show: each begins and ends in its pass.
+TEST(Ranges, NameThePassesOfAStep) {
+  auto device = std::make_shared<IdleDevice>();
+  TrainedModel model(device, lenet(), {.batch = 2});
+  std::string ranges;
+  device->on_range = [&](const char* name) { ranges += name ? std::string(name) + "(" : ") "; };
+  auto pinned = core::Buffer::allocate(device->pinned(), model.images.size()).value();
+  nn::Batch next = model.batch(1);
+  next.images = pinned.view();
+  next.space = core::MemorySpace::host_pinned;
+  model.replica->prefetch(next);
+  ASSERT_TRUE(model.replica->step(model.batch(0), [](int) {}));
+  model.replica->apply({.lr = 0.1F}, {});
+  ASSERT_TRUE(model.replica->evaluate(model.batch(0)));
+  EXPECT_EQ(ranges, "prefetch() forward() backward() optimizer() forward() ");
+  model.replica->discard(next);
 }
 
 TEST(Threads, ReplicasOfOneThreadShareItsStream) {

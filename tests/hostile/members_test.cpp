@@ -91,6 +91,7 @@ struct FakeMember {
               facts.endpoints = {"tcp"};
               return facts;
             },
+            [](const GpuQuery&) { return GpuReport{}; },
             [this, self](const SiteOrder& order) -> caf::result<SiteOpened, OpenedSite> {
               {
                 const std::lock_guard lock(mutex);

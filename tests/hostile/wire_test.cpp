@@ -44,6 +44,7 @@ std::vector<std::string> contents(caf::actor_system& system) {
   facts.members = {"worker 1"};
   return {
       content(system, NodeQuery{}),
+      content(system, GpuQuery{}),
       content(system, order),
       content(system, CompileOrder{}),
       content(system, SiteAddresses{{"tcp:a", "", "tcp:b"}, 5, {1, 2}}),

@@ -1,5 +1,6 @@
 // Undisturbed runs over nodes: every strategy, every way vectors travel, resuming, and the output of `troupe nodes`.
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/nodes/nodes_fixture.hpp"
@@ -259,6 +260,25 @@ TEST_F(Training, NodesReportTheirState) {
   EXPECT_GT(line["resident_bytes"], 1'000'000) << line;
   run.signal(SIGINT);
   EXPECT_EQ(run.wait(), 130) << run.err();
+}
+
+// A library of the tests stands for the driver's at the node.
+TEST_F(Training, NodesReportTheirGpus) {
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string usual = before ? before : "";
+  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKE_NVML_FOLDER ":" + usual).c_str(), 1);
+  start_nodes(1);
+  before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
+  Process text(program({"nodes", names()}));
+  ASSERT_EQ(text.wait(), 0) << text.err();
+  EXPECT_NE(text.out().find("NVIDIA H200: 34 % busy, 12.5 of 140.0 GiB in use"), std::string::npos) << text.out();
+  Process json(program({"nodes", names(), "--json"}));
+  ASSERT_EQ(json.wait(), 0) << json.err();
+  const auto use = nlohmann::json::parse(json.out())["gpu_use"];
+  ASSERT_EQ(use.size(), 2U) << json.out();
+  EXPECT_EQ(use[0]["load"], 0.34);
+  EXPECT_EQ(use[0]["memory_bytes"], 150323855360);
+  EXPECT_TRUE(use[1]["load"].is_null());
 }
 
 TEST_F(Training, UnreachableNodeIsNamedAndTheOthersAreShown) {

@@ -9,6 +9,7 @@ namespace {
 NodeActor::behavior_type node_of(NodeActor::pointer, const std::string& version) {
   return {
       [version](const NodeQuery&) { return own_facts(version, "127.0.0.1"); },
+      [](const GpuQuery&) { return GpuReport{}; },
       [](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> { return caf::sec::unexpected_message; },
   };
 }

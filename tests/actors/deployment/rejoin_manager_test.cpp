@@ -24,6 +24,7 @@ struct Orders {
 NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site, Orders* orders) {
   return {
       [](const NodeQuery&) { return NodeFacts{}; },
+      [](const GpuQuery&) { return GpuReport{}; },
       [site, orders](const SiteOrder&) -> caf::result<SiteOpened, OpenedSite> {
         ++orders->heard;
         if (orders->refused) return {SiteOpened{.address = {}, .error = "no data"}, OpenedSite{}};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,25 @@ TEST(DoctorTest, SaysWhyThereIsNoGpu) {
   EXPECT_TRUE(usable || !cuda["why"].empty()) << cuda.dump();
   for (const auto& why : cuda["why"]) EXPECT_NE(plain.find(why.get<std::string>()), std::string::npos) << plain;
   for (const auto& name : cuda["names"]) EXPECT_NE(plain.find(name.get<std::string>()), std::string::npos) << plain;
+}
+
+// A library of the tests stands for the driver's.
+TEST(DoctorTest, ShowsWhatGpusAreDoing) {
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string usual = before ? before : "";
+  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKE_NVML_FOLDER ":" + usual).c_str(), 1);
+  const auto json = troupe({"doctor", "--json"});
+  const auto plain = troupe({"doctor"});
+  before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto use = nlohmann::json::parse(json.out)["cuda"]["use"];
+  ASSERT_EQ(use.size(), 2U) << json.out;
+  EXPECT_EQ(use[0]["uuid"], "GPU-1111");
+  EXPECT_EQ(use[0]["load"], 0.34);
+  EXPECT_EQ(use[0]["memory_used_bytes"], 13421772800);
+  EXPECT_TRUE(use[1]["load"].is_null());
+  EXPECT_NE(plain.out.find("NVIDIA H200 (GPU-1111): 34 % busy, 12.5 of 140.0 GiB in use"), std::string::npos)
+      << plain.out;
 }
 
 TEST(DoctorTest, ShowsTheCoresOfTheMachineAndOfItsWorkers) {
