@@ -28,7 +28,9 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32}, arenas_, static_cast<int>(seats_.size())};
+    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16},
+            arenas_,
+            static_cast<int>(seats_.size())};
   }
   [[nodiscard]] const core::Kernels& kernels() const noexcept override {
     return kernels_ ? *kernels_ : core::host_kernels();

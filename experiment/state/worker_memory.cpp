@@ -33,6 +33,7 @@ void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
     const auto& own = start.workers.at(worker);
     for (const auto& [slot, vector] : own.slots) replica_->layout()->from_canonical(*vector, view(slot));
     nn::statistics_layout(replica_->graph()).from_canonical(own.statistics, replica_->statistics());
+    replica_->set_state_of_steps(own.steps);
     return replica_->parameters_written();
   }
   replica_->import_canonical(*start.parameters);
