@@ -1,34 +1,36 @@
 #include "apps/backends.hpp"
 
-#include <mutex>
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "apps/devices.hpp"
 #include "cpu/backend.hpp"
-#include "gpu/backend.hpp"
-#include "gpu/device/load.hpp"
 
 namespace troupe::apps {
-namespace {
 
-core::Result<std::unique_ptr<nn::Backend>> make_cuda_backend() {
-  static std::mutex one_at_a_time;  // the loader's rule
-  const std::lock_guard lock(one_at_a_time);
-  auto device = gpu::load_device(0);
-  if (!device) return tl::unexpected(std::move(device.error()));
-  return gpu::make_backend({std::move(*device)}, "gpu", core::MemorySpace::device);
+core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings) {
+  const auto devices = settings.devices();
+  if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();
+  return make_devices_backend(devices, static_cast<std::size_t>(settings.cluster.workers));
 }
 
-}  // namespace
-
-core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device) {
+core::Result<std::unique_ptr<nn::Backend>> make_backend(const std::string& device) {
   if (device == "cpu") return cpu::make_backend();
-  if (device != "cuda")
-    return core::fail(core::Errc::config, fmt::format("device \"{}\": use \"cpu\" or \"cuda\"", device));
-  auto backend = make_cuda_backend();
-  if (backend) return backend;
-  return core::fail(core::Errc::config,
-                    fmt::format("device \"cuda\": {}; without it use \"cpu\"", backend.error().message));
+  return make_devices_backend({device}, 1);
+}
+
+std::string devices_text(const experiment::Settings& settings) {
+  const auto devices = settings.devices();
+  if (devices == std::vector<std::string>{"cpu"}) return {};
+  std::vector<std::string> texts;
+  for (const auto& device : devices) {
+    std::vector<std::size_t> workers;
+    for (std::size_t w = 0; w < static_cast<std::size_t>(settings.cluster.workers); ++w)
+      if (settings.device(w) == device) workers.push_back(w);
+    texts.push_back(
+        fmt::format("{}: {} {}", device, workers.size() == 1 ? "worker" : "workers", fmt::join(workers, ", ")));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 }  // namespace troupe::apps

@@ -1,15 +1,21 @@
-/// The only place that depends on every backend. Thread rule: any thread.
+/// The backends of commands. This file and devices.* are the only ones that depend on every backend. Thread rule: any thread.
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <string>
 
+#include "experiment/settings.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::apps {
 
-/// The backend for `cluster.device`. "cuda" is the first device of the driver, with arenas in its memory (nn::Backend::arenas). Errc::config when
-/// this build or this machine does not have it, with the reason: no module, no driver, no device, a missing library.
-[[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(std::string_view device);
+/// The backend for `cluster.device` or `cluster.devices`. The device of worker 0 is opened now, others when a worker is compiled (devices.hpp).
+/// Errc::config when this build or this machine does not have it, with the reason.
+[[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings);
+/// The backend for one device.
+[[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(const std::string& device);
+
+/// "cuda:0: worker 0; cpu: workers 1 and 2"; empty where all compute on the CPU.
+[[nodiscard]] std::string devices_text(const experiment::Settings& settings);
 
 }  // namespace troupe::apps

@@ -15,6 +15,7 @@ namespace {
 struct WorkerKind {
   std::int64_t batch = 0;
   int threads = 0;
+  std::string device;
   auto operator<=>(const WorkerKind&) const = default;
 };
 
@@ -48,13 +49,15 @@ std::size_t cores() { return std::max<std::size_t>(std::thread::hardware_concurr
 
 core::Result<MeasuredSteps> measure_steps(const experiment::Settings& settings, const nn::Graph& graph, double seconds,
                                           bool together) {
-  const auto backend = make_backend(settings.cluster.device);
+  const auto backend = make_backend(settings);
   if (!backend) return tl::unexpected(backend.error());
   const auto workers = static_cast<std::size_t>(settings.cluster.workers);
   const auto kind_of = [&](std::size_t worker) {
-    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker)};
+    return WorkerKind{settings.batch(worker) / settings.train.accumulate, settings.threads(worker),
+                      settings.device(worker)};
   };
-  const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1;
+  const bool all_same = settings.data.batch.size() == 1 && settings.cluster.threads_per_worker.size() == 1 &&
+                        settings.devices().size() == 1;
   MeasuredSteps measured;
   std::map<WorkerKind, cpu::StepBench> done;
   for (std::size_t worker = 0; worker < (all_same ? 1 : workers); ++worker) {

@@ -195,6 +195,8 @@ core::Result<void> check_options(const nn::Graph& graph, const nn::CompileOption
     return refuse("this CPU has no AVX-512, which precision bf16 needs: use precision = \"fp32\"");
   if (options.precision == nn::Precision::tf32)
     return refuse("this CPU has no products of tf32: use precision = \"fp32\"");
+  if (options.precision == nn::Precision::fp16)
+    return refuse("it does not compute in fp16: use precision = \"fp32\" or \"bf16\"");
   if (options.device != 0) return refuse(fmt::format("there is no device {}: use 0", options.device));
   if (options.arenas != nullptr && options.arenas->space() == core::MemorySpace::device)
     return refuse("its arenas cannot live in device memory");
@@ -211,7 +213,7 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
   try {
     Compiled result;
     result.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
-    ProgramBuilder builder(result.engine, graph.parameters().size());
+    ProgramBuilder builder(result.engine, graph.parameters().size(), options.canonical_arenas);
     {
       Trials trials(result.engine);  // its memory is free again before the workspace is allocated
       using Type = dnnl::memory::data_type;
@@ -220,7 +222,8 @@ core::Result<Compiled> compile(const nn::Graph& graph, const nn::CompileOptions&
       GraphLowering(lowering, node).run();
     }
 
-    result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
+    result.layout = std::make_shared<const nn::Layout>(
+        options.canonical_arenas ? nn::plain_layout(graph) : builder.arena_layout(graph.parameters()));
     const nn::Layout statistics = nn::statistics_layout(graph);
     const auto arena = [&](core::Buffer& buffer, const nn::Layout& layout, const char* what) -> core::Result<void> {
       auto allocated =

@@ -44,10 +44,12 @@ nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Al
   const auto fit = std::max<std::int64_t>(kMostFloats / test.image_shape().size(), 1);
   return {.batch = std::min({kBatch, fit, test.size()}),
           .precision = spec.settings->precision(),
+          .device_name = spec.settings->device(0),
           .threads = threads,
           .arenas = &arenas,
           .training = false,
-          .measure = spec.settings->cluster.kernels == "measured"};
+          .measure = spec.settings->cluster.kernels == "measured",
+          .deterministic = spec.settings->cluster.deterministic};
 }
 
 core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,

@@ -107,7 +107,7 @@ float ExchangePlan::largest_usable() const noexcept {
 }
 
 core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host) {
-  return plan.in_place() && backend.capabilities().devices == 1 ? backend.arenas() : host;
+  return plan.in_place() && backend.capabilities().shares_memory ? backend.arenas() : host;
 }
 
 std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {

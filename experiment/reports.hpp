@@ -61,6 +61,7 @@ struct WorkerProgress {
   std::vector<std::uint64_t> staleness{};  // updates by bin of strategies::StalenessHistogram
   std::vector<double> waits{};             // seconds of wait_s by cause: workers, then servers
   std::vector<std::uint64_t> done{};       // leases finished since the last report
+  double loss_scale = 1;                   // of the latest step, in fp16
   bool operator==(const WorkerProgress&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/text/plural.hpp"
 #include "nn/linear_chain.hpp"
@@ -35,6 +36,12 @@ std::vector<Note> unused(const Settings& settings, const strategies::Needs& need
   std::vector<Note> notes;
   for (const auto& key : settings.config.unused())
     notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
+  if (!settings.cluster.deterministic)
+    notes.push_back(
+        {Note::Level::info, settings.backends() == std::vector<std::string_view>{"cpu"}
+                                ? "cluster.deterministic = false changes nothing on a CPU"
+                                : "cluster.deterministic = false: a GPU may compute other bits each time; a "
+                                  "replay and a resume cannot promise the same numbers"});
   if (settings.exchange.wire != "fp32" && !needs.rounds)
     notes.push_back({Note::Level::info,
                      fmt::format("exchange.wire = \"{}\" rounds nothing of strategy {}: parameters travel in float32",
@@ -74,7 +81,7 @@ Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32
   summary.strategy = settings.strategy;
   summary.model = graph.name();
   summary.dataset = settings.data.name;
-  summary.device = settings.cluster.device;
+  summary.device = fmt::format("{}", fmt::join(settings.devices(), ", "));
   summary.precision = settings.cluster.precision;
   summary.workers = workers;
   summary.servers = servers;

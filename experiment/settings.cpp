@@ -37,6 +37,19 @@ core::Rule evaluation_period() {
           }};
 }
 
+/// Of a text, or of every text in a list.
+core::Rule device_name() {
+  return {fmt::format("{}", nn::kDeviceNames),
+          [](const core::Value& value) {
+            const auto known = [](const std::string& name) { return nn::parse_device_name(name).has_value(); };
+            if (const auto* text = std::get_if<std::string>(&value)) return known(*text);
+            const auto* list = std::get_if<std::vector<std::string>>(&value);
+            return list != nullptr && std::ranges::all_of(*list, known);
+          },
+          false,
+          {"cpu", "cuda", "cuda_on_host"}};
+}
+
 core::Rule journal_policy() {
   return {"\"all\" | \"off\" | \"N KB\" | \"N MB\" | \"N GB\"", [](const core::Value& value) {
             const auto* text = std::get_if<std::string>(&value);
@@ -77,6 +90,22 @@ core::Result<void> check_list_lengths(const Settings& settings) {
                         fmt::format("{}: {} has {} values for {} workers: give one for all, or one per worker",
                                     settings.config.where(key), key, given, settings.cluster.workers));
   }
+  return {};
+}
+
+/// The list of devices, and what no device of a kind computes in.
+core::Result<void> check_devices(const Settings& settings) {
+  const auto& cluster = settings.cluster;
+  if (cluster.devices.size() > static_cast<std::size_t>(cluster.workers))
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: cluster.devices has {} values for {} workers: give at most one per worker",
+                                  settings.config.where("cluster.devices"), cluster.devices.size(), cluster.workers));
+  const bool gpus_only = cluster.precision == "tf32" || cluster.precision == "fp16";
+  if (gpus_only && settings.backends() != std::vector<std::string_view>{"gpu"})
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: cluster.precision = \"{}\": a CPU computes in \"fp32\" or \"bf16\": use one of "
+                                  "them, or GPUs for all workers (cluster.device = \"cuda\")",
+                                  settings.config.where("cluster.precision"), cluster.precision));
   return {};
 }
 
@@ -249,10 +278,18 @@ const core::Table<ClusterConfig>& cluster_table() {
         "how many times as long a worker takes for a step: it sleeps for the rest; one number, or one per worker"},
        {"synthetic_step_ms", &ClusterConfig::synthetic_step_ms, between(0, 60'000),
         "every step takes at least so long, before slowdown: for studies with more workers than cores; 0: as it is"},
-       {"device", &ClusterConfig::device, one_of({"cpu", "cuda"}),
-        "what replicas compute on; cuda: the first NVIDIA GPU, where this build and this machine have it"},
-       {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16"}),
-        "of forward and backward; parameters, their gradients and the optimizer are always float32"},
+       {"device", &ClusterConfig::device, device_name(),
+        "what replicas compute on; cuda: an NVIDIA GPU, where this build and this machine have it; the workers of a "
+        "host "
+        "take its GPUs in turn; cuda:N: that one"},
+       {"devices", &ClusterConfig::devices, device_name(),
+        "the device of each worker, in place of cluster.device; a list shorter than the workers begins again: "
+        "[\"cuda:0\", \"cuda:1\", \"cpu\"]"},
+       {"precision", &ClusterConfig::precision, one_of({"fp32", "bf16", "tf32", "fp16"}),
+        "of forward and backward; parameters, their gradients and the optimizer are always float32; tf32 and fp16: "
+        "GPUs only"},
+       {"deterministic", &ClusterConfig::deterministic, core::anything(),
+        "the same run gives the same bits; false: a GPU may be faster, and a replay cannot compare numbers"},
        {"kernels", &ClusterConfig::kernels, one_of({"measured", "fixed"}),
         "how the algorithm of each convolution is chosen: by measurement when the run starts, with the choices in "
         "plan.json, or by a fixed rule, so that two runs compute the same bits; with several batch sizes always by the "
@@ -278,6 +315,32 @@ const core::Table<ExchangeConfig>& exchange_table() {
         "number format of differences between processes: gradients, sums of steps, what servers answer; parameters "
         "that a worker goes on from travel in float32"}}};
   return table;
+}
+
+nn::Precision Settings::precision() const noexcept {
+  for (const auto precision : {nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
+    if (cluster.precision == nn::name_of(precision)) return precision;
+  return nn::Precision::fp32;
+}
+
+std::vector<std::string> Settings::devices() const {
+  if (cluster.devices.empty()) return {cluster.device};
+  std::vector<std::string> names;
+  for (const auto& name : cluster.devices)
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  return names;
+}
+
+std::string_view Settings::backend(std::size_t worker) const noexcept {
+  const auto known = nn::parse_device_name(device(worker));
+  return nn::backend_of(known ? known->kind : nn::DeviceKind::cpu);
+}
+
+std::vector<std::string_view> Settings::backends() const {
+  std::vector<std::string_view> all;
+  for (std::size_t worker = 0; worker < std::max<std::size_t>(cluster.devices.size(), 1); ++worker)
+    if (std::ranges::find(all, backend(worker)) == all.end()) all.push_back(backend(worker));
+  return all;
 }
 
 const core::Schema& schema() {
@@ -313,6 +376,8 @@ core::Result<Settings> resolve(core::Config config, Use use) {
   settings.evaluation = parse_evaluation_period(settings.run.evaluate_every).value();
   settings.config = std::move(config);
   if (auto fits = check_list_lengths(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  if (use != Use::forecast)
+    if (auto fits = check_devices(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_parts(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_pictures(settings); !fits) return tl::unexpected(std::move(fits.error()));
   if (auto fits = check_watch(settings); !fits) return tl::unexpected(std::move(fits.error()));

@@ -10,6 +10,7 @@
 #include "core/config.hpp"
 #include "data/config.hpp"
 #include "nn/backend.hpp"
+#include "nn/device_names.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/zoo/models.hpp"
 #include "strategies/coordination/checkpoint_schedule.hpp"
@@ -47,6 +48,8 @@ struct ClusterConfig {
   std::vector<double> slowdown{1};
   double synthetic_step_ms = 0;
   std::string device = "cpu";
+  std::vector<std::string> devices{};  // by worker, from the beginning again if there are more; empty: device
+  bool deterministic = true;
   std::string precision = "fp32";
   std::string kernels = "measured";
   std::string pinning = "auto";
@@ -95,19 +98,30 @@ struct Settings {
   CheckpointPeriod evaluation;
   JournalPolicy journal;
 
-  [[nodiscard]] nn::Precision precision() const noexcept {
-    return cluster.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  [[nodiscard]] nn::Precision precision() const noexcept;
+  /// What this worker computes on, as the configuration names it. Evaluations compute on worker 0's.
+  [[nodiscard]] const std::string& device(std::size_t worker) const noexcept {
+    return cluster.devices.empty() ? cluster.device : cluster.devices[worker % cluster.devices.size()];
   }
+  /// The devices of all workers, each once, in the order of the workers.
+  [[nodiscard]] std::vector<std::string> devices() const;
+  /// The backend (nn::backend_of) of a worker's device: "cpu", "gpu".
+  [[nodiscard]] std::string_view backend(std::size_t worker) const noexcept;
+  /// The backends of these, each once. Of several: the workers' arenas are canonical.
+  [[nodiscard]] std::vector<std::string_view> backends() const;
   /// For the replica of a worker; the caller adds arenas and plan. With several batch sizes nothing is measured: plan.json, which replays
   /// and resumes go by, has the choices for one.
   [[nodiscard]] nn::CompileOptions compile_options(std::size_t worker) const {
     return {.batch = batch(worker),
             .precision = precision(),
+            .device_name = device(worker),
+            .canonical_arenas = backends().size() > 1,
             .threads = threads(worker),
             .seed = static_cast<std::uint64_t>(run.seed),
             .label_smoothing = train.label_smoothing,
             .recompute = train.recompute,
             .measure = cluster.kernels == "measured" && data.batch.size() == 1,
+            .deterministic = cluster.deterministic,
             .parallel = model.parallel == "neurons" ? nn::Parallel::neurons : nn::Parallel::none,
             .overlap = model.overlap};
   }

@@ -171,6 +171,7 @@ std::string to_json(const WorkerProgress& p, double at_s) {
                     {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)},
                     {"gradient_norm", p.recent_steps > 0 ? Json(p.recent_norm_sum / static_cast<double>(p.recent_steps))
                                                          : Json(nullptr)}};
+  if (p.loss_scale != 1) json["recent"]["loss_scale"] = p.loss_scale;
   return one_line(json);
 }
 

@@ -34,7 +34,27 @@ core::Result<void> ReplicaArenas::begin(Stream& stream, const nn::Graph& graph) 
   return staging_.upload(stream, statistics.data(), initial.data(), statistics.size_bytes());
 }
 
+core::Result<void> ReplicaArenas::keep_statistics() {
+  const core::Span statistics = compiled_.arenas.statistics.view();
+  if (statistics.empty() || mirrors()) return {};
+  auto allocated = core::Buffer::allocate(device_.memory(), statistics.size(), "statistics before a step");
+  if (!allocated) return tl::unexpected(std::move(allocated.error()));
+  statistics_before_ = std::move(*allocated);
+  return {};
+}
+
+core::Result<void> ReplicaArenas::restore_statistics(Stream& stream) {
+  if (statistics_before_.empty()) return {};  // before_pass() brings the mirrors
+  return stream.copy(compiled_.arenas.statistics.data(), statistics_before_.data(),
+                     statistics_before_.view().size_bytes());
+}
+
 core::Result<void> ReplicaArenas::before_pass(Stream& stream) {
+  if (!statistics_before_.empty())
+    if (auto copied = stream.copy(statistics_before_.data(), compiled_.arenas.statistics.data(),
+                                  statistics_before_.view().size_bytes());
+        !copied)
+      return copied;
   if (!mirrors()) return {};
   if (auto copied = upload_parameters(stream); !copied) return copied;
   return upload(stream, compiled_.arenas.statistics.view(), compiled_.mirrors.statistics.view());

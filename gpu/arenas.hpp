@@ -27,6 +27,10 @@ class ReplicaArenas {
 
   /// The initial statistics.
   [[nodiscard]] core::Result<void> begin(Stream& stream, const nn::Graph& graph);
+  /// In fp16, where a step may be computed again: keeps what restore_statistics() needs. Once, before the first step.
+  [[nodiscard]] core::Result<void> keep_statistics();
+  /// The statistics are as they were before the last training pass: it is computed again.
+  [[nodiscard]] core::Result<void> restore_statistics(Stream& stream);
   /// What a pass reads goes to the device.
   [[nodiscard]] core::Result<void> before_pass(Stream& stream);
   /// What a step wrote comes back; of the gradients only if no bucket did before.
@@ -54,6 +58,7 @@ class ReplicaArenas {
   Staging& staging_;
   bool is_pinned_;
   bool parameters_are_new_ = false;
+  core::Buffer statistics_before_;      // of keep_statistics(), with arenas in device memory: mirrors are such a copy
   std::array<core::Buffer, 2> states_;  // mirrored state vectors; made by the first step that needs them
 };
 

@@ -27,14 +27,16 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {{nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32},
-            arenas_,
-            static_cast<int>(seats_.size()),
-            true,
-            &seats_.front()->device->pinned()};
+    return {.precisions = {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16},
+            .arena_space = arenas_,
+            .devices = static_cast<int>(seats_.size()),
+            .shares_memory = arenas_ == core::MemorySpace::host || seats_.size() == 1,
+            .takes_bytes = true,
+            .batches = &seats_.front()->device->pinned()};
   }
-  [[nodiscard]] core::Allocator& arenas(int device) noexcept override {
-    return arenas_ == core::MemorySpace::device ? seats_[static_cast<std::size_t>(device)]->device->memory() : host_;
+  [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions& options) noexcept override {
+    if (arenas_ != core::MemorySpace::device) return host_;
+    return seats_[static_cast<std::size_t>(options.device)]->device->memory();
   }
   [[nodiscard]] const core::Kernels& kernels() const noexcept override {
     return arenas_ == core::MemorySpace::device ? *seats_.front()->kernels : core::host_kernels();

@@ -18,7 +18,7 @@
 
 namespace troupe::gpu {
 
-/// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what arenas(i) is, host memory or that of device i. compile() takes
+/// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what arenas() is, host memory or that of device i. compile() takes
 /// host memory and that of its device, kernels_for() that of any of them (gpu/kernels_of.hpp). `name`: "gpu".
 [[nodiscard]] std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,
                                                         core::MemorySpace arenas = core::MemorySpace::host);

@@ -16,7 +16,9 @@ namespace {
 constexpr std::array<std::size_t, 4> kWorkspaceLimits{std::size_t{1} << 30, std::size_t{64} << 20, std::size_t{8} << 20,
                                                       0};
 
-Type type_of(nn::Precision precision) { return precision == nn::Precision::bf16 ? Type::bf16 : Type::fp32; }
+Type type_of(nn::Precision precision) {
+  return precision == nn::Precision::bf16 ? Type::bf16 : precision == nn::Precision::fp16 ? Type::fp16 : Type::fp32;
+}
 
 core::Result<ArenaBuffers> allocate_arenas(core::Allocator& allocator, const nn::Graph& graph, const nn::Layout& layout,
                                            const nn::Layout& statistics, bool training) {
@@ -97,7 +99,8 @@ core::Result<Compiled> compile_within(Device& device, const nn::Graph& graph, co
   }
 
   Compiled result;
-  result.layout = std::make_shared<const nn::Layout>(builder.arena_layout(graph.parameters()));
+  result.layout = std::make_shared<const nn::Layout>(
+      options.canonical_arenas ? nn::plain_layout(graph) : builder.arena_layout(graph.parameters()));
   const nn::Layout statistics = nn::statistics_layout(graph);
   needs = {(result.layout->arena_floats() * (options.training ? 2 : 1) + statistics.arena_floats()) * sizeof(float),
            builder.plan(*result.layout, options.recompute) + InputBuffers::bytes(graph, options), false};

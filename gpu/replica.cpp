@@ -103,7 +103,11 @@ core::Result<void> GpuReplica::prepare(const nn::CompileOptions& options) {
   for (std::size_t b = 0; b < compiled_.buckets.size(); ++b)
     if (auto ok = take(bucket_done_.emplace_back(), device_.make_event()); !ok) return ok;
   if (auto ok = take(inputs_, InputBuffers::make(device_, *staging_, compiled_, graph_, options)); !ok) return ok;
-  if (auto ok = take(sums_, pinned(graph_.heads().size() * sizeof(LossSums), "losses of a step")); !ok) return ok;
+  if (auto ok = take(sums_, pinned((graph_.heads().size() + 1) * sizeof(LossSums), "losses of a step")); !ok) return ok;
+  if (options.precision == nn::Precision::fp16 && options.training) {
+    scale_.emplace();
+    if (auto ok = take(scales_, pinned(2 * sizeof(float), "the loss scale")); !ok) return ok;
+  }
   const std::size_t outputs = batch * static_cast<std::size_t>(graph_.output().size());
   if (auto ok = take(outputs_, pinned(outputs * sizeof(float), "outputs of a step")); !ok) return ok;
 
@@ -119,6 +123,8 @@ core::Result<void> GpuReplica::prepare(const nn::CompileOptions& options) {
   }
   bucket_parts_.emplace_back(backward.subspan(first), true);
   if (auto begun = arenas_->begin(*compute_, graph_); !begun) return begun;
+  if (scale_)
+    if (auto kept = arenas_->keep_statistics(); !kept) return kept;
   return compute_->synchronize();
 }
 
@@ -141,6 +147,7 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   outputs_are_here_ = false;
   if (auto copied = arenas_->before_pass(*compute_); !copied) return copied;
   if (auto begun = inputs_->begin(*compute_, batch, samples); !begun) return begun;
+  if (auto told = tell_scale(); !told) return told;
   if (refreshed_version_ != version_) {
     if (auto ran = run_all(compiled_.program.refresh, training, *compute_); !ran) return ran;
     refreshed_version_ = version_;
@@ -156,6 +163,10 @@ core::Result<void> GpuReplica::enqueue_buckets(const std::function<void(int)>& o
     if (b < bucket_done_.size())
       if (auto recorded = compute_->record(*bucket_done_[b]); !recorded) return recorded;
   }
+  return give_buckets(on_bucket_ready);
+}
+
+core::Result<void> GpuReplica::give_buckets(const std::function<void(int)>& on_bucket_ready) {
   for (std::size_t b = 0; b < bucket_done_.size(); ++b) {
     if (auto waits = copy_->wait(*bucket_done_[b]); !waits) return waits;
     if (auto copied = arenas_->after_bucket(*copy_, compiled_.buckets[b]); !copied) return copied;
@@ -188,6 +199,14 @@ core::Result<nn::StepResult> GpuReplica::finish(std::int64_t samples, bool train
   return result;
 }
 
+core::Result<nn::StepResult> GpuReplica::finish_step(const std::function<void(int)>& on_bucket_ready) {
+  const Range range(*compute_, "backward");
+  auto enqueued = on_bucket_ready ? enqueue_buckets(on_bucket_ready) : backward_.run(*compute_, captures_);
+  if (enqueued) enqueued = arenas_->after_step(*compute_, !on_bucket_ready);
+  if (!enqueued) return tl::unexpected(std::move(enqueued.error()));
+  return finish(batch_, true);
+}
+
 core::Result<nn::StepResult> GpuReplica::step(const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   if (compiled_.arenas.gradients.empty())
     throw std::logic_error("step() on a replica that was compiled with training = false");
@@ -196,11 +215,7 @@ core::Result<nn::StepResult> GpuReplica::step(const nn::Batch& batch, const std:
   if (auto enqueued = enqueue_forward(batch, batch_, true); !enqueued)
     return tl::unexpected(std::move(enqueued.error()));
   double forward_s = seconds_since(began);
-  const Range range(*compute_, "backward");
-  auto enqueued = on_bucket_ready ? enqueue_buckets(on_bucket_ready) : backward_.run(*compute_, captures_);
-  if (enqueued) enqueued = arenas_->after_step(*compute_, !on_bucket_ready);
-  if (!enqueued) return tl::unexpected(std::move(enqueued.error()));
-  auto result = finish(batch_, true);
+  auto result = scale_ ? finish_scaled(batch, on_bucket_ready) : finish_step(on_bucket_ready);
   if (!result) return result;
   const double all_s = seconds_since(began);
   if (device_.is_measurable())

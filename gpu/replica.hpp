@@ -1,6 +1,8 @@
 /// A compiled model on a device (nn::Replica). Batches are host memory, or on their way (gpu/input_buffers.hpp); the arenas are what CompileOptions::arenas is: device memory, or host
 /// memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end, and with a callback once for each bucket. With
 /// device arenas apply() returns before the device is done: later calls of this thread, also to Backend::kernels(), are ordered behind it.
+/// In fp16 a step is computed again with a smaller loss scale if its gradients are not finite (gpu/loss_scale.hpp): buckets are therefore final
+/// at its end, all at once.
 /// An error of apply() is returned by the next step or evaluation. Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
 
@@ -9,6 +11,7 @@
 #include "gpu/arenas.hpp"
 #include "gpu/compile.hpp"
 #include "gpu/input_buffers.hpp"
+#include "gpu/loss_scale.hpp"
 #include "gpu/program/sequence.hpp"
 #include "gpu/staging.hpp"
 
@@ -43,6 +46,8 @@ class GpuReplica final : public nn::Replica {
                                                   const std::function<void(int)>& on_bucket_ready) override;
   void prefetch(const nn::Batch& batch) override { inputs_->prefetch(batch); }
   void discard(const nn::Batch& batch) override { inputs_->discard(batch); }
+  [[nodiscard]] std::uint64_t state_of_steps() const noexcept override { return scale_ ? scale_->state() : 0; }
+  void set_state_of_steps(std::uint64_t state) noexcept override;
   void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   /// Copied from the device by the first call after a step.
@@ -62,6 +67,15 @@ class GpuReplica final : public nn::Replica {
   /// Checks the batch, brings it and the parameters to the device, and enqueues forward with the losses.
   [[nodiscard]] core::Result<void> enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training);
   [[nodiscard]] core::Result<void> enqueue_buckets(const std::function<void(int)>& on_bucket_ready);
+  /// The step in fp16: backward, as often as needed, then the buckets.
+  [[nodiscard]] core::Result<nn::StepResult> finish_scaled(const nn::Batch& batch,
+                                                           const std::function<void(int)>& on_bucket_ready);
+  /// The scale of now, which the batch on its way did not know.
+  [[nodiscard]] core::Result<void> tell_scale();
+  [[nodiscard]] core::Result<void> unscale();
+  [[nodiscard]] core::Result<nn::StepResult> finish_step(const std::function<void(int)>& on_bucket_ready);
+  /// Gives out the buckets whose events are recorded in bucket_done_.
+  [[nodiscard]] core::Result<void> give_buckets(const std::function<void(int)>& on_bucket_ready);
   /// Waits for the device and reads the losses.
   [[nodiscard]] core::Result<nn::StepResult> finish(std::int64_t samples, bool training);
   [[nodiscard]] core::Result<void> update(const core::OptimizerStep& step, core::OptimizerState state);
@@ -79,8 +93,10 @@ class GpuReplica final : public nn::Replica {
   std::unique_ptr<Event> forward_done_;
   std::vector<std::unique_ptr<Event>> bucket_done_;
   std::unique_ptr<InputBuffers> inputs_;
-  core::Buffer sums_;             // pinned: LossSums
-  mutable core::Buffer outputs_;  // pinned
+  core::Buffer sums_;               // pinned: LossSums, and in fp16 whether the gradients are finite
+  std::optional<LossScale> scale_;  // in fp16, of training
+  core::Buffer scales_;             // pinned: it and its inverse
+  mutable core::Buffer outputs_;    // pinned
   mutable bool outputs_are_here_ = false;
   Sequence evaluation_;
   Sequence forward_;

@@ -11,7 +11,7 @@ void Replica::import_canonical(core::ConstSpan canonical) {
   parameters_written();
 }
 
-core::Allocator& Backend::arenas(int /*device*/) noexcept {
+core::Allocator& Backend::arenas(const CompileOptions& /*options*/) noexcept {
   static core::HostAllocator plain;
   return plain;
 }

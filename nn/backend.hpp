@@ -1,5 +1,5 @@
 /// The interface between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
-/// Implementation: cpu/ (oneDNN). Actors, benchmarks and tests include only this header.
+/// Implementations: cpu/ (oneDNN), gpu/. Actors, benchmarks and tests include only this header.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,16 @@ enum class Precision : std::uint8_t {
   fp32,
   bf16,
   tf32,  ///< float32 whose products read 10 bits of the mantissa: on tensor cores
+  fp16,  ///< with dynamic loss scaling, of which nothing outside of the replica knows (gpu/loss_scale.hpp)
 };
 [[nodiscard]] constexpr std::string_view name_of(Precision precision) noexcept {
-  return precision == Precision::bf16 ? "bf16" : precision == Precision::tf32 ? "tf32" : "fp32";
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::bf16: return "bf16";
+    case Precision::tf32: return "tf32";
+    case Precision::fp16: return "fp16";
+  }
+  return "";
 }
 
 /// How the threads of one replica share a step.
@@ -39,6 +46,9 @@ struct Capabilities {
   std::vector<Precision> precisions;
   core::MemorySpace arena_space = core::MemorySpace::host;  // the memory space of its arenas
   int devices = 1;
+  /// Whether the arenas of all replicas are in memory that the kernels of any of them reach: members of one process may then exchange them in
+  /// place.
+  bool shares_memory = true;
   bool takes_bytes = false;  // CompileOptions::bytes, Batch::bytes
   core::Allocator* batches =
       nullptr;  // of memory from which it copies batches ahead (Replica::prefetch); null: it reads
@@ -70,6 +80,11 @@ struct CompileOptions {
   std::int64_t batch = 64;
   Precision precision = Precision::fp32;
   int device = 0;
+  /// Of a backend of several devices (nn/device_names.hpp): the name of one; empty: the backend's first. `device` counts within it.
+  std::string device_name{};
+  int local_rank = 0;  // of the worker among those of its host: names like "cuda" choose a device by it
+  /// Parameters and gradients have plain_layout(), on every backend: for replicas of different backends that exchange arenas.
+  bool canonical_arenas = false;
   int threads = 1;                    // of this replica alone
   std::uint64_t seed = 1;             // of dropout
   core::Allocator* arenas = nullptr;  // parameters, gradients, statistics; outlives the replica
@@ -106,6 +121,7 @@ struct StepResult {
   std::int64_t top1 = 0;  // correct samples
   std::int64_t top5 = 0;
   std::int64_t samples = 0;
+  double loss_scale = 1;  // of step(), in fp16: the factor of the loss that its gradient was computed with
   double forward_s = 0;   // of step(): its time, with the loss
   double backward_s = 0;  // of step(): the rest, with the callbacks of buckets
 };
@@ -152,6 +168,10 @@ class Replica {
   virtual void prefetch(const Batch& /*batch*/) {}
   /// The batch will not be computed: when this returns, nothing reads its memory.
   virtual void discard(const Batch& /*batch*/) {}
+  /// What later steps depend on besides the arenas, between two steps: in fp16 the loss scale; 0: nothing. Another replica of the same
+  /// options, given the same arenas and state, computes the same bits.
+  [[nodiscard]] virtual std::uint64_t state_of_steps() const noexcept { return 0; }
+  virtual void set_state_of_steps(std::uint64_t /*state*/) noexcept {}
 
   /// One optimizer step over the whole arena with gradients(), clipped as the step prescribes; state vectors have the arena's
   /// shape.
@@ -177,10 +197,11 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;  ///< "cpu"
   [[nodiscard]] virtual Capabilities capabilities() const = 0;
-  /// The memory in which replicas of CompileOptions::device = `device` compute without copies, of capabilities().arena_space. compile() takes
-  /// plain host memory too. REQUIRES: 0 ≤ device < capabilities().devices.
-  [[nodiscard]] virtual core::Allocator& arenas(int device = 0) noexcept;
-  /// Kernels for vectors of arenas(0). On a device, ordered by the calling thread's stream.
+  /// The memory in which a replica of these options computes without copies, of capabilities().arena_space for the first device. compile()
+  /// takes plain host memory too. REQUIRES options that compile() takes.
+  [[nodiscard]] virtual core::Allocator& arenas(const CompileOptions& options) noexcept;
+  [[nodiscard]] core::Allocator& arenas() noexcept { return arenas(CompileOptions{}); }
+  /// Kernels for vectors of arenas(). On a device, ordered by the calling thread's stream.
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
   /// Kernels for vectors of `memory`: the arenas of a device, or any memory that the host reads. Those of one device do not reach another's.
   [[nodiscard]] virtual const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept;

@@ -41,6 +41,7 @@ void CoordinatorBody::take_member(std::uint32_t member, const Continuations& nex
       }
       const auto start = std::make_shared<WorkerStart>();
       start->state = state.state;
+      start->steps = state.steps;
       const Next whole = [this, member, start, following] {
         put(*segment_, member, *start);
         following();

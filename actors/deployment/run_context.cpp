@@ -35,7 +35,7 @@ core::Result<std::shared_ptr<RunContext>> RunContextCache::make(const std::strin
   if (!spec) return tl::unexpected(spec.error());
   auto data = data::fingerprint(spec->source);
   if (!data) return tl::unexpected(data.error());
-  auto backend = make_backend_(settings->cluster.device);
+  auto backend = make_backend_(*settings);
   if (!backend) return tl::unexpected(backend.error());
   return std::make_shared<RunContext>(RunContext{std::move(*spec), *data, std::move(*backend), {}, {}});
 }

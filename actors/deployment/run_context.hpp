@@ -28,7 +28,7 @@ struct RunContext {
 /// Thread-safe. A caller waits while its context is being made, and for no other context.
 class RunContextCache {
  public:
-  using MakeBackend = std::function<core::Result<std::unique_ptr<nn::Backend>>(const std::string& device)>;
+  using MakeBackend = std::function<core::Result<std::unique_ptr<nn::Backend>>(const experiment::Settings&)>;
   /// `staged`: data::DataConfig::staged of this process.
   explicit RunContextCache(MakeBackend make_backend, std::string staged = {})
       : make_backend_(std::move(make_backend)), staged_(std::move(staged)) {}

@@ -12,6 +12,7 @@
 #include "actors/worker/decoder.hpp"
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
+#include "nn/device_names.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
@@ -146,8 +147,10 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
   const auto& spec = *context_.spec;
   const auto& settings = *spec.settings;
   auto compile = compile_options(context_, w);
+  const auto neighbours = workers_on_host(setup_.exchange, spec.workers, setup_.site);
+  compile.local_rank = static_cast<int>(std::ranges::lower_bound(neighbours, w) - neighbours.begin());
   core::Allocator* const loans = arenas_ ? arenas_.get() : &memory();
-  auto& arenas = context_.backend->arenas(compile.device);
+  auto& arenas = context_.backend->arenas(compile);
   compile.arenas = arenas.space() == core::MemorySpace::device ? &arenas : loans;
   return {.self = w,
           .workers = spec.workers,
@@ -175,16 +178,30 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
 
 core::Result<void> Site::compile() {
   const auto& workers = setup_.workers;
+  const auto& settings = *context_.spec->settings;
   if (workers.empty() || setup_.plan || !compile_options(context_, workers.front()).measure)
     return compile(0, workers.size());
-  // The first worker measures while nothing else computes. The others take its choices: two measurements may differ, and plan.json has one.
-  if (auto first = compile(0, 1); !first) return first;
-  return compile(1, workers.size());
+  // The first worker of each kind of device measures while nothing else computes. The others take its choices: two measurements may differ,
+  // and plan.json has one of each kind.
+  std::vector<std::string_view> measured;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < workers.size(); ++k) {
+    const auto backend = settings.backend(workers[k]);
+    if (std::ranges::find(measured, backend) != measured.end()) continue;
+    measured.push_back(backend);
+    if (auto before = compile(next, k); !before) return before;
+    if (auto first = compile(k, k + 1, true); !first) return first;
+    next = k + 1;
+  }
+  return compile(next, workers.size());
 }
 
-core::Result<void> Site::compile(std::size_t first, std::size_t end) {
-  for (std::size_t k = first; k < end; ++k)
-    members_.workers.push_back(context_.system->spawn<caf::detached>(worker, worker_setup(k)));
+core::Result<void> Site::compile(std::size_t first, std::size_t end, bool measures) {
+  for (std::size_t k = first; k < end; ++k) {
+    auto setup = worker_setup(k);
+    if (measures) setup.plan.reset();
+    members_.workers.push_back(context_.system->spawn<caf::detached>(worker, std::move(setup)));
+  }
   std::vector<decltype(self_->request(members_.workers[0], kCompileDeadline, Prepare{}))> asked;
   for (std::size_t k = first; k < end; ++k)
     asked.push_back(self_->request(members_.workers[k], kCompileDeadline, Prepare{}));
@@ -204,7 +221,7 @@ core::Result<void> Site::compile(std::size_t first, std::size_t end) {
           } else {
             setup_.fingerprint = prepared.fingerprint;
             layout_ = facts.layout;
-            if (!setup_.plan) setup_.plan = facts.plan;
+            setup_.plan = nn::joined(setup_.plan, facts.plan);
           }
         },
         [&](const caf::error& error) {

@@ -91,7 +91,7 @@ class Site {
   /// `member` may be null: see actors/protocol/proxy.hpp.
   [[nodiscard]] WorkerActor proxy(std::uint32_t worker, const WorkerActor& member);
   /// The workers [first, end) of the setup, at the same time.
-  [[nodiscard]] core::Result<void> compile(std::size_t first, std::size_t end);
+  [[nodiscard]] core::Result<void> compile(std::size_t first, std::size_t end, bool measures = false);
   [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
   [[nodiscard]] core::Result<void> cut_shards(const StartState& start);
   [[nodiscard]] WorkerSetup worker_setup(std::size_t index) const;

@@ -83,7 +83,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, WorkerProgress& 
            x.recent_samples, x.compute_s, x.forward_s, x.backward_s, x.optimizer_s, x.exchange_s, x.wait_s, x.load_s,
            x.exchanges, x.dropped, x.skipped, x.refused, x.passed, x.replaced, x.bytes, x.staleness_sum,
            x.staleness_count, x.staleness_max, x.norm_sum, x.norm_max, x.recent_norm_sum, x.recent_steps, x.staleness,
-           x.waits, x.done);
+           x.waits, x.done, x.loss_scale);
 }
 
 template <class Inspector>
@@ -346,7 +346,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, MemberSnapshot& 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, MemberState& x) {
-  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.peer_messages, x.peer_message_slots);
+  return f(caf::meta::type_name("MemberState"), x.state, x.version, x.peer_messages, x.peer_message_slots, x.steps);
 }
 
 template <class Inspector>

@@ -92,9 +92,9 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
     return fmt::format("invalid sample counts: {} of {} of {}", p.top1, p.recent_samples, p.samples);
   if (!std::isfinite(p.loss) || !std::isfinite(p.loss_sum)) return std::string("a loss that is no number");
   if (p.recent_steps > p.steps ||
-      !std::ranges::all_of(std::initializer_list<double>{p.norm_sum, p.norm_max, p.recent_norm_sum},
+      !std::ranges::all_of(std::initializer_list<double>{p.norm_sum, p.norm_max, p.recent_norm_sum, p.loss_scale},
                            [](double norm) { return std::isfinite(norm) && norm >= 0; }))
-    return std::string("an invalid norm of gradients");
+    return std::string("an invalid norm of gradients, or loss scale");
   if (!std::ranges::all_of(std::initializer_list<double>{p.compute_s, p.forward_s, p.backward_s, p.optimizer_s,
                                                          p.exchange_s, p.wait_s, p.load_s},
                            is_time) ||

@@ -243,6 +243,7 @@ struct MemberState {
   std::uint64_t version = 0;                         // a server's: of its shard
   std::vector<PeerMessage> peer_messages;            // a worker's: unread
   std::vector<strategies::Slot> peer_message_slots;  // of these, for SnapshotOrder
+  std::uint64_t steps = 0;                           // a worker's: nn::Replica::state_of_steps
   bool operator==(const MemberState&) const = default;
 };
 /// The journal segment has reached its share of run.journal.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
@@ -83,6 +84,19 @@ core::Result<void> open_store(const RunRequest& request, core::Result<RunDirecto
   return {};
 }
 
+/// What this run's devices can go by of the choices before: after a change of devices perhaps nothing.
+std::optional<nn::Plan> usable_part(const RunRequest& request, const nn::Plan& plan, Beginning& beginning) {
+  const auto backends = request.settings.backends();
+  if (backends.size() > 1) return plan;
+  auto part = nn::part_for(plan, backends.front());
+  if (!part)
+    beginning.notes.push_back(
+        {Note::Level::info, fmt::format("{}/plan.json was made for other devices: implementations are chosen for {}; "
+                                        "the last bits differ from those before",
+                                        request.resume, fmt::join(request.settings.devices(), ", "))});
+  return part;
+}
+
 /// Reads plan.json, except with `replan`.
 core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   if (request.replan) {
@@ -97,7 +111,7 @@ core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   if (!*made) return {};
   auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
   if (!chosen) return core::fail(chosen.error().code, chosen.error().message + ": resume with --replan to choose anew");
-  if (request.settings.data.batch.size() == 1) beginning.plan = std::move(chosen->backend);
+  if (request.settings.data.batch.size() == 1) beginning.plan = usable_part(request, chosen->backend, beginning);
   beginning.exchange = std::move(chosen->exchange);
   return {};
 }

@@ -51,7 +51,11 @@ caf::result<MemberState> WorkerBody::tell_state() {
 }
 
 MemberState WorkerBody::state() const {
-  MemberState state{.state = host_->state(), .version = 0, .peer_messages = {}, .peer_message_slots = {}};
+  MemberState state{.state = host_->state(),
+                    .version = 0,
+                    .peer_messages = {},
+                    .peer_message_slots = {},
+                    .steps = memory_->replica().state_of_steps()};
   for (const auto& [slot, peer_message] : mailbox_->unread()) {
     state.peer_messages.push_back(peer_message);
     state.peer_message_slots.push_back(slot);

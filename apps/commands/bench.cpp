@@ -97,7 +97,8 @@ core::Result<void> run_step(BenchArguments arguments) {
   if (!model) return tl::unexpected(model.error());
   const auto& graph = **model;
   ProgressLine progress("measuring");
-  arguments.compile.precision = arguments.precision == "bf16" ? nn::Precision::bf16 : nn::Precision::fp32;
+  for (const auto precision : {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
+    if (arguments.precision == nn::name_of(precision)) arguments.compile.precision = precision;
   const cpu::StepBenchOptions options{.compile = arguments.compile,
                                       .seconds = arguments.seconds,
                                       .slowdown = arguments.slowdown,
@@ -143,9 +144,11 @@ Action declare_step(CLI::App& app) {
                     ->check(whole_between(1, 1'000'000))
                     ->capture_default_str();
   auto* precision = app.add_option("--precision", a->precision, "of forward and backward")
-                        ->check(word_of({"fp32", "bf16"}))
+                        ->check(word_of({"fp32", "bf16", "tf32", "fp16"}))
                         ->capture_default_str();
-  app.add_option("--device", a->device, "what computes")->check(word_of({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--device", a->device, "what computes")
+      ->check(word_of({"cpu", "cuda", "cuda_on_host"}))
+      ->capture_default_str();
   auto* threads = app.add_option("--threads", a->compile.threads, "threads that compute the step")
                       ->check(whole_between(1, 1024))
                       ->capture_default_str();

@@ -55,7 +55,7 @@ core::Result<void> run_check(const CheckArguments& arguments) {
   const auto use = experiment::intended_use(*config);
   const auto settings = experiment::resolve(std::move(*config), use);
   if (!settings) return tl::unexpected(settings.error());
-  const auto backend = make_backend(settings->cluster.device);
+  const auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("checking");
   const auto checked = actors::check_run(*settings, **backend, arguments.open_data);
@@ -65,7 +65,8 @@ core::Result<void> run_check(const CheckArguments& arguments) {
   for (const auto& note : checked->notes) print_note(note);
   if (const auto crowded = experiment::crowding_here(*settings); crowded && use == experiment::Use::run)
     print_note(*crowded);
-  return print(fmt::format("{}{}: good{}\n", checked->text, arguments.config,
+  const auto devices = devices_text(*settings);
+  return print(fmt::format("{}{}{}: good{}\n", checked->text, devices.empty() ? "" : devices + "\n", arguments.config,
                            checked->data_opened ? "" : "; the data set was not opened: --data does that"));
 }
 

@@ -115,7 +115,7 @@ std::string cuda_report(const Json& found) {
     line(fmt::format("the driver supports CUDA {}", driver));
   if (const auto libraries = found["libraries"].get<std::string>(); !libraries.empty()) line(libraries);
   for (std::size_t device = 0; device < found["names"].size(); ++device)
-    line(fmt::format("device {}: {}", device, found["names"][device].get<std::string>()));
+    line(fmt::format("cuda:{}: {}", device, found["names"][device].get<std::string>()));
   for (const auto& gpu : found["use"]) line(gpu["text"].get<std::string>());
   for (const auto& why : found["why"]) line(why.get<std::string>());
   if (found["staging"].get<bool>()) line("endpoints can stage device memory through page-locked host memory");

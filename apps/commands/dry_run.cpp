@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/backends.hpp"
 #include "apps/measured_steps.hpp"
 #include "apps/output.hpp"
 #include "core/optimizers/optimizers.hpp"
@@ -35,11 +36,12 @@ struct Memory {
   }
 };
 
-/// Workers with the same batch and threads.
+/// Workers with the same batch, threads and device.
 struct WorkerKind {
   std::vector<std::uint32_t> workers;
   std::int64_t batch = 0;
   int threads = 1;
+  std::string device;
   Memory memory{};
   double step_s = 0;  // with slowdown and synthetic_step_ms of its first worker
 };
@@ -74,8 +76,9 @@ core::Result<std::vector<WorkerKind>> kinds_of(const experiment::RunSpec& spec, 
   for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
     const auto batch = settings.batch(worker);
     const auto threads = settings.threads(worker);
-    const auto known = std::ranges::find_if(
-        kinds, [&](const WorkerKind& kind) { return kind.batch == batch && kind.threads == threads; });
+    const auto known = std::ranges::find_if(kinds, [&](const WorkerKind& kind) {
+      return kind.batch == batch && kind.threads == threads && kind.device == settings.device(worker);
+    });
     if (known != kinds.end()) {
       known->workers.push_back(worker);
       continue;
@@ -88,6 +91,7 @@ core::Result<std::vector<WorkerKind>> kinds_of(const experiment::RunSpec& spec, 
     kinds.push_back({.workers = {worker},
                      .batch = batch,
                      .threads = threads,
+                     .device = settings.device(worker),
                      .memory = {.parameters = arena,
                                 .gradients = bytes((*replica)->gradients()),
                                 .optimizer = optimizer * arena,
@@ -261,6 +265,7 @@ std::string to_text(const Report& r) {
   const auto& settings = *r.spec.settings;
   auto text = fmt::format("{} on {}, {}: {}, {}\n\n", r.spec.graph->name(), settings.data.name, settings.strategy,
                           report::counted(r.spec.workers, "worker"), report::counted(r.spec.servers, "server"));
+  if (const auto devices = devices_text(settings); !devices.empty()) text += devices + "\n\n";
   const auto parts = settings.train.accumulate;
   text += table(rows_of(*r.spec.graph, r.kinds.front().batch / parts));
   text += fmt::format("flops: forward and backward, of one sample\nmemory: the outputs of a {} of {}\n",

@@ -58,7 +58,7 @@ ClassNames drawable(ClassNames names) {
 core::Result<void> run_eval(const EvalArguments& arguments) {
   const auto settings = settings_of(arguments.checkpoint);
   if (!settings) return tl::unexpected(settings.error());
-  const auto backend = make_backend(settings->cluster.device);
+  const auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("evaluating");
   const auto evaluation = actors::evaluate_checkpoint(*settings, arguments.checkpoint.path, **backend);

@@ -54,7 +54,8 @@ class Probe {
     const auto spec =
         samples ? experiment::build_run_spec(settings, false) : core::fail(core::Errc::data, "size not known");
     if (!spec) return 0;
-    if (settings.cluster.device != "cpu") return 0;  // a probe may take minutes there: engines are measured first
+    if (settings.devices() != std::vector<std::string>{"cpu"})
+      return 0;  // a probe may take minutes there: engines are measured first
     const auto threads = settings.threads(0);
     const double rate =
         images_per_s(*spec->graph, settings.batch(0) / settings.train.accumulate, settings.precision(), threads);
@@ -112,7 +113,7 @@ core::Result<grid::ResolvedGrid> resolve_grid(const GridArguments& arguments) {
   if (!file) return tl::unexpected(std::move(file.error()));
   return grid::resolve(std::move(*file), arguments.overrides,
                        [](const experiment::Settings& settings) -> core::Result<void> {
-                         const auto backend = make_backend(settings.cluster.device);
+                         const auto backend = make_backend(settings);
                          if (!backend) return tl::unexpected(backend.error());
                          const auto text = actors::check_run(settings, **backend, false);
                          if (!text) return tl::unexpected(text.error());

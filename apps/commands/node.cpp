@@ -62,13 +62,13 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   if (!tls->empty())
     if (auto named = security::check_names(*tls, at->host); !named) return named;
   // Not detached: the broker keeps published actors, and would keep the thread. The node's work is short; sites have their own threads.
-  const auto node =
-      system.spawn(actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
-                                                   .data_host = at->host,
-                                                   .tls = *tls,
-                                                   .contexts = std::make_shared<actors::RunContextCache>(
-                                                       [](const std::string& device) { return make_backend(device); }),
-                                                   .log = log});
+  const auto node = system.spawn(
+      actors::node, actors::NodeSetup{.version = actors::spoken_version(TROUPE_VERSION),
+                                      .data_host = at->host,
+                                      .tls = *tls,
+                                      .contexts = std::make_shared<actors::RunContextCache>(
+                                          [](const experiment::Settings& settings) { return make_backend(settings); }),
+                                      .log = log});
   const auto port = (*network)->publish(node, *at);
   if (port) {
     std::error_code ignored;

@@ -43,7 +43,7 @@ core::Result<void> load(const PredictArguments& arguments, Predictor& predictor)
   const auto& graph = *predictor.spec.graph;
   const auto model = experiment::load_model(arguments.checkpoint.path, graph);
   if (!model) return tl::unexpected(model.error());
-  auto backend = make_backend(settings->cluster.device);
+  auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   predictor.backend = std::move(*backend);
   auto options = experiment::evaluation_options(predictor.spec, settings->threads(0), predictor.memory);

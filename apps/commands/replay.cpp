@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "apps/arguments/config.hpp"
-#include "apps/backends.hpp"
 #include "apps/command.hpp"
+#include "apps/devices.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/layout.hpp"
@@ -65,7 +65,8 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
   if (auto checked = replay::check_overrides(run->config_file(), arguments.overrides); !checked) return checked;
   const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
-  const auto backend = make_backend(settings->cluster.device);
+  // Sessions may have computed on other devices: two names stand for any.
+  const auto backend = make_devices_backend({settings->device(0), "cpu"}, 2);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("replay");
   const replay::ReplayRequest request{

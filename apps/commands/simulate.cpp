@@ -72,7 +72,7 @@ core::Result<void> run_simulate(const SimulateArguments& arguments) {
   if (!cluster) return tl::unexpected(std::move(cluster.error()));
   std::unique_ptr<nn::Backend> backend;
   if (arguments.gradients) {
-    auto made = make_backend(settings->cluster.device);
+    auto made = make_backend(*settings);
     if (!made) return tl::unexpected(std::move(made.error()));
     backend = std::move(*made);
   }

@@ -88,7 +88,7 @@ std::string resume_options(const TrainArguments& arguments) {
 
 /// `request`: the settings and the members.
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
-  auto backend = make_backend(request.settings.cluster.device);
+  auto backend = make_backend(request.settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   request.resume = arguments.resume;
   request.replan = arguments.replan;
@@ -150,7 +150,7 @@ core::Result<void> run_dry(TrainArguments arguments) {
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
-  auto backend = make_backend(settings->cluster.device);
+  auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   return dry_run(*settings, **backend, {.profile = arguments.profile, .json = arguments.json});
 }

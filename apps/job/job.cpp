@@ -198,7 +198,7 @@ core::Result<void> Job::be_node(const Order& order) {
                                       .data_host = host,
                                       .tls = options.tls,
                                       .contexts = std::make_shared<actors::RunContextCache>(
-                                          [](const std::string& device) { return make_backend(device); },
+                                          [](const experiment::Settings& settings) { return make_backend(settings); },
                                           staged_ ? order.stage.directory : ""),
                                       .log = [](const std::string&) {},  // only rank 0 writes output
                                       .gone =

@@ -75,8 +75,8 @@ bool same_bytes(const Desc& a, const Desc& b) {
   return true;
 }
 
-ProgramBuilder::ProgramBuilder(const dnnl::engine& engine, std::size_t parameters)
-    : engine_(engine), parameter_descs_(parameters) {}
+ProgramBuilder::ProgramBuilder(const dnnl::engine& engine, std::size_t parameters, bool canonical)
+    : engine_(engine), canonical_(canonical), parameter_descs_(parameters) {}
 
 Operand ProgramBuilder::make_floats(std::size_t count) {
   slots_.push_back({count, false});
@@ -95,16 +95,25 @@ void ProgramBuilder::set_parameter_layout(int parameter, const Desc& desc) {
   parameter_descs_[static_cast<std::size_t>(parameter)] = desc;
 }
 
-Operand ProgramBuilder::parameter(int parameter) const {
-  return {Place::parameter, parameter, parameter_descs_[static_cast<std::size_t>(parameter)].value()};
+Operand ProgramBuilder::in_arena(Place place, int parameter) const {
+  const Desc& desc = parameter_descs_[static_cast<std::size_t>(parameter)].value();
+  return {place, parameter, canonical_ ? plain_desc(desc.dims()) : desc};
 }
 
-Operand ProgramBuilder::gradient(int parameter) const {
-  return {Place::gradient, parameter, parameter_descs_[static_cast<std::size_t>(parameter)].value()};
+Operand ProgramBuilder::parameter(int parameter) {
+  return parameter_as(parameter, parameter_descs_[static_cast<std::size_t>(parameter)].value());
+}
+
+Operand ProgramBuilder::gradient(int parameter) {
+  const Operand arena = in_arena(Place::gradient, parameter);
+  const Desc& wanted = parameter_descs_[static_cast<std::size_t>(parameter)].value();
+  if (same_bytes(arena.desc, wanted)) return arena.viewed_as(wanted);
+  const auto known = gradients_.find(parameter);
+  return known != gradients_.end() ? known->second : gradients_.emplace(parameter, make(wanted)).first->second;
 }
 
 Operand ProgramBuilder::parameter_as(int parameter, const Desc& wanted) {
-  Operand master = this->parameter(parameter);
+  Operand master = in_arena(Place::parameter, parameter);
   if (master.desc.dims() != wanted.dims()) master = master.viewed_as(plain_desc(wanted.dims()));
   if (same_bytes(master.desc, wanted)) return master.viewed_as(wanted);
   for (const auto& [of, copy] : working_copies_)
@@ -145,7 +154,12 @@ void ProgramBuilder::add(Phase phase, KernelCall kernel, std::initializer_list<O
   drafts(phase).push_back(std::move(draft));
 }
 
-void ProgramBuilder::finish_node(int node) { drafts(Phase::backward).back().finished_node = node; }
+void ProgramBuilder::finish_node(int node) {
+  for (const auto& [parameter, working] : gradients_)
+    copy(Phase::backward, working, in_arena(Place::gradient, parameter));
+  gradients_.clear();
+  drafts(Phase::backward).back().finished_node = node;
+}
 
 Operand ProgramBuilder::convert(Phase phase, const Operand& operand, const Desc& wanted) {
   if (same_bytes(operand.desc, wanted)) return operand.viewed_as(wanted);

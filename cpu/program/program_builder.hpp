@@ -42,7 +42,8 @@ class ProgramBuilder {
  public:
   using Arguments = std::vector<std::pair<int, Operand>>;  // DNNL_ARG_… → operand
 
-  ProgramBuilder(const dnnl::engine& engine, std::size_t parameters);
+  /// `canonical`: the arenas are plain, whatever the layers ask for (CompileOptions::canonical_arenas).
+  ProgramBuilder(const dnnl::engine& engine, std::size_t parameters, bool canonical = false);
 
   /// A new tensor that lives from its first to its last use in a step.
   [[nodiscard]] Operand make(const dnnl::memory::desc& desc);
@@ -50,10 +51,12 @@ class ProgramBuilder {
   /// A new tensor that keeps its contents from step to step.
   [[nodiscard]] Operand keep(const dnnl::memory::desc& desc);
 
-  /// Sets the layout of a parameter and its gradient in the arenas. Exactly once per parameter.
+  /// Sets the layout of a parameter and its gradient in the arenas. Exactly once per parameter. With canonical arenas it is the layout of
+  /// working copies: of the parameter one that is rebuilt after the arena changed, of the gradient one that finish_node() copies there.
   void set_parameter_layout(int parameter, const dnnl::memory::desc& desc);
-  [[nodiscard]] Operand parameter(int parameter) const;
-  [[nodiscard]] Operand gradient(int parameter) const;
+  /// Both in that layout.
+  [[nodiscard]] Operand parameter(int parameter);
+  [[nodiscard]] Operand gradient(int parameter);
   /// The parameter in another layout: itself, or a working copy that is rebuilt after the arena changed. `wanted` may have other
   /// dimensions if the arena's layout is plain.
   [[nodiscard]] Operand parameter_as(int parameter, const dnnl::memory::desc& wanted);
@@ -108,6 +111,7 @@ class ProgramBuilder {
     Draft draft;
     Operand output;
   };
+  [[nodiscard]] Operand in_arena(Place place, int parameter) const;
   [[nodiscard]] Draft draft_of(dnnl::primitive primitive, Arguments arguments, const dnnl::memory::desc& scratchpad);
   [[nodiscard]] bool can_recompute(int slot, const std::set<int>& kept) const;
   void recompute_in_backward();
@@ -117,7 +121,9 @@ class ProgramBuilder {
   dnnl::engine engine_;
   std::vector<Slot> slots_;
   std::array<std::vector<Draft>, 3> drafts_;
-  std::vector<std::optional<dnnl::memory::desc>> parameter_descs_;
+  bool canonical_;
+  std::vector<std::optional<dnnl::memory::desc>> parameter_descs_;  // as set
+  std::map<int, Operand> gradients_;  // working copies that no finish_node() has copied to the arena yet
   std::vector<std::pair<int, Operand>> working_copies_;
   std::map<int, Recomputation> recomputations_;  // by the output's slot
   struct HeadDraft {

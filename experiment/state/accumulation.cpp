@@ -25,6 +25,8 @@ class AccumulatingReplica final : public nn::Replica {
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return part_->parameters_version(); }
   [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return part_->buckets(); }
   void apply(const core::OptimizerStep& step, core::OptimizerState state) override { part_->apply(step, state); }
+  [[nodiscard]] std::uint64_t state_of_steps() const noexcept override { return part_->state_of_steps(); }
+  void set_state_of_steps(std::uint64_t state) noexcept override { part_->set_state_of_steps(state); }
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return outputs_; }
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return part_->plan(); }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override {
@@ -101,6 +103,7 @@ class AccumulatingReplica final : public nn::Replica {
       sum.top1 += result->top1;
       sum.top5 += result->top5;
       sum.samples += result->samples;
+      sum.loss_scale = result->loss_scale;
       sum.forward_s += result->forward_s;
       sum.backward_s += result->backward_s;
       outputs_.insert(outputs_.end(), part_->outputs().begin(), part_->outputs().end());

@@ -19,6 +19,8 @@ namespace {
 
 constexpr auto kMembership = "membership";
 std::string worker_name(std::uint32_t worker) { return fmt::format("worker.{}", worker); }
+/// Only where there is something to say: files of runs without it are as those of older versions.
+std::string steps_name(std::uint32_t worker) { return fmt::format("worker.{}.steps", worker); }
 std::string server_name(std::uint32_t server) { return fmt::format("server.{}", server); }
 
 /// Exact text: the values must come back bit for bit, and they are few.
@@ -65,6 +67,9 @@ core::Result<WorkerStart> worker_start(const RunSpec& spec, const Checkpoint& ch
     return tl::unexpected(read.error());
   if (!to_floats(statistics, start.statistics))
     return core::fail(core::Errc::corrupt, worker_name(worker) + ": its statistics are no numbers");
+  if (const auto steps = checkpoint.members.find(steps_name(worker)); steps != checkpoint.members.end())
+    if (auto read = strategies::read_state(steps->second, {{"replica", &start.steps}}); !read)
+      return tl::unexpected(read.error());
   for (const Slot slot : state_slots(spec)) {
     auto vector = find(checkpoint, worker_slot_prefix(worker, slot));
     if (!vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a vector is missing");
@@ -127,6 +132,7 @@ void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start)
   for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = *vector;
   checkpoint.members[worker_name(worker)] = strategies::write_state(
       {{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", peer_messages}});
+  if (start.steps != 0) checkpoint.members[steps_name(worker)] = strategies::write_state({{"replica", start.steps}});
 }
 
 void put(Checkpoint& checkpoint, std::uint32_t server, const ServerStart& start) {

@@ -24,6 +24,7 @@ struct WorkerStart {
   std::map<strategies::Slot, CanonicalVector> slots;
   std::vector<float> statistics;             // its own, canonical
   std::vector<UnreadMessage> peer_messages;  // unread
+  std::uint64_t steps = 0;                   // nn::Replica::state_of_steps
 };
 struct ServerStart {
   std::string state;  // of its server rule

@@ -53,6 +53,7 @@ void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
     const auto& own = start.workers.at(worker);
     for (const auto& [slot, vector] : own.slots) write(slot, *vector);
     write_statistics(own.statistics);
+    replica_->set_state_of_steps(own.steps);
     return replica_->parameters_written();
   }
   replica_->import_canonical(*start.parameters);

@@ -229,7 +229,7 @@ struct Transpose {
 };
 
 /// As cpu/layers/loss.hpp over z [rows, classes], float32. *sums ← the mean loss (without weight) and the counts of the first `*samples` rows.
-/// gradient [rows, classes] of `gradient_type` ← weight · loss_scale · d(mean over all rows)/dz (null: none); zeros from row *samples on, and
+/// gradient [rows, classes] of `gradient_type` ← weight · *loss_scale · d(mean over all rows)/dz (null: none); zeros from row *samples on, and
 /// in rows with a bad label, which count nothing else. bad_label: the first of them.
 struct LossKernel {
   nn::Loss loss = nn::Loss::softmax_cross_entropy;
@@ -243,7 +243,7 @@ struct LossKernel {
   std::int64_t classes = 0;
   double smoothing = 0;
   float weight = 1;
-  float loss_scale = 1;
+  const float* loss_scale = nullptr;  // in device memory: a captured step takes new ones; null: 1
   Type gradient_type = Type::fp32;
 };
 
@@ -274,6 +274,11 @@ struct Fill {
 struct Scale {
   float* y = nullptr;
   float a = 0;
+  std::int64_t count = 0;
+};
+struct ScaleBy {  // y ← *a · y, a in device memory: a captured step takes new ones
+  float* y = nullptr;
+  const float* a = nullptr;
   std::int64_t count = 0;
 };
 struct Axpy {
@@ -370,7 +375,7 @@ using Kernel =
     std::variant<Cast, ImagesToNhwc, ActivationForward, ActivationBackward, ColumnSums, PoolForward, PoolBackward,
                  AdaptivePoolForward, AdaptivePoolBackward, LrnForward, LrnBackward, BatchStatistics, MoveStatistics,
                  BatchNormForward, BatchNormGradients, BatchNormBackward, Dropout, AddUp, CopyChannels, Transpose,
-                 LossKernel, BytesToNhwc, Fill, Scale, Axpy, ScaleAdd, Difference, ElasticPair, ElasticDelta, ReduceAll,
-                 Clamp, Narrow, Widen, Optimize, SquaredNorm, LimitNorm, AllWithin>;
+                 LossKernel, BytesToNhwc, Fill, Scale, ScaleBy, Axpy, ScaleAdd, Difference, ElasticPair, ElasticDelta,
+                 ReduceAll, Clamp, Narrow, Widen, Optimize, SquaredNorm, LimitNorm, AllWithin>;
 
 }  // namespace troupe::gpu

@@ -12,9 +12,69 @@ void set_layouts(Lowering& lowering, const LayerContext& context, const nn::Conv
   if (layer.bias) lowering.program.set_parameter_layout(context.first_parameter + 1, {1}, layer.outputs);
 }
 
+/// The weights as the device computes with them, [outputs, kernel, kernel, channels / groups]. With canonical arenas, which have
+/// [outputs, channels / groups, kernel, kernel] without the zeros, they are copies: refreshed after the parameters changed, and of the
+/// gradient one that is written to the arena when it is done.
+struct ArenaWeights {
+  TensorShape shape;          // with the channels of zeros
+  std::int64_t channels = 0;  // without
+  bool is_copy = false;
+};
+
+ArenaWeights arena_weights(const Lowering& lowering, const nn::Conv2dLayer& layer, std::int64_t padded,
+                           std::int64_t channels) {
+  const bool same = layer.kernel == 1 && padded == channels;
+  return {{layer.outputs, layer.kernel, layer.kernel, padded}, channels, lowering.options.canonical_arenas && !same};
+}
+
+Operand weight_of(Lowering& lowering, const LayerContext& context, const ArenaWeights& weights) {
+  if (!weights.is_copy) return lowering.program.working(context.first_parameter);
+  const Operand master = lowering.program.parameter(context.first_parameter);
+  const Operand copy = lowering.program.make(weights.shape, lowering.type, Life::kept);
+  lowering.program.add_kernel(
+      Phase::refresh, "working copy of weights", {master}, {copy}, [=, type = lowering.type](const Addresses& at) {
+        return ImagesToNhwc{
+            .from = at(master), .to = at(copy), .to_shape = weights.shape, .channels = weights.channels, .type = type};
+      });
+  return copy;
+}
+
+/// Writes the gradient's copy to the arena.
+void add_gradient_to_arena(Lowering& lowering, const LayerContext& context, const ArenaWeights& weights,
+                           const Operand& copy) {
+  ProgramBuilder& program = lowering.program;
+  const Operand arena = program.gradient(context.first_parameter);
+  const bool plain = weights.shape.height * weights.shape.width == 1;
+  Operand dense = copy;
+  if (weights.channels != weights.shape.channels) {
+    TensorShape shape = weights.shape;
+    shape.channels = weights.channels;
+    dense = plain ? arena : program.make(shape, Type::fp32);
+    program.add_kernel(Phase::backward, "weight gradient without padding", {copy}, {dense}, [=](const Addresses& at) {
+      return CopyChannels{.from = at(copy),
+                          .to = at(dense),
+                          .from_channels = weights.shape.channels,
+                          .to_channels = weights.channels,
+                          .channels = weights.channels,
+                          .pixels = weights.shape.pixels(),
+                          .type = Type::fp32};
+    });
+  }
+  if (plain) return;
+  program.add_kernel(Phase::backward, "weight gradient to the arena", {dense}, {arena}, [=](const Addresses& at) {
+    return Transpose{.from = at(dense),
+                     .to = at(arena),
+                     .batch = weights.shape.batch,
+                     .rows = weights.shape.height * weights.shape.width,
+                     .columns = weights.channels,
+                     .type = Type::fp32};
+  });
+}
+
 struct ConvolutionSides {
   Operand x;
   Operand weight;
+  ArenaWeights arena;
   Operand bias;  // none without
   Convolution description;
 };
@@ -54,8 +114,10 @@ Operand add_backward(Lowering& lowering, const LayerContext& context, const Conv
     add_column_sums(lowering, dz, description.shape.output.channels,
                     lowering.program.gradient(context.first_parameter + 1));
   description.direction = Direction::backward_weights;
-  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}), description, sides.x,
-                  lowering.program.gradient(context.first_parameter), dz, {});
+  const Operand dw = sides.arena.is_copy ? lowering.program.make(sides.arena.shape, Type::fp32)
+                                         : lowering.program.gradient(context.first_parameter);
+  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}), description, sides.x, dw, dz, {});
+  if (sides.arena.is_copy) add_gradient_to_arena(lowering, context, sides.arena, dw);
   lowering.program.finish_node(context.node);
   if (!context.input_gradient) return {};
   description.direction = Direction::backward_data;
@@ -79,7 +141,8 @@ Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const
     sides.x = as_image(lowering, Phase::forward, context.input, in);
   }
   set_layouts(lowering, context, layer, in.channels / layer.groups);
-  sides.weight = program.working(context.first_parameter);
+  sides.arena = arena_weights(lowering, layer, in.channels / layer.groups, context.input_shape.channels / layer.groups);
+  sides.weight = weight_of(lowering, context, sides.arena);
   if (layer.bias) sides.bias = program.working(context.first_parameter + 1);
 
   const TensorShape out = tensor_shape(lowering, context.output_shape);

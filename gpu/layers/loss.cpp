@@ -34,6 +34,7 @@ LoweredLoss lower_loss(Lowering& lowering, const LossInputs& inputs) {
                             .classes = classes,
                             .smoothing = smoothing,
                             .weight = static_cast<float>(inputs.weight),
+                            .loss_scale = at(inputs.loss_scale),
                             .gradient_type = inputs.gradient_type};
         },
         when);

@@ -41,6 +41,7 @@ StepOperands GraphLowering::run() {
   operands_.images = make_images();
   const auto batch = static_cast<std::size_t>(lowering_.options.batch);
   operands_.input = program.make_bytes(kLabelsOffset + batch * sizeof(std::int32_t), Life::from_start);
+  if (lowering_.type == Type::fp16) program.keep_to_end(operands_.input);  // gradients are unscaled after the step
   operands_.sums = program.make_bytes(graph_.heads().size() * sizeof(LossSums), Life::to_end);
 
   for (int i = 0; i < static_cast<int>(values_.size()); ++i) {
@@ -171,6 +172,9 @@ void GraphLowering::add_head(const nn::Head& head, std::size_t index) {
                           .labels = part_of(operands_.input, kLabelsOffset),
                           .samples = part_of(operands_.input, offsetof(StepInput, samples)),
                           .sums = part_of(operands_.sums, index * sizeof(LossSums)),
+                          .loss_scale = lowering_.type == Type::fp16
+                                            ? part_of(operands_.input, offsetof(StepInput, loss_scale))
+                                            : Operand{},
                           .weight = head.weight,
                           .gradient_type = of.gradient_type.value_or(of.output.type)};
   LoweredLoss loss = lower_loss(lowering_, inputs);

@@ -70,6 +70,7 @@ struct LossInputs {
   Operand labels;
   Operand samples;
   Operand sums;
+  Operand loss_scale;  // none: 1
   double weight = 1;
   Type gradient_type = Type::fp32;
 };

@@ -55,6 +55,8 @@ struct Operation {
 struct StepInput {
   DropoutKey key;
   std::int64_t samples = 0;
+  float loss_scale = 1;  // of fp16
+  float unscale = 1;     // 1 / loss_scale
 };
 inline constexpr std::size_t kLabelsOffset = 64;
 static_assert(sizeof(StepInput) <= kLabelsOffset);

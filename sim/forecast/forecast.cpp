@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiment/run_spec.hpp"
 #include "sim/cluster/cluster_tables.hpp"
@@ -222,7 +223,7 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
   summary.strategy = settings.strategy;
   summary.model = size->name;
   summary.dataset = settings.data.name;
-  summary.device = settings.cluster.device;
+  summary.device = fmt::format("{}", fmt::join(settings.devices(), ", "));
   summary.precision = settings.cluster.precision;
   return forecast;
 }

@@ -130,6 +130,14 @@ class Replayer {
     if (session_ && session_->recorded.settings->config == *config) return {};
     auto session = open_session(file, request_.overrides);
     if (!session) return tl::unexpected(session.error());
+    const auto& recorded = *session->recorded.settings;
+    if (same_numbers() && !recorded.cluster.deterministic &&
+        recorded.backends() != std::vector<std::string_view>{"cpu"})
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: recorded with cluster.deterministic = false on {}: its numbers differ each "
+                                    "time, and no hash can be compared; --set replays its schedule, as in --set "
+                                    "train.lr={}",
+                                    file, fmt::join(recorded.devices(), ", "), recorded.train.lr));
     session_.emplace(std::move(*session));
     return {};
   }

@@ -80,7 +80,7 @@ class OneNode {
     setup.version = version();
     setup.data_host = "127.0.0.1";
     setup.contexts = std::make_shared<actors::RunContextCache>(
-        [](const std::string&) -> core::Result<std::unique_ptr<nn::Backend>> { return cpu::make_backend(); });
+        [](const experiment::Settings&) -> core::Result<std::unique_ptr<nn::Backend>> { return cpu::make_backend(); });
     setup.log = [](const std::string&) {};
     node_ = system_.spawn(actors::node, std::move(setup));
     between_ = system_.spawn(between, node_, &sites_);

@@ -235,6 +235,30 @@ TEST(SettingsTest, EveryDeviceIsASetting) {
   EXPECT_EQ(settings(kSmallest, {"cluster.device=cuda"})->cluster.device, "cuda");
 }
 
+TEST(SettingsTest, DevicesGoByWorkerAndBeginAgain) {
+  const auto mixed = settings(kSmallest, {"cluster.workers=5", R"(cluster.devices=["cuda:1", "cpu", "cuda:1"])"});
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_EQ(mixed->device(4), "cpu");
+  EXPECT_EQ(mixed->devices(), (std::vector<std::string>{"cuda:1", "cpu"}));
+  EXPECT_EQ(mixed->backends(), (std::vector<std::string_view>{"gpu", "cpu"}));
+  EXPECT_EQ(mixed->compile_options(3).device_name, "cuda:1");
+  EXPECT_TRUE(mixed->compile_options(0).canonical_arenas);
+  const auto gpus = settings(kSmallest, {"cluster.device=cpu", R"(cluster.devices=["cuda:0", "cuda:1"])",
+                                         "cluster.precision=fp16", "cluster.deterministic=false"});
+  ASSERT_TRUE(gpus) << gpus.error().message;
+  EXPECT_EQ(gpus->backends(), (std::vector<std::string_view>{"gpu"}));
+  const auto options = gpus->compile_options(1);
+  EXPECT_FALSE(options.canonical_arenas) << "GPUs have one layout of their own";
+  EXPECT_FALSE(options.deterministic);
+  EXPECT_EQ(options.precision, nn::Precision::fp16);
+  EXPECT_EQ(settings(kSmallest, {"cluster.precision=tf32", "cluster.device=cuda"})->precision(), nn::Precision::tf32);
+}
+
+TEST(SettingsTest, DevicesThatDoNotFitAreRefused) {
+  EXPECT_NE(refusal(R"(cluster.devices=["cpu", "cpu", "cpu"])").find("3 values for 2 workers"), std::string::npos);
+  EXPECT_NE(refusal("cluster.precision=tf32").find("a CPU computes in \"fp32\" or \"bf16\""), std::string::npos);
+}
+
 TEST(SettingsTest, FeaturesMissingInThisBuildNameWhatItHas) {
   EXPECT_NE(refusal("exchange.endpoint=mpi").find("ranks are processes"), std::string::npos);
   EXPECT_NE(refusal("exchange.algorithm=ring").find("use \"auto\" or \"shm\""), std::string::npos);

@@ -218,7 +218,7 @@ TEST(ArenasOfTheCaller, AreInTheMemoryOfTheReplicasDevice) {
   const auto backend = make_backend(devices, "gpu", core::MemorySpace::device);
   std::vector<std::vector<float>> gradients;
   for (int d = 0; d < 2; ++d) {
-    auto& memory = backend->arenas(d);
+    auto& memory = backend->arenas({.device = d});
     EXPECT_EQ(&memory, &devices[static_cast<std::size_t>(d)]->memory());
     const auto replica = backend->compile(lenet(), {.batch = 2, .device = d, .arenas = &memory}).value();
     EXPECT_EQ(&replica->kernels(), &backend->kernels_for(memory));
@@ -228,7 +228,8 @@ TEST(ArenasOfTheCaller, AreInTheMemoryOfTheReplicasDevice) {
     gradients.emplace_back(replica->gradients().size());
     replica->kernels().download(gradients.back(), replica->gradients());
   }
-  EXPECT_NE(&backend->kernels_for(backend->arenas(0)), &backend->kernels_for(backend->arenas(1)));
+  EXPECT_NE(&backend->kernels_for(backend->arenas({.device = 0})),
+            &backend->kernels_for(backend->arenas({.device = 1})));
   EXPECT_EQ(gradients[0], gradients[1]);
 }
 

@@ -4,6 +4,7 @@ namespace troupe::gpu {
 
 template cudaError_t launch_call(const Fill&, const LaunchTarget&);
 template cudaError_t launch_call(const Scale&, const LaunchTarget&);
+template cudaError_t launch_call(const ScaleBy&, const LaunchTarget&);
 template cudaError_t launch_call(const Axpy&, const LaunchTarget&);
 template cudaError_t launch_call(const ScaleAdd&, const LaunchTarget&);
 template cudaError_t launch_call(const Difference&, const LaunchTarget&);

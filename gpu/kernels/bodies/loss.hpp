@@ -33,7 +33,7 @@ struct LossRowsBody {
   std::int64_t classes;
   double smoothing;
   float weight;
-  float loss_scale;
+  const float* loss_scale;  // null: 1
 
   [[nodiscard]] std::int64_t blocks() const { return rows; }
   TROUPE_HOST_DEVICE void phase(int phase, std::int64_t row, int thread, Shared& shared) const {
@@ -118,6 +118,7 @@ struct LossRowsBody {
     const float scale = loss == nn::Loss::squared_error ? 1.0f / all : 1.0f / (exponentials * all);
     const auto share = static_cast<float>(smoothing / static_cast<double>(classes * rows));
     const float hit = static_cast<float>(1 - smoothing) / all;
+    const float factor = loss_scale == nullptr ? weight : weight * *loss_scale;
     for (std::int64_t c = thread; c < classes; c += kThreads) {
       float slope = 0;
       if (loss == nn::Loss::squared_error) {
@@ -126,7 +127,7 @@ struct LossRowsBody {
         slope = exp_negative(mine[c] - largest) * scale - share;
         if (c == label) slope -= hit;
       }
-      gradient[row * classes + c] = rounded<T>(slope * weight * loss_scale);
+      gradient[row * classes + c] = rounded<T>(slope * factor);
     }
   }
   [[nodiscard]] TROUPE_HOST_DEVICE LossSums sums_of(float target, float largest, float exponentials,

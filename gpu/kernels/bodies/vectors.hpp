@@ -42,6 +42,10 @@ struct ScaleOp {
   float a;
   TROUPE_HOST_DEVICE float operator()(float y) const { return a * y; }
 };
+struct ScaleByOp {
+  const float* a;
+  TROUPE_HOST_DEVICE float operator()(float y) const { return *a * y; }
+};
 struct ClampOp {
   float limit;
   TROUPE_HOST_DEVICE float operator()(float y) const { return y > limit ? limit : y < -limit ? -limit : y; }

@@ -18,6 +18,10 @@ void launch(const Scale& k, Launcher& launcher) {
   flat(launcher, UpdateBody<ScaleOp>{k.y, {k.a}}, k.count, k.y);
 }
 template <class Launcher>
+void launch(const ScaleBy& k, Launcher& launcher) {
+  flat(launcher, UpdateBody<ScaleByOp>{k.y, {k.a}}, k.count, k.y);
+}
+template <class Launcher>
 void launch(const Clamp& k, Launcher& launcher) {
   flat(launcher, UpdateBody<ClampOp>{k.y, {k.limit}}, k.count, k.y);
 }

@@ -58,6 +58,17 @@ TEST_F(MembersState, StateOfAnOlderProgramMakesEveryWorkerAMember) {
   EXPECT_EQ(start.workers.size(), 3U);
 }
 
+TEST_F(MembersState, StateOfStepsIsKeptWhereAReplicaHasOne) {
+  for (const std::uint32_t worker : {0, 1, 2}) put_worker(worker);
+  const auto without = checkpoint_.members.size();
+  WorkerStart start{.state = "host 1", .slots = {}, .statistics = {}, .peer_messages = {}, .steps = 68719476743};
+  put(checkpoint_, 1, start);
+  EXPECT_EQ(checkpoint_.members.size(), without + 1);
+  const auto read = members_state(spec_, checkpoint_).value();
+  EXPECT_EQ(read.workers.at(0).steps, 0U);
+  EXPECT_EQ(read.workers.at(1).steps, 68719476743U);
+}
+
 TEST_F(MembersState, AMemberThatIsMissingIsNamed) {
   put_worker(0);
   put_worker(2);

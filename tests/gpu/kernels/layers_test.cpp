@@ -348,6 +348,7 @@ TEST_P(LossKernels, LossCountsAndGradientOfABatch) {
       LossSums sums;
       std::vector<LossSums> row_sums(kRows);
       const std::int64_t samples = kSamples;
+      const float loss_scale = 16;
       const LossKernel call{loss,
                             static_cast<const float*>(z.data()),
                             labels.data(),
@@ -359,7 +360,7 @@ TEST_P(LossKernels, LossCountsAndGradientOfABatch) {
                             classes,
                             smoothing,
                             0.3F,
-                            16,
+                            &loss_scale,
                             type};
       run(call);
       EXPECT_NEAR(sums.loss, total / kSamples, 1e-6 * total / kSamples);

@@ -51,6 +51,10 @@ TEST_P(Vectors, ElementwiseCallsHaveTheBitsOfTheReference) {
   run(Scale{y.at(), 1.1f, count()});
   reference().scale(y.host, 1.1f);
   y.expect_equal("scale");
+  const float factor = 0.9F;
+  run(ScaleBy{y.at(), &factor, count()});
+  reference().scale(y.host, factor);
+  y.expect_equal("scale_by");
   run(Difference{y.at(), y.at(), x.at(), count()});
   reference().difference(y.host, y.host, x.host);
   y.expect_equal("difference");

@@ -23,6 +23,33 @@ std::unique_ptr<Backend> make_cuda_arenas() {
   return gpu::make_backend({cuda_device().value()}, "cuda", core::MemorySpace::device);
 }
 
+/// Another backend whose replicas all have canonical arenas.
+class Canonical final : public Backend {
+ public:
+  explicit Canonical(std::unique_ptr<Backend> of) : of_(std::move(of)) {}
+  [[nodiscard]] std::string name() const override { return of_->name() + "_canonical"; }
+  [[nodiscard]] Capabilities capabilities() const override { return of_->capabilities(); }
+  [[nodiscard]] core::Allocator& arenas(const CompileOptions& options) noexcept override {
+    return of_->arenas(options);
+  }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return of_->kernels(); }
+  [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
+    return of_->kernels_for(memory);
+  }
+  [[nodiscard]] core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,
+                                                               const CompileOptions& options) override {
+    CompileOptions canonical = options;
+    canonical.canonical_arenas = true;
+    return of_->compile(graph, canonical);
+  }
+
+ private:
+  std::unique_ptr<Backend> of_;
+};
+
+std::unique_ptr<Backend> make_canonical_cpu() { return std::make_unique<Canonical>(cpu::make_backend()); }
+std::unique_ptr<Backend> make_canonical_gpu() { return std::make_unique<Canonical>(gpu::make_backend_on_host()); }
+
 }  // namespace
 
 const std::vector<BackendKind>& backends() {
@@ -30,6 +57,8 @@ const std::vector<BackendKind>& backends() {
       {"cpu", cpu::make_backend},
       {"gpu_on_host", gpu::make_backend_on_host},
       {"gpu_on_host_arenas", gpu::make_backend_on_host_arenas},
+      {"cpu_canonical", make_canonical_cpu},
+      {"gpu_on_host_canonical", make_canonical_gpu},
       {"cuda", make_cuda, absence_of_cuda},
       {"cuda_arenas", make_cuda_arenas, absence_of_cuda},
   };

@@ -73,7 +73,7 @@ TEST_P(Compile, RefusesFeaturesOutsideTheCapabilities) {
   const Capabilities can = backend().capabilities();
   EXPECT_EQ(error_of({.device = can.devices, .arenas = &allocator}).code, core::Errc::config);
   EXPECT_EQ(error_of({.device = -1, .arenas = &allocator}).code, core::Errc::config);
-  for (const Precision precision : {Precision::bf16, Precision::tf32}) {
+  for (const Precision precision : {Precision::bf16, Precision::tf32, Precision::fp16}) {
     if (std::ranges::find(can.precisions, precision) != can.precisions.end()) continue;
     const auto refused = error_of({.precision = precision, .arenas = &allocator});
     EXPECT_EQ(refused.code, core::Errc::config);

@@ -1,0 +1,144 @@
+#include "apps/devices.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cpu/backend.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/device/host_device.hpp"
+#include "gpu/device/load.hpp"
+#include "nn/device_names.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using nn::DeviceKind;
+using nn::DeviceName;
+
+/// A device of its own for each backend: its streams, its kernels and its engines are apart from those of others.
+core::Result<std::unique_ptr<nn::Backend>> open_device(DeviceKind kind, int ordinal) {
+  switch (kind) {
+    case DeviceKind::cpu: return cpu::make_backend();
+    case DeviceKind::cuda_on_host:
+      return gpu::make_backend({std::make_shared<gpu::HostDevice>()}, "gpu", core::MemorySpace::device);
+    case DeviceKind::cuda: break;
+  }
+  auto device = gpu::load_device(ordinal);
+  if (!device) return tl::unexpected(std::move(device.error()));
+  return gpu::make_backend({std::move(*device)}, "gpu", core::MemorySpace::device);
+}
+
+class DevicesBackend final : public nn::Backend {
+ public:
+  DevicesBackend(std::vector<std::string> devices, std::size_t workers)
+      : devices_(std::move(devices)), workers_(workers) {}
+
+  core::Result<void> open_first() {
+    auto opened = open(devices_.front(), 0);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    first_ = *opened;
+    capabilities_ = first_->capabilities();
+    capabilities_.shares_memory = is_one_device();
+    capabilities_.takes_bytes = capabilities_.takes_bytes && std::ranges::none_of(devices_, is_cpu);
+    return {};
+  }
+
+  [[nodiscard]] std::string name() const override { return first_->name(); }
+  [[nodiscard]] nn::Capabilities capabilities() const override { return capabilities_; }
+  [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions& options) noexcept override {
+    auto backend = open(name_in(options), options.local_rank);
+    return backend ? (*backend)->arenas({}) : host_;  // compile() tells the error
+  }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return first_->kernels(); }
+  [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, backend] : opened_)
+      if (backend && &memory == &backend->arenas()) return backend->kernels();
+    return core::host_kernels();
+  }
+
+  [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
+                                                                   const nn::CompileOptions& options) override {
+    const auto& name = name_in(options);
+    auto backend = open(name, options.local_rank);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    nn::CompileOptions own = options;
+    own.device_name.clear();
+    std::optional<nn::Plan> part;
+    if (options.plan != nullptr) {
+      part = nn::part_for(*options.plan, nn::backend_of(nn::parse_device_name(name)->kind));
+      own.plan = part ? &*part : nullptr;
+      own.measure = options.measure && part;
+    }
+    return (*backend)->compile(graph, own);
+  }
+
+ private:
+  static bool is_cpu(const std::string& name) {
+    const auto device = nn::parse_device_name(name);
+    return !device || device->kind == DeviceKind::cpu;
+  }
+
+  [[nodiscard]] const std::string& name_in(const nn::CompileOptions& options) const noexcept {
+    return options.device_name.empty() ? devices_.front() : options.device_name;
+  }
+
+  /// Whether all replicas of this process are on one device.
+  bool is_one_device() {
+    if (devices_.size() > 1) return false;
+    const auto device = nn::parse_device_name(devices_.front());
+    if (device->kind != DeviceKind::cuda || device->ordinal || workers_ < 2) return true;
+    const std::lock_guard lock(mutex_);
+    return gpus() < 2;
+  }
+
+  core::Result<nn::Backend*> open(const std::string& name, int local_rank) {
+    const auto device = nn::parse_device_name(name);
+    if (!device) return core::fail(core::Errc::config, fmt::format("device \"{}\": use {}", name, nn::kDeviceNames));
+    const std::lock_guard lock(mutex_);  // the loader's rule, too: one thread at a time
+    const std::pair key{device->kind, device->ordinal.value_or(chosen(device->kind, local_rank))};
+    auto& backend = opened_[key];
+    if (backend) return backend.get();
+    auto made = open_device(key.first, key.second);
+    if (!made)
+      return core::fail(core::Errc::config,
+                        fmt::format("device \"{}\": {}; without it use \"cpu\"", name, made.error().message));
+    backend = std::move(*made);
+    return backend.get();
+  }
+
+  /// REQUIRES the lock.
+  int chosen(DeviceKind kind, int local_rank) {
+    if (kind != DeviceKind::cuda || local_rank == 0) return 0;
+    return local_rank % std::max(gpus(), 1);
+  }
+  /// REQUIRES the lock.
+  int gpus() {
+    if (!gpus_) gpus_ = static_cast<int>(gpu::devices().devices.size());
+    return *gpus_;
+  }
+
+  const std::vector<std::string> devices_;
+  const std::size_t workers_;
+  nn::Backend* first_ = nullptr;  // in opened_
+  nn::Capabilities capabilities_;
+  core::HostAllocator host_;
+  mutable std::mutex mutex_;
+  std::map<std::pair<DeviceKind, int>, std::unique_ptr<nn::Backend>> opened_;
+  std::optional<int> gpus_;  // of this host
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<nn::Backend>> make_devices_backend(const std::vector<std::string>& devices,
+                                                                std::size_t workers) {
+  auto backend = std::make_unique<DevicesBackend>(devices, workers);
+  if (auto opened = backend->open_first(); !opened) return tl::unexpected(std::move(opened.error()));
+  return std::unique_ptr<nn::Backend>(std::move(backend));
+}
+
+}  // namespace troupe::apps

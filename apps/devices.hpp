@@ -1,0 +1,30 @@
+/// The backend of runs whose replicas are computed on devices that their configuration names: one GPU, several, or CPU and GPU. Arenas are in
+/// the memory of each replica's device. Members exchange them there if all compute on one device, otherwise in copies in host memory; then
+/// servers and sums are the host's.
+///
+/// CompileOptions::device_name chooses the device (nn/device_names.hpp); "cuda" is the host's GPU of number local_rank modulo their count. A
+/// device is opened when a replica is compiled for it: a process needs those of its own members only. Replicas of different kinds exchange
+/// arenas if both are compiled with canonical_arenas.
+///
+/// Plans: a replica's is that of its device's backend; compile() takes its part of a plan of several kinds (nn::part_for). Where a given plan
+/// has none, choices are made by rule, so that a replay, whose plan has none either, makes the same ones.
+///
+/// Thread-safe. Outlives its replicas.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/backend.hpp"
+
+namespace troupe::apps {
+
+/// `devices`: all that replicas may name, at least one; the first is that of replicas that name none, and the one whose capabilities this
+/// backend tells. It is opened now. `workers`: of the run. Errc::config when this build or this machine does not have it, with the reason: no
+/// module, no driver, no device, a missing library.
+[[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_devices_backend(const std::vector<std::string>& devices,
+                                                                              std::size_t workers);
+
+}  // namespace troupe::apps

@@ -1,0 +1,39 @@
+/// The names of devices in a configuration (cluster.device, cluster.devices), and the parts of a plan by kind of device. The backend of
+/// several devices (apps/devices.hpp) goes by them. Thread rule: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nn/backend.hpp"
+
+namespace troupe::nn {
+
+enum class DeviceKind : std::uint8_t {
+  cpu,
+  cuda,          ///< an NVIDIA GPU
+  cuda_on_host,  ///< the same program on the host, slowly: for tests and machines without a GPU
+};
+
+struct DeviceName {
+  DeviceKind kind = DeviceKind::cpu;
+  std::optional<int> ordinal{};  // of the host's devices; none: the worker's local rank modulo their number
+  bool operator==(const DeviceName&) const = default;
+};
+
+inline constexpr std::string_view kDeviceNames =
+    "\"cpu\", \"cuda\" (or \"cuda:local\": by the worker's number on its host), \"cuda:N\", \"cuda_on_host\"";
+
+/// Nothing: not one of kDeviceNames. "cuda_on_host:N" is one, too.
+[[nodiscard]] std::optional<DeviceName> parse_device_name(std::string_view name);
+
+/// The "backend" in plans of its backend: devices with the same one have the same arena layouts and take each other's plans.
+[[nodiscard]] std::string_view backend_of(DeviceKind kind) noexcept;
+
+/// `plan` with what it has no part for; where there are several, it has "backend": "mixed" and `parts`, by backend.
+[[nodiscard]] Plan joined(const std::optional<Plan>& plan, const Plan& more);
+/// The part of `plan` for this backend; nothing if it is for others. What no backend wrote is returned as it is, for the backend to refuse.
+[[nodiscard]] std::optional<Plan> part_for(const Plan& plan, std::string_view backend);
+
+}  // namespace troupe::nn
