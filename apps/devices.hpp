@@ -15,8 +15,12 @@
 #include <string>
 
 #include "nn/backend.hpp"
+#include "nn/device_names.hpp"
 
 namespace troupe::apps {
+
+/// The number of the device that `device` means for the worker of this number on its host, which has so many `devices` of the kind.
+[[nodiscard]] int ordinal_of(const nn::DeviceName& device, int local_rank, int devices);
 
 /// `first`: the device of replicas that name none, and the one whose capabilities it tells. It is opened now. Errc::config when this build or
 /// this machine does not have it, with the reason: no module, no driver, no device, a missing library.
