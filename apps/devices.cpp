@@ -11,7 +11,6 @@
 #include "gpu/backend.hpp"
 #include "gpu/device/host_device.hpp"
 #include "gpu/device/load.hpp"
-#include "nn/device_names.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -93,14 +92,14 @@ class DevicesBackend final : public nn::Backend {
     const auto device = nn::parse_device_name(devices_.front());
     if (device->kind != DeviceKind::cuda || device->ordinal || workers_ < 2) return true;
     const std::lock_guard lock(mutex_);
-    return gpus() < 2;
+    return devices_of(device->kind) < 2;
   }
 
   core::Result<nn::Backend*> open(const std::string& name, int local_rank) {
     const auto device = nn::parse_device_name(name);
     if (!device) return core::fail(core::Errc::config, fmt::format("device \"{}\": use {}", name, nn::kDeviceNames));
     const std::lock_guard lock(mutex_);  // the loader's rule, too: one thread at a time
-    const std::pair key{device->kind, device->ordinal.value_or(chosen(device->kind, local_rank))};
+    const std::pair key{device->kind, ordinal_of(*device, local_rank, devices_of(device->kind))};
     auto& backend = opened_[key];
     if (backend) return backend.get();
     auto made = open_device(key.first, key.second);
@@ -111,15 +110,11 @@ class DevicesBackend final : public nn::Backend {
     return backend.get();
   }
 
-  /// REQUIRES the lock.
-  int chosen(DeviceKind kind, int local_rank) {
-    if (kind != DeviceKind::cuda || local_rank == 0) return 0;
-    return local_rank % std::max(gpus(), 1);
-  }
-  /// REQUIRES the lock.
-  int gpus() {
+  /// How many this host has; 1 if that is not known. REQUIRES the lock.
+  int devices_of(DeviceKind kind) {
+    if (kind != DeviceKind::cuda) return 1;
     if (!gpus_) gpus_ = static_cast<int>(gpu::devices().devices.size());
-    return *gpus_;
+    return std::max(*gpus_, 1);
   }
 
   const std::vector<std::string> devices_;
@@ -133,6 +128,10 @@ class DevicesBackend final : public nn::Backend {
 };
 
 }  // namespace
+
+int ordinal_of(const nn::DeviceName& device, int local_rank, int devices) {
+  return device.ordinal.value_or(local_rank % devices);
+}
 
 core::Result<std::unique_ptr<nn::Backend>> make_devices_backend(const std::vector<std::string>& devices,
                                                                 std::size_t workers) {

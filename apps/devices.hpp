@@ -18,8 +18,12 @@
 #include <vector>
 
 #include "nn/backend.hpp"
+#include "nn/device_names.hpp"
 
 namespace troupe::apps {
+
+/// The number of the device that `device` means for the worker of this number on its host, which has so many `devices` of the kind.
+[[nodiscard]] int ordinal_of(const nn::DeviceName& device, int local_rank, int devices);
 
 /// `devices`: all that replicas may name, at least one; the first is that of replicas that name none, and the one whose capabilities this
 /// backend tells. It is opened now. `workers`: of the run. Errc::config when this build or this machine does not have it, with the reason: no

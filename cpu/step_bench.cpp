@@ -31,6 +31,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   const auto [batch, slowdown] = std::pair(options.compile.batch, options.slowdown);
   const auto own = options.backend ? nullptr : make_backend();
   nn::Backend* const backend = options.backend ? options.backend : own.get();
+  core::HostAllocator plain;
   core::Buffer images;  // outlives the replica, which copies it ahead where it needs copies
   auto compile = options.compile;
   compile.arenas = &backend->arenas();
@@ -46,10 +47,9 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
     replica.import_canonical(parameters);
   }
   core::Allocator* const ahead = backend->capabilities().batches;
-  auto allocated =
-      core::Buffer::allocate(ahead ? *ahead : allocator, static_cast<std::size_t>(batch * graph.input().size()));
-  if (!allocated) return tl::unexpected(std::move(allocated.error()));
-  images = std::move(*allocated);
+  auto pixels = core::Buffer::allocate(ahead ? *ahead : plain, static_cast<std::size_t>(batch * graph.input().size()));
+  if (!pixels) return tl::unexpected(std::move(pixels.error()));
+  images = std::move(*pixels);
   for (float& x : images.view()) x = static_cast<float>(random.normal());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
   for (auto& label : labels)

@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "core/text/plural.hpp"
-#include "nn/linear_chain.hpp"
 #include "nn/optimizer.hpp"
+#include "nn/program/linear_chain.hpp"
 #include "nn/zoo/models.hpp"
 #include "strategies/registry/registry.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
-#include "nn/linear_chain.hpp"
+#include "nn/program/linear_chain.hpp"
 
 namespace troupe::cpu {
 

@@ -139,6 +139,16 @@ TEST_F(Devices, WhatADeviceDoesNotOfferIsOneLine) {
   }
 }
 
+TEST(DevicesBackends, WorkersOfAHostTakeItsGpusInTurn) {
+  const auto ordinal = [](const char* name, int local_rank, int devices) {
+    return ordinal_of(*nn::parse_device_name(name), local_rank, devices);
+  };
+  EXPECT_EQ(ordinal("cuda", 0, 2), 0);
+  EXPECT_EQ(ordinal("cuda", 1, 2), 1);
+  EXPECT_EQ(ordinal("cuda:local", 6, 4), 2);
+  EXPECT_EQ(ordinal("cuda:5", 1, 2), 5) << "loading it says that it is not there";
+}
+
 /// A plan without a part for a device: its choices are made by rule, not measured.
 TEST(DevicesBackends, TakeTheirPartOfAPlan) {
   const auto backend = make_devices_backend({"cpu"}, 1);
@@ -147,7 +157,7 @@ TEST(DevicesBackends, TakeTheirPartOfAPlan) {
   model.name = "lenet";
   const auto graph = nn::build_model(model, {1, 28, 28}, 10);
   core::HostAllocator memory;
-  nn::CompileOptions options{.batch = 2, .arenas = &memory, .canonical_arenas = true, .measure = false};
+  nn::CompileOptions options{.batch = 2, .canonical_arenas = true, .arenas = &memory, .measure = false};
   const auto on = [&](const std::string& device, const nn::Plan* plan) {
     auto own = options;
     own.device_name = device;

@@ -14,15 +14,15 @@ WorkerProgress all_fields() {
   WorkerProgress progress;
   auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, forward_s, backward_s, optimizer_s,
          exchange_s, wait_s, load_s, exchanges, dropped, skipped, refused, passed, replaced, bytes, staleness_sum,
-         staleness_count, staleness_max, norm_sum, norm_max, recent_norm_sum, recent_steps, staleness, waits, done] =
-      progress;
+         staleness_count, staleness_max, norm_sum, norm_max, recent_norm_sum, recent_steps, staleness, waits, done,
+         loss_scale] = progress;
   worker = 1;
   std::uint64_t next = 2;
   for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
                       &replaced, &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
   for (auto* real : {&loss, &loss_sum, &compute_s, &forward_s, &backward_s, &optimizer_s, &exchange_s, &wait_s, &load_s,
-                     &norm_sum, &norm_max, &recent_norm_sum})
+                     &norm_sum, &norm_max, &recent_norm_sum, &loss_scale})
     *real = static_cast<double>(next++) + 0.5;
   staleness = {next++, next++};
   waits = {0.25, 0.75};
@@ -129,6 +129,7 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   kept.loss = kept.loss_sum = 0;
   kept.top1 = kept.recent_samples = kept.recent_steps = 0;
   kept.recent_norm_sum = 0;
+  kept.loss_scale = 1;
   kept.done.clear();
   EXPECT_EQ(back->session.workers, std::vector{kept});
 }

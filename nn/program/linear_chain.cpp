@@ -1,4 +1,4 @@
-#include "nn/linear_chain.hpp"
+#include "nn/program/linear_chain.hpp"
 
 #include <algorithm>
 
