@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GPU_CHECK = ROOT / "scripts" / "gpu-check"
@@ -186,6 +187,17 @@ class GpuCheckTest(unittest.TestCase):
             tests = next(word for word in step.command if word.startswith("--gtest_filter="))
             listed = subprocess.run([program, "--gtest_list_tests", tests], stdout=subprocess.PIPE, text=True, check=True).stdout
             self.assertGreaterEqual(sum(1 for line in listed.splitlines() if line.startswith("  ")), tests.count(":") + 1, step.name)
+
+    def test_libraries_of_wheels_come_behind_those_that_the_caller_names(self):
+        wheel = self.folder / "nvidia" / "cudnn" / "lib"
+        wheel.mkdir(parents=True)
+        (wheel / "libcudnn.so.9").write_text("")
+        sys.path.insert(0, str(ROOT / "scripts"))
+        from checking import machine
+        with unittest.mock.patch.dict(os.environ, {"PYTHONPATH": str(self.folder), "PYTHON": sys.executable, "LD_LIBRARY_PATH": "/opt/own", "TROUPE": str(self.stub_troupe(WITH))}):
+            folders = machine.Machine(False, None).environment()["LD_LIBRARY_PATH"].split(":")
+        self.assertEqual(folders[0], "/opt/own")
+        self.assertIn(str(wheel), folders[1:])
 
     def test_wrong_arguments(self):
         for arguments in (["--parts", "tests,speeed"], ["--parts", ","], ["--minutes", "0"], ["--data", self.folder / "none"], ["--frobnicate"]):
