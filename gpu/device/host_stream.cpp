@@ -8,7 +8,6 @@
 #include "gpu/device/host_launch.hpp"
 #include "gpu/device/host_products.hpp"
 #include "gpu/kernels/kernel_ranges.hpp"
-#include "gpu/plans/operation_graph.hpp"
 
 namespace troupe::gpu::host {
 namespace {

@@ -11,6 +11,9 @@
 
 namespace troupe::gpu {
 
+/// Every operand of an execution is aligned to so many bytes: libraries read that much at a time.
+inline constexpr std::int64_t kTensorAlignment = 16;
+
 enum class Direction : std::uint8_t { forward, backward_data, backward_weights };
 
 struct ConvolutionShape {

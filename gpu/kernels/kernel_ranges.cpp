@@ -1,6 +1,5 @@
 #include "gpu/kernels/kernel_ranges.hpp"
 
-#include "gpu/kernels/bodies/optimizers.hpp"
 #include "gpu/kernels/row_chunks.hpp"
 
 namespace troupe::gpu {
@@ -164,8 +163,9 @@ class RangesOf {
   void operator()(const Optimize& k) {
     need("x", k.x, k.count);
     need("g", k.g, k.count);
-    if (state_vectors(k.kind) > 0) need("first", k.first, k.count);
-    if (state_vectors(k.kind) > 1) need("second", k.second, k.count);
+    const int states = core::optimizer_info(k.kind).state_slots;
+    if (states > 0) need("first", k.first, k.count);
+    if (states > 1) need("second", k.second, k.count);
     add("numbers", k.numbers, sizeof(core::StepNumbers));
   }
   void operator()(const SquaredNorm& k) {

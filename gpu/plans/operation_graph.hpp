@@ -15,9 +15,6 @@ namespace troupe::gpu {
 /// `intermediate` on, and no memory.
 enum class TensorId : std::int64_t { x = 1, w = 2, y = 3, bias = 4, addend = 5, intermediate = 16 };
 
-/// Every pointer that an execution gives to the library is a multiple of this, in bytes.
-inline constexpr std::int64_t kTensorAlignment = 16;
-
 /// A tensor in the libraries' order of dimensions, which is not the order of memory: activations {batch, channels, height, width}, weights
 /// {outputs, channels / groups, kernel, kernel}, bias {1, outputs, 1, 1}. Strides in elements; channels have stride 1.
 struct GraphTensor {

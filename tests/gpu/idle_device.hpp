@@ -39,11 +39,11 @@ class IdleDevice : public Device {
   [[nodiscard]] std::size_t live_bytes() const { return host_.live_bytes(); }
 
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
-  std::string uncapturable;                                             // engine that a capture refuses
   std::function<void()> on_copy;                                        // from or to the host; empty: nothing happens
   std::function<void(const char* name)> on_range;                       // null: its end
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
+  std::string uncapturable;                                             // engine that a capture refuses
 
  private:
   struct IdleEvent final : Event {
