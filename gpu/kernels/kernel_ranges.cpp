@@ -113,6 +113,7 @@ class RangesOf {
     need("labels", k.labels, k.rows);
     add("samples", k.samples, sizeof(*k.samples));
     if (k.gradient != nullptr) need("gradient", k.gradient, k.rows * k.classes, k.gradient_type);
+    if (k.loss_scale != nullptr) add("loss scale", k.loss_scale, sizeof(*k.loss_scale));
     add("sums", k.sums, sizeof(LossSums));
     add("row_sums", k.row_sums, static_cast<std::size_t>(k.rows) * sizeof(LossSums));
   }
@@ -127,6 +128,10 @@ class RangesOf {
 
   void operator()(const Fill& k) { need("y", k.y, k.count); }
   void operator()(const Scale& k) { need("y", k.y, k.count); }
+  void operator()(const ScaleBy& k) {
+    need("y", k.y, k.count);
+    add("a", k.a, sizeof(*k.a));
+  }
   void operator()(const Clamp& k) { need("y", k.y, k.count); }
   void operator()(const Axpy& k) {
     need("y", k.y, k.count);
