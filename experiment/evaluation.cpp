@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 
 namespace troupe::experiment {
 

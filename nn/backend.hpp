@@ -149,7 +149,7 @@ class Replica {
   [[nodiscard]] virtual core::Span parameters() noexcept = 0;
   [[nodiscard]] virtual core::Span gradients() noexcept = 0;   ///< empty if not training
   [[nodiscard]] virtual core::Span statistics() noexcept = 0;  ///< statistics_layout(graph()); may be empty
-  /// For vectors in the memory of the arenas. The host reads and writes arenas through their upload() and download() (nn/arenas.hpp).
+  /// For vectors in the memory of the arenas. The host reads and writes arenas through their upload() and download() (nn/arenas/host_view.hpp).
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept { return core::host_kernels(); }
   virtual void parameters_written() noexcept = 0;  ///< working copies are rebuilt before the next use
   [[nodiscard]] virtual std::uint64_t parameters_version() const noexcept = 0;

@@ -13,7 +13,7 @@
 #include "data/picture_sources.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/initial_model.hpp"
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::apps {

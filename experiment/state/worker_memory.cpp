@@ -5,7 +5,7 @@
 
 #include "core/buffer.hpp"
 #include "experiment/state/accumulation.hpp"
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 
 namespace troupe::experiment {
 

@@ -14,14 +14,14 @@ constexpr std::size_t kDeviceAlignment = 256;
 constexpr std::uint64_t kHidden = 0x5BAD'0000'0000'0000;
 constexpr std::uint64_t kUpper = 0xFFFF'0000'0000'0000;
 
-std::uint64_t found(std::uint64_t address) noexcept {
+std::uint64_t translated(std::uint64_t address) noexcept {
   return (address & kUpper) == kHidden ? address & ~kUpper : address;
 }
 
 }  // namespace
 
 void* found(const void* address) noexcept {
-  return reinterpret_cast<void*>(found(reinterpret_cast<std::uint64_t>(address)));
+  return reinterpret_cast<void*>(translated(reinterpret_cast<std::uint64_t>(address)));
 }
 
 void find_addresses(void* object, std::size_t bytes) noexcept {
@@ -29,7 +29,7 @@ void find_addresses(void* object, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes; at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, words + at, sizeof(word));
-    word = found(word);
+    word = translated(word);
     std::memcpy(words + at, &word, sizeof(word));
   }
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiment/state/weighted_mean.hpp"
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"

@@ -9,7 +9,7 @@
 #include "core/buffer.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/progress_aggregator.hpp"
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/server.hpp"

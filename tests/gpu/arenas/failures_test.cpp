@@ -1,6 +1,9 @@
 // Runs in device memory on a device that fails or has too little memory: they end with an error that says so, and nothing hangs.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "experiment/directory/run_records.hpp"
 #include "gpu/device/faulty_device.hpp"
 #include "tests/gpu/arenas/device_runs.hpp"
 
@@ -14,6 +17,10 @@ class LostDevice : public ::testing::Test {
     device_->set(gpu::Fault{.kind = kind, .number = number, .lost = true});
     SmallRun run(run_options_of(strategy), *backend_);
     return run.train();
+  }
+  [[nodiscard]] static std::ptrdiff_t losses_in(const SmallRun& run) {
+    const auto kind = experiment::encode(experiment::LostRecord{}).kind;
+    return std::ranges::count(run.journal(), kind, &core::JournalRecord::kind);
   }
   [[nodiscard]] std::uint64_t calls_of_a_run(const std::string& strategy, gpu::CallKind kind) {
     device_->set({});
@@ -47,7 +54,7 @@ TEST_F(LostDevice, EndsTheRunAsAFailureOfADevice) {
 TEST_F(LostDevice, CostsARunOverSeveralSitesItsWorker) {
   const auto options = run_options_of(
       "easgd", {"exchange.endpoint=inproc", "cluster.workers=3", "run.epochs=2", "cluster.server_placement=dedicated"});
-  for (const auto kind : {gpu::CallKind::run, gpu::CallKind::launch, gpu::CallKind::copy}) {
+  for (const auto kind : {gpu::CallKind::graph, gpu::CallKind::copy, gpu::CallKind::synchronize}) {
     SCOPED_TRACE(to_string(kind));
     device_->set({});
     ASSERT_FALSE(SmallRun(options, *backend_).train_on_hosts({0, 1, 2, 3}).failed);
@@ -57,6 +64,7 @@ TEST_F(LostDevice, CostsARunOverSeveralSitesItsWorker) {
     const auto end = run.train_on_hosts({0, 1, 2, 3});
     EXPECT_TRUE(device_->struck());
     EXPECT_FALSE(end.failed) << end.error.message;
+    EXPECT_EQ(losses_in(run), 1);
     EXPECT_EQ(end.summary.epochs, 2U);
     EXPECT_GE(end.summary.samples, 1600U);  // what the lost worker did not finish is done again
   }
@@ -66,7 +74,7 @@ TEST_F(LostDevice, EndsARunWhoseWorkersAreAGroupWithACheckpoint) {
   const auto options = run_options_of("bsp", {"exchange.endpoint=inproc", "cluster.workers=3"});
   device_->set({});
   ASSERT_FALSE(SmallRun(options, *backend_).train_on_hosts({0, 1, 2, 3}).failed);
-  device_->set(gpu::Fault{.kind = gpu::CallKind::run, .number = device_->calls(gpu::CallKind::run) / 2});
+  device_->set(gpu::Fault{.kind = gpu::CallKind::graph, .number = device_->calls(gpu::CallKind::graph) / 2});
   SmallRun run(options, *backend_);
   const auto end = run.train_on_hosts({0, 1, 2, 3});
   ASSERT_TRUE(end.failed);

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 
 namespace troupe::nn::testing {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 #include "nn/initialise.hpp"
 #include "nn/zoo/models.hpp"
 #include "tests/nn/backend_contract/backends.hpp"

@@ -1,6 +1,7 @@
+// What nn/backend.hpp says of arenas: canonical vectors of a replica, and plain host memory where a backend has no memory of its own.
 #include "nn/backend.hpp"
 
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 
 namespace troupe::nn {
 

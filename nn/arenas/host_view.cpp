@@ -1,4 +1,4 @@
-#include "nn/arenas.hpp"
+#include "nn/arenas/host_view.hpp"
 
 namespace troupe::nn {
 
