@@ -114,13 +114,13 @@ core::Result<void> HostStream::run(const ConvolutionPlan& plan, const Convolutio
   const auto& mine = static_cast<const HostConvolutionPlan&>(plan);
   const Convolution& c = mine.description();
   const Type weights = c.direction == Direction::backward_weights ? c.weight_gradient : c.type;
-  const auto ok = check_operands(to_string(c),
-                                 {{"x", operands.x, bytes_of(c.shape.input.size(), c.type)},
-                                  {"w", operands.w, weights_of(c.shape) * gpu::bytes_of(weights)},
-                                  {"y", operands.y, bytes_of(c.shape.output.size(), c.type)},
-                                  {"bias", operands.bias, c.bias ? bytes_of(c.shape.output.channels, c.type) : 0},
-                                  {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0}},
-                                 workspace, plan.workspace());
+  auto ok = check_operands(to_string(c),
+                           {{"x", operands.x, bytes_of(c.shape.input.size(), c.type)},
+                            {"w", operands.w, weights_of(c.shape) * gpu::bytes_of(weights)},
+                            {"y", operands.y, bytes_of(c.shape.output.size(), c.type)},
+                            {"bias", operands.bias, c.bias ? bytes_of(c.shape.output.channels, c.type) : 0},
+                            {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0}},
+                           workspace, plan.workspace());
   if (!ok) return ok;
   add([c, operands = found_in(operands), workspace, bytes = plan.workspace()] {
     scribble(workspace, bytes);
@@ -132,12 +132,12 @@ core::Result<void> HostStream::run(const ConvolutionPlan& plan, const Convolutio
 core::Result<void> HostStream::run(const MatrixPlan& plan, const MatrixOperands& operands, void* workspace) {
   const auto& mine = static_cast<const HostMatrixPlan&>(plan);
   const MatrixProduct& p = mine.description();
-  const auto ok = check_operands(to_string(p),
-                                 {{"a", operands.a, bytes_of(p.m * p.k, p.type)},
-                                  {"b", operands.b, bytes_of(p.k * p.n, p.type)},
-                                  {"d", operands.d, bytes_of(p.m * p.n, p.output)},
-                                  {"bias", operands.bias, p.bias ? bytes_of(p.n, p.output) : 0}},
-                                 workspace, plan.workspace());
+  auto ok = check_operands(to_string(p),
+                           {{"a", operands.a, bytes_of(p.m * p.k, p.type)},
+                            {"b", operands.b, bytes_of(p.k * p.n, p.type)},
+                            {"d", operands.d, bytes_of(p.m * p.n, p.output)},
+                            {"bias", operands.bias, p.bias ? bytes_of(p.n, p.output) : 0}},
+                           workspace, plan.workspace());
   if (!ok) return ok;
   add([p, operands = found_in(operands), workspace, bytes = plan.workspace()] {
     scribble(workspace, bytes);

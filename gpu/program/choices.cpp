@@ -77,6 +77,7 @@ template <class Plan, class Description>
 Choice<Plan> Choices::choose_from(const std::vector<Description>& descriptions,
                                   std::map<std::string, std::shared_ptr<const Plan>>& made) {
   std::vector<std::string> names;
+  names.reserve(descriptions.size());
   for (const Description& description : descriptions) names.push_back(to_string(description));
   const auto from = [&](std::size_t i) -> Choice<Plan> {
     auto known = made.find(names[i]);
