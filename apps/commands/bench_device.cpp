@@ -41,7 +41,7 @@ core::Result<nn::Graph> model_of(const std::string& name) {
 }
 
 nn::Precision precision_of(const std::string& name) {
-  for (const auto precision : {nn::Precision::bf16, nn::Precision::tf32})
+  for (const auto precision : {nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
     if (name == nn::name_of(precision)) return precision;
   return nn::Precision::fp32;
 }

@@ -26,6 +26,7 @@ struct HostDeviceOptions {
   /// backwards.
   std::optional<std::uint64_t> schedule_seed{};
   bool fuses_everything = false;  // any bias, addend and activation
+  bool mixes_types = true;        // a bias may be added to products of another type than their factors
   bool hides_memory = false;      // code that reads or writes device memory on the host dies, as with a device
 };
 

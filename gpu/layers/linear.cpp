@@ -46,10 +46,19 @@ Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::
     descriptions.insert(descriptions.begin(), forward);
     descriptions.front().activation = context.activation;
   }
+  if (y.type != type) {  // a library may add no bias of another type than the factors'
+    descriptions.push_back(forward);
+    descriptions.back().output = type;
+  }
   const auto choice = lowering.choices.choose(descriptions);
   forward = descriptions[choice.description];
-  const Operand b = y.type == Type::fp32 ? program.parameter(bias) : program.working(bias);
-  add_product(lowering, Phase::forward, choice, forward, x, program.working(weight), y, b);
+  const Operand product = forward.output == y.type ? y : program.make(y.shape, forward.output);
+  const Operand b = product.type == Type::fp32 ? program.parameter(bias) : program.working(bias);
+  add_product(lowering, Phase::forward, choice, forward, x, program.working(weight), product, b);
+  if (product.type != y.type)
+    program.add_kernel(Phase::forward, "cast", {product}, {y}, [=](const Addresses& at) {
+      return Cast{at(product), at(y), product.type, y.type, y.shape.size()};
+    });
   if (context.activation && !forward.activation)
     program.add_kernel(Phase::forward, "activation", {y}, {y}, [=, f = *context.activation](const Addresses& at) {
       return ActivationForward{f, at(y), at(y), y.shape.size(), y.type};

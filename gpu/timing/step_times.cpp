@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "core/random.hpp"
 #include "gpu/backend.hpp"
@@ -11,22 +12,6 @@ namespace {
 
 constexpr int kFirstSteps = 5;  // the graph is captured, and clocks rise
 constexpr int kOperationsOfAStep = 32;
-
-/// Small random parameters, written where they are: on the device no function of the layout reaches them.
-core::Result<void> initialise_on_device(Device& device, nn::Replica& replica) {
-  const core::Span parameters = replica.parameters();
-  auto values = core::Buffer::allocate(device.pinned(), parameters.size());
-  if (!values) return tl::unexpected(std::move(values.error()));
-  core::Random random(1, core::Purpose::test, 0);
-  for (float& x : values->view()) x = static_cast<float>(random.uniform(-0.05, 0.05));
-  auto stream = device.make_stream();
-  if (!stream) return tl::unexpected(std::move(stream.error()));
-  if (auto copied = (*stream)->copy_to_device(parameters.data(), values->data(), parameters.size_bytes()); !copied)
-    return copied;
-  auto waited = (*stream)->synchronize();
-  replica.parameters_written();
-  return waited;
-}
 
 }  // namespace
 
@@ -41,11 +26,15 @@ core::Result<StepTimes> step_times(const std::shared_ptr<Device>& device, const 
   const auto compiled = backend->compile(graph, options);
   if (!compiled) return tl::unexpected(compiled.error());
   nn::Replica& replica = **compiled;
-  if (auto begun = initialise_on_device(*timed, replica); !begun) return tl::unexpected(std::move(begun.error()));
+  core::Random random(1, core::Purpose::test, 0);
+  {
+    std::vector<float> parameters(replica.layout()->canonical_floats());
+    for (float& x : parameters) x = static_cast<float>(random.uniform(-0.05, 0.05));
+    replica.import_canonical(parameters);
+  }
   auto velocity = core::Buffer::allocate(timed->memory(), replica.parameters().size());
   if (!velocity) return tl::unexpected(std::move(velocity.error()));
 
-  core::Random random(1, core::Purpose::test, 1);
   for (float& x : images->view()) x = static_cast<float>(random.normal());
   std::vector<std::int32_t> labels(static_cast<std::size_t>(options.batch));
   for (auto& label : labels)
@@ -54,10 +43,15 @@ core::Result<StepTimes> step_times(const std::shared_ptr<Device>& device, const 
   batch.images = images->view();
   batch.labels = labels;
   batch.count = options.batch;
+  batch.space = core::MemorySpace::host_pinned;
   const core::OptimizerStep rule{.kind = core::OptimizerKind::momentum, .lr = 1e-3F, .momentum = 0.9F};
   const auto run = [&](int count) -> core::Result<void> {
     for (int i = 0; i < count; ++i) {
       ++batch.lease;
+      nn::Batch next = batch;
+      ++next.lease;
+      replica.prefetch(batch);  // the first one; the others are here, or on their way
+      replica.prefetch(next);
       if (auto result = replica.step(batch, {}); !result) return tl::unexpected(std::move(result.error()));
       replica.apply(rule, velocity->view());
     }

@@ -207,6 +207,22 @@ TEST(Memory, EnginesWithLessWorkspaceAreTakenWhereItRunsOut) {
   EXPECT_THROW((void)engines_with(needed / 4), std::runtime_error);
 }
 
+/// Else a library without such a product could compute no network in 16 bits.
+TEST(Linear, AnOutputOfFloat32IsCastWhereTheLibraryDoesNotAddItsBias) {
+  const auto images = random_floats(2 * 784, 1.0, 1);
+  const auto loss_on = [&](bool mixes_types) {
+    auto backend = make_backend({std::make_shared<HostDevice>(HostDeviceOptions{.mixes_types = mixes_types})}, "gpu");
+    core::HostAllocator host;
+    auto replica = backend->compile(lenet(), {.batch = 2, .precision = nn::Precision::bf16, .arenas = &host});
+    EXPECT_TRUE(replica) << replica.error().message;
+    (*replica)->import_canonical(random_floats((*replica)->layout()->canonical_floats(), 0.1, 2));
+    return (*replica)->step({images, std::vector<std::int32_t>{3, 7}, 0, 2}, {}).value().loss;
+  };
+  const double mixed = loss_on(true), cast = loss_on(false);
+  EXPECT_NE(mixed, cast);
+  EXPECT_NEAR(mixed, cast, 0.01 * mixed);
+}
+
 TEST(Memory, ARefusalSaysWhatIsNeededAndWhatThereIs) {
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{.memory = 2'000'000});
   core::HostAllocator host;
