@@ -42,6 +42,7 @@ class InputOfAStep {
   }
   InputOfAStep(const InputOfAStep&) = delete;
   InputOfAStep& operator=(const InputOfAStep&) = delete;
+  ~InputOfAStep() { EXPECT_TRUE(stream->synchronize()); }  // before the memory that its work names goes
 
   /// The images that a step would read.
   [[nodiscard]] std::vector<std::byte> brought(const nn::Batch& batch) {
@@ -153,7 +154,9 @@ TEST(InputBuffers, NothingReadsABatchThatWasLeft) {
       LeasedBatch batch(builder, lease_of(1, 0, 0), &device.pinned());
       const std::vector<float> before(batch.images().begin(), batch.images().end());
       step.buffers->prefetch(batch.floats());
-      if (left == Left::after_it_began) ASSERT_TRUE(step.buffers->begin(*step.stream, batch.floats(), kSamples));
+      if (left == Left::after_it_began) {
+        ASSERT_TRUE(step.buffers->begin(*step.stream, batch.floats(), kSamples));
+      }
       left == Left::discarded ? step.buffers->discard(batch.floats()) : step.buffers->leave(batch.floats());
       std::ranges::fill(batch.images(), 99.0F);
       step.buffers.reset();  // all copies are done
