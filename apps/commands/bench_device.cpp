@@ -71,6 +71,7 @@ core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
                     {"batch", arguments.batch},
                     {"precision", arguments.precision},
                     {"ms_per_step", times->ms_per_step},
+                    {"captured", times->is_captured},
                     {"operations_per_step", static_cast<double>(times->device.operations) / times->steps},
                     {"idle_us_per_step", per_step(times->device.idle)},
                     {"host_copy_us_per_step", per_step(times->device.copy)}};
@@ -81,9 +82,9 @@ core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
     text += fmt::format("{:<24} {:>9.1f} GB/s {:>6.2f} of a copy\n", rate.name, rate.gb_per_s, rate.of_a_copy);
   text += fmt::format(
       "{}, batch {}, {}: {:.3f} ms per step; with events, the device waits {:.1f} us of a step for the "
-      "host, and {:.1f} us for copies from and to it\n",
+      "host, and {:.1f} us for copies from and to it{}\n",
       arguments.model, arguments.batch, arguments.precision, times->ms_per_step, per_step(times->device.idle),
-      per_step(times->device.copy));
+      per_step(times->device.copy), times->is_captured ? "" : "; its passes could not be captured as graphs");
   return print(text);
 }
 
@@ -106,7 +107,7 @@ Action declare_bench_device(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--batch", a->batch, "samples per step")->check(whole_between(1, 1'000'000))->capture_default_str();
   app.add_option("--precision", a->precision, "of forward and backward")
-      ->check(word_of({"fp32", "tf32", "bf16"}))
+      ->check(word_of({"fp32", "tf32", "bf16", "fp16"}))
       ->capture_default_str();
   app.add_option("--steps", a->steps, "to measure")->check(whole_between(1, 1'000'000))->capture_default_str();
   app.add_flag("--json", a->json, "one line of JSON");

@@ -6,6 +6,7 @@
 
 #include "core/random.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/replica.hpp"
 
 namespace troupe::gpu {
 namespace {
@@ -63,6 +64,7 @@ core::Result<StepTimes> step_times(const std::shared_ptr<Device>& device, const 
   if (auto ran = run(steps); !ran) return tl::unexpected(std::move(ran.error()));
   StepTimes times;
   times.steps = steps;
+  times.is_captured = dynamic_cast<const GpuReplica&>(replica).is_captured();
   times.ms_per_step = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / steps;
   if (auto started = timed->start(steps * kOperationsOfAStep); !started)
     return tl::unexpected(std::move(started.error()));

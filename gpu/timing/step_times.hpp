@@ -10,9 +10,10 @@
 namespace troupe::gpu {
 
 struct StepTimes {
-  int steps = 0;           // of each of the two measurements
-  double ms_per_step = 0;  // without events
-  DeviceTimes device;      // of steps with events
+  int steps = 0;             // of each of the two measurements
+  double ms_per_step = 0;    // without events
+  DeviceTimes device;        // of steps with events
+  bool is_captured = false;  // whether the host launches each pass as one graph
 };
 
 /// `options.arenas` is ignored. Errors as compile and step.

@@ -238,7 +238,9 @@ def _device(machine):
 
     def judge_wait(figures, results):
         text = "waits {idle_us_per_step:.1f} us for the host, {host_copy_us_per_step:.1f} us for copies of {ms_per_step:.3f} ms".format(**figures)
-        return text, None if machine.on_host else figures["idle_us_per_step"] <= 20
+        if not figures["captured"]:
+            text += "; its passes could not be captured as graphs"
+        return text, None if machine.on_host else figures["captured"] and figures["idle_us_per_step"] <= 20
 
     model = small[4:] if machine.on_host else ["--model", "resnet50", "--batch", 64, "--precision", "bf16"]
     steps_of = ["--steps", 2 if machine.on_host else 50]
