@@ -73,6 +73,7 @@ void CoordinatorBody::take_servers(const Next& next) {
   snapshot_shards(strategies::kCenter, [this, next] {
     segment_->vectors.emplace("", canonical());
     std::vector<std::string> prefixes;
+    prefixes.reserve(setup_.needs.server_states);
     for (int k = 0; k < setup_.needs.server_states; ++k) prefixes.push_back(server_state_prefix(k));
     take_state(prefixes, segment_, next);
   });

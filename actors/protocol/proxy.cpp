@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "actors/protocol/refusal.hpp"
 #include "actors/requests/asking.hpp"
 
 namespace troupe::actors {

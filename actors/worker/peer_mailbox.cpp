@@ -11,6 +11,7 @@ namespace {
 
 std::vector<PeerMessageCount> list(const std::map<WorkerId, std::uint64_t>& counts) {
   std::vector<PeerMessageCount> list;
+  list.reserve(counts.size());
   for (const auto& [peer, peer_messages] : counts) list.push_back({peer, peer_messages});
   return list;
 }
