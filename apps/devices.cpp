@@ -37,11 +37,20 @@ class DevicesBackend final : public nn::Backend {
       : devices_(std::move(devices)), workers_(workers) {}
 
   core::Result<void> open_first() {
-    auto opened = open(devices_.front(), 0);
-    if (!opened) return tl::unexpected(std::move(opened.error()));
-    first_ = *opened;
+    core::Error missing;  // of the first one
+    for (const auto& name : devices_) {
+      auto opened = open(name, 0);
+      if (opened) {
+        first_ = *opened;
+        break;
+      }
+      if (missing.message.empty()) missing = std::move(opened.error());
+    }
+    if (first_ == nullptr) return tl::unexpected(std::move(missing));
     capabilities_ = first_->capabilities();
     capabilities_.shares_memory = is_one_device();
+    // Page-locked memory is every GPU's, but the stand-in's is its own.
+    if (devices_.size() > 1 && std::ranges::any_of(devices_, is_stand_in)) capabilities_.batches = nullptr;
     capabilities_.takes_bytes = capabilities_.takes_bytes && std::ranges::none_of(devices_, is_cpu);
     return {};
   }
@@ -80,6 +89,11 @@ class DevicesBackend final : public nn::Backend {
   static bool is_cpu(const std::string& name) {
     const auto device = nn::parse_device_name(name);
     return !device || device->kind == DeviceKind::cpu;
+  }
+
+  static bool is_stand_in(const std::string& name) {
+    const auto device = nn::parse_device_name(name);
+    return device && device->kind == DeviceKind::cuda_on_host;
   }
 
   [[nodiscard]] const std::string& name_in(const nn::CompileOptions& options) const noexcept {

@@ -34,7 +34,7 @@ core::Result<StepBench> run_step_bench(const nn::Graph& graph, const StepBenchOp
   core::HostAllocator plain;
   core::Buffer images;  // outlives the replica, which copies it ahead where it needs copies
   auto compile = options.compile;
-  compile.arenas = &backend->arenas();
+  compile.arenas = &backend->arenas(compile);
   core::Buffer velocity;  // outlives the replica, whose last step may still use it
   auto compiled = backend->compile(graph, compile);
   if (!compiled) return tl::unexpected(std::move(compiled.error()));

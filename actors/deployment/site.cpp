@@ -148,7 +148,9 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
   const auto& settings = *spec.settings;
   auto compile = compile_options(context_, w);
   const auto neighbours = workers_on_host(setup_.exchange, spec.workers, setup_.site);
-  compile.local_rank = static_cast<int>(std::ranges::lower_bound(neighbours, w) - neighbours.begin());
+  // Among those of this host that name the same device: they take its GPUs in turn.
+  compile.local_rank = static_cast<int>(std::ranges::count_if(
+      neighbours, [&](auto other) { return other < w && settings.device(other) == settings.device(w); }));
   core::Allocator* const loans = arenas_ ? arenas_.get() : &memory();
   auto& arenas = context_.backend->arenas(compile);
   compile.arenas = arenas.space() == core::MemorySpace::device ? &arenas : loans;

@@ -45,7 +45,7 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
   if (!launch_.note.empty()) notes.push_back({Note::Level::info, launch_.note});
   if (!exchange_.measured.empty())
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
-  if (context_.backend->arenas().space() == core::MemorySpace::device) {
+  if (const auto backends = settings.backends(); std::ranges::find(backends, "gpu") != backends.end()) {
     const auto exchanged = experiment::vector_memory(*context_.backend, exchange_, *context_.memory).space();
     notes.push_back({Note::Level::info, exchanged == core::MemorySpace::device
                                             ? "vectors are in device memory, and are exchanged there"

@@ -80,6 +80,8 @@ core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& 
   const auto spec = experiment::build_run_spec(*settings, false);
   if (!spec) return tl::unexpected(spec.error());
   const auto given = std::exchange(arguments.compile, settings->compile_options(0));
+  arguments.compile.device_name.clear();  // --device says it
+  arguments.compile.canonical_arenas = false;
   if (arguments.batch_given) arguments.compile.batch = given.batch;
   if (arguments.threads_given) arguments.compile.threads = given.threads;
   if (!arguments.precision_given) arguments.precision = settings->cluster.precision;

@@ -78,7 +78,7 @@ class Segment {
   [[nodiscard]] const SegmentOptions& options() const noexcept { return options_; }
   /// The members when the segment begins.
   [[nodiscard]] const strategies::Membership& membership() const noexcept { return membership_; }
-  /// The memory of all vectors: the same as in the run.
+  /// The memory of all vectors: a device's if the backend has one device, else the host's. The numbers do not depend on it.
   [[nodiscard]] core::Allocator& memory() const;
   [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels_for(memory()); }
   /// Throws Diverged when `vector` differs from the recorded hash. REQUIRES same_numbers: other settings have other hashes, and may have

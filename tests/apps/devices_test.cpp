@@ -94,13 +94,32 @@ TEST_F(Devices, RunsResumeOnOtherDevices) {
 }
 
 TEST_F(Devices, HalfPrecisionReplaysOverSegmentsOfTheJournal) {
-  const auto trained =
-      train("easgd", {"cluster.device=cuda_on_host", "cluster.precision=fp16", "run.epochs=4",
-                      "data.train_samples=1200", "run.checkpoint_every=20 steps", "run.journal=100 KB"});
+  const auto trained = train("bsp", {"cluster.device=cuda_on_host", "cluster.precision=fp16", "run.epochs=4",
+                                     "data.train_samples=1200", "run.checkpoint_every=20 steps", "run.journal=100 KB"});
   EXPECT_EQ(trained["precision"], "fp16");
   EXPECT_TRUE(std::filesystem::exists(run_ + "/journal-0002.bin")) << "there was one segment only";
   EXPECT_NE(contents(run_ + "/metrics.jsonl").find("\"loss_scale\":65536.0"), std::string::npos);
   expect_replay();
+}
+
+TEST_F(Devices, SeveralDevicesOfAKindExchangeThroughTheHost) {
+  const std::string two = R"(cluster.devices=["cuda_on_host:0", "cuda_on_host:1"])";
+  const auto several = train("bsp", {two});
+  expect_replay();
+  EXPECT_EQ(several["center_hash"], train("bsp", {"cluster.device=cuda_on_host"})["center_hash"]);
+}
+
+/// Each worker's step is timed on its own device.
+TEST_F(Devices, ADryRunTimesEveryKind) {
+  const auto planned =
+      troupe({"train", config("easgd"), "--dry-run", "--set", R"(cluster.devices=["cuda_on_host","cpu"])"});
+  EXPECT_EQ(planned.code, 0) << planned.err;
+}
+
+TEST_F(Devices, ABenchmarkOfAConfigurationIsOfTheDeviceThatWasAsked) {
+  const auto outcome = troupe({"bench", "step", config("easgd"), "--device", "cuda_on_host", "--seconds", "0.01"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("1 x cuda_on_host"), std::string::npos) << outcome.out;
 }
 
 TEST_F(Devices, ReplayOfRunsThatAreNotDeterministicComparesNoNumbers) {
