@@ -54,7 +54,8 @@ TEST_F(LostDevice, EndsTheRunAsAFailureOfADevice) {
 TEST_F(LostDevice, CostsARunOverSeveralSitesItsWorker) {
   const auto options = run_options_of(
       "easgd", {"exchange.endpoint=inproc", "cluster.workers=3", "run.epochs=2", "cluster.server_placement=dedicated"});
-  for (const auto kind : {gpu::CallKind::graph, gpu::CallKind::copy, gpu::CallKind::synchronize}) {
+  // Not a copy: one that brings a batch ahead may fail, the step makes it again.
+  for (const auto kind : {gpu::CallKind::graph, gpu::CallKind::synchronize}) {
     SCOPED_TRACE(to_string(kind));
     device_->set({});
     ASSERT_FALSE(SmallRun(options, *backend_).train_on_hosts({0, 1, 2, 3}).failed);
