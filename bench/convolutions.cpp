@@ -140,16 +140,12 @@ class Bare {
 };
 
 core::Result<void> compare(const Options& options, const std::string& name) {
-  const auto entry = std::ranges::find(nn::model_zoo(), name, &nn::ZooEntry::name);
-  if (entry == nn::model_zoo().end()) return core::fail(core::Errc::usage, "no such model: see `troupe models`");
-  nn::ModelConfig config;
-  config.name = name;
-  const auto graph = nn::build_model(config, entry->input, entry->classes);
+  const auto graph = nn::zoo_model(name);
   if (!graph) return tl::unexpected(graph.error());
   const auto known = options.batches.find(name);
   const std::int64_t batch = options.batch > 0 ? options.batch : known != options.batches.end() ? known->second : 16;
   const bool bf16 = options.precision == "bf16";
-  const nn::CompileOptions compile{.batch = batch, .precision = bf16 ? nn::Precision::bf16 : nn::Precision::fp32};
+  const nn::CompileOptions compile{.batch = batch, .precision = nn::parse_precision(options.precision).value()};
   const auto step = cpu::run_step_bench(*graph, {.compile = compile, .seconds = options.seconds, .breakdown = true});
   if (!step) return tl::unexpected(step.error());
   std::map<std::string, double> in_step;  // seconds of the arithmetic, by layer

@@ -318,9 +318,7 @@ const core::Table<ExchangeConfig>& exchange_table() {
 }
 
 nn::Precision Settings::precision() const noexcept {
-  for (const auto precision : {nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
-    if (cluster.precision == nn::name_of(precision)) return precision;
-  return nn::Precision::fp32;
+  return nn::parse_precision(cluster.precision).value_or(nn::Precision::fp32);  // cluster_table() checks the name
 }
 
 std::vector<std::string> Settings::devices() const {

@@ -36,8 +36,8 @@ class InputBuffers {
   void prefetch(const nn::Batch& batch);
   void discard(const nn::Batch& batch);
 
-  /// Program::images and Program::input ← the batch, with `samples` labels, as later work of `compute` sees them. REQUIRES check(). A batch that was not
-  /// prefetched is copied now.
+  /// Program::images and Program::input ← the batch, with `samples` labels, as later work of `compute` sees them. REQUIRES check(). A batch
+  /// that was not prefetched is copied now.
   [[nodiscard]] core::Result<void> begin(Stream& compute, const nn::Batch& batch, std::int64_t samples);
   /// The host has waited for `compute` since begin().
   void ended() noexcept;

@@ -1,9 +1,9 @@
-/// A compiled model on a device (nn::Replica). Batches are host memory, or on their way (gpu/input_buffers.hpp); the arenas are what CompileOptions::arenas is: device memory, or host
-/// memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end, and with a callback once for each bucket. With
-/// device arenas apply() returns before the device is done: later calls of this thread, also to Backend::kernels(), are ordered behind it.
-/// In fp16 a step is computed again with a smaller loss scale if its gradients are not finite (gpu/loss_scale.hpp): buckets are therefore final
-/// at its end, all at once.
-/// An error of apply() is returned by the next step or evaluation. Thread rule: as nn::Replica, only the thread that made it.
+/// A compiled model on a device (nn::Replica). Batches are host memory, or on their way (gpu/input_buffers.hpp); the arenas are what
+/// CompileOptions::arenas is: device memory, or host memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end,
+/// and with a callback once for each bucket. With device arenas apply() returns before the device is done: later calls of this thread, also to
+/// Backend::kernels(), are ordered behind it. In fp16 a step is computed again with a smaller loss scale if its gradients are not finite
+/// (gpu/loss_scale.hpp): buckets are therefore final at its end, all at once. An error of apply() is returned by the next step or evaluation.
+/// Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,13 @@ enum class Precision : std::uint8_t {
     case Precision::fp16: return "fp16";
   }
   return "";
+}
+
+/// The precision of this name; nothing for any other.
+[[nodiscard]] constexpr std::optional<Precision> parse_precision(std::string_view name) noexcept {
+  for (const auto precision : {Precision::fp32, Precision::bf16, Precision::tf32, Precision::fp16})
+    if (name == name_of(precision)) return precision;
+  return std::nullopt;
 }
 
 /// How the threads of one replica share a step.

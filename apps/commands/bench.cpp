@@ -64,17 +64,8 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-core::Result<std::shared_ptr<const nn::Graph>> zoo_model(const std::string& name) {
-  const auto& entry = *std::ranges::find(nn::model_zoo(), name, &nn::ZooEntry::name);
-  nn::ModelConfig config;
-  config.name = entry.name;
-  return nn::build_model(config, entry.input, entry.classes).map([](nn::Graph graph) {
-    return std::make_shared<const nn::Graph>(std::move(graph));
-  });
-}
-
 /// The configuration's model for its data. Its worker 0 gives what the flags leave open: see declare_step().
-core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& arguments) {
+core::Result<nn::Graph> configured_model(BenchArguments& arguments) {
   const auto settings = load_settings(arguments.config, arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   const auto spec = experiment::build_run_spec(*settings, false);
@@ -85,7 +76,7 @@ core::Result<std::shared_ptr<const nn::Graph>> configured_model(BenchArguments& 
   if (arguments.batch_given) arguments.compile.batch = given.batch;
   if (arguments.threads_given) arguments.compile.threads = given.threads;
   if (!arguments.precision_given) arguments.precision = settings->cluster.precision;
-  return spec->graph;
+  return *spec->graph;
 }
 
 core::Result<void> run_step(BenchArguments arguments) {
@@ -95,12 +86,11 @@ core::Result<void> run_step(BenchArguments arguments) {
     return core::fail(core::Errc::usage, "--breakdown times the layers of the CPU: use it with --device cpu");
   const auto backend = make_backend(arguments.device);
   if (!backend) return tl::unexpected(backend.error());
-  const auto model = arguments.config.empty() ? zoo_model(arguments.model) : configured_model(arguments);
+  const auto model = arguments.config.empty() ? nn::zoo_model(arguments.model) : configured_model(arguments);
   if (!model) return tl::unexpected(model.error());
-  const auto& graph = **model;
+  const auto& graph = *model;
   ProgressLine progress("measuring");
-  for (const auto precision : {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
-    if (arguments.precision == nn::name_of(precision)) arguments.compile.precision = precision;
+  arguments.compile.precision = nn::parse_precision(arguments.precision).value();  // declare_step() checks the name
   const cpu::StepBenchOptions options{.compile = arguments.compile,
                                       .seconds = arguments.seconds,
                                       .slowdown = arguments.slowdown,

@@ -33,28 +33,16 @@ core::Result<std::shared_ptr<gpu::Device>> device_of(const std::string& name) {
   return std::make_shared<gpu::HostDevice>();
 }
 
-core::Result<nn::Graph> model_of(const std::string& name) {
-  const auto& entry = *std::ranges::find(nn::model_zoo(), name, &nn::ZooEntry::name);
-  nn::ModelConfig config;
-  config.name = entry.name;
-  return nn::build_model(config, entry.input, entry.classes);
-}
-
-nn::Precision precision_of(const std::string& name) {
-  for (const auto precision : {nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16})
-    if (name == nn::name_of(precision)) return precision;
-  return nn::Precision::fp32;
-}
-
 core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
   const auto device = device_of(arguments.device);
   if (!device) return tl::unexpected(device.error());
-  const auto graph = model_of(arguments.model);
+  const auto graph = nn::zoo_model(arguments.model);
   if (!graph) return tl::unexpected(graph.error());
   ProgressLine progress("measuring");
   const auto rates = gpu::vector_rates(**device, arguments.parameters, arguments.rounds);
   if (!rates) return tl::unexpected(rates.error());
-  const nn::CompileOptions options{.batch = arguments.batch, .precision = precision_of(arguments.precision)};
+  const nn::CompileOptions options{.batch = arguments.batch,
+                                   .precision = nn::parse_precision(arguments.precision).value()};
   const auto times = gpu::step_times(*device, *graph, options, arguments.steps);
   progress.clear();
   if (!times) return tl::unexpected(times.error());

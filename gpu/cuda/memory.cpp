@@ -11,19 +11,30 @@ namespace {
 constexpr std::size_t kMostKept = std::size_t{256} << 20;
 constexpr std::size_t kMostPinnedKept = std::size_t{64} << 20;
 
-BlockCache::Source source_of(const std::shared_ptr<CudaContext>& context) {
+/// Blocks of `allocate`, a call of the runtime named `what`, and of `free`.
+template <class Allocate, class Free>
+BlockCache::Source blocks_of(const std::shared_ptr<CudaContext>& context, const char* what, const Allocate& allocate,
+                             const Free& free) {
   BlockCache::Source source;
-  source.allocate = [context](std::size_t bytes) -> core::Result<void*> {
+  source.allocate = [=](std::size_t bytes) -> core::Result<void*> {
     void* memory = nullptr;
-    const auto allocated = context->check(cudaMalloc(&memory, bytes), "cudaMalloc");
+    const auto allocated = context->check(allocate(&memory, bytes), what);
     if (allocated) return memory;
     if (allocated.error().code == core::Errc::out_of_memory) return nullptr;
     return tl::unexpected(allocated.error());
   };
-  source.free = [context](void* memory) {
+  source.free = [=](void* memory) {
     context->enter_quietly();
-    (void)cudaFree(memory);
+    (void)free(memory);
   };
+  source.available = [] { return std::size_t{0}; };  // of host memory nobody knows
+  return source;
+}
+
+BlockCache::Source device_blocks(const std::shared_ptr<CudaContext>& context) {
+  auto source = blocks_of(
+      context, "cudaMalloc", [](void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); },
+      [](void* memory) { return cudaFree(memory); });
   source.available = [context]() -> std::size_t {
     std::size_t free = 0, all = 0;
     return context->check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo") ? free : 0;
@@ -31,27 +42,17 @@ BlockCache::Source source_of(const std::shared_ptr<CudaContext>& context) {
   return source;
 }
 
-BlockCache::Source pinned_source_of(const std::shared_ptr<CudaContext>& context) {
-  BlockCache::Source source;
-  source.allocate = [context](std::size_t bytes) -> core::Result<void*> {
-    void* memory = nullptr;
-    const auto allocated = context->check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc");
-    if (allocated) return memory;
-    if (allocated.error().code == core::Errc::out_of_memory) return nullptr;
-    return tl::unexpected(allocated.error());
-  };
-  source.free = [context](void* memory) {
-    context->enter_quietly();
-    (void)cudaFreeHost(memory);
-  };
-  source.available = [] { return std::size_t{0}; };  // nobody knows
-  return source;
+BlockCache::Source pinned_blocks(const std::shared_ptr<CudaContext>& context) {
+  return blocks_of(
+      context, "cudaHostAlloc",
+      [](void** memory, std::size_t bytes) { return cudaHostAlloc(memory, bytes, cudaHostAllocPortable); },
+      [](void* memory) { return cudaFreeHost(memory); });
 }
 
 }  // namespace
 
 CudaMemory::CudaMemory(std::shared_ptr<CudaContext> context)
-    : context_(std::move(context)), blocks_(source_of(context_), kMostKept) {}
+    : context_(std::move(context)), blocks_(device_blocks(context_), kMostKept) {}
 
 CudaMemory::~CudaMemory() {
   context_->enter_quietly();
@@ -83,7 +84,7 @@ core::Result<void> CudaMemory::zero(void* memory, std::size_t bytes) {
 }
 
 CudaPinned::CudaPinned(std::shared_ptr<CudaContext> context)
-    : context_(std::move(context)), blocks_(pinned_source_of(context_), kMostPinnedKept) {}
+    : context_(std::move(context)), blocks_(pinned_blocks(context_), kMostPinnedKept) {}
 
 core::Result<void*> CudaPinned::allocate(std::size_t bytes) {
   if (auto entered = context_->enter(); !entered) return tl::unexpected(entered.error());

@@ -133,27 +133,14 @@ class RangesOf {
     add("a", k.a, sizeof(*k.a));
   }
   void operator()(const Clamp& k) { need("y", k.y, k.count); }
-  void operator()(const Axpy& k) {
-    need("y", k.y, k.count);
-    need("x", k.x, k.count);
-  }
-  void operator()(const ScaleAdd& k) {
-    need("y", k.y, k.count);
-    need("x", k.x, k.count);
-  }
+  void operator()(const Axpy& k) { pair("y", k.y, "x", k.x, k.count); }
+  void operator()(const ScaleAdd& k) { pair("y", k.y, "x", k.x, k.count); }
   void operator()(const Difference& k) {
     need("y", k.y, k.count);
-    need("a", k.a, k.count);
-    need("b", k.b, k.count);
+    pair("a", k.a, "b", k.b, k.count);
   }
-  void operator()(const ElasticPair& k) {
-    need("x", k.x, k.count);
-    need("center", k.center, k.count);
-  }
-  void operator()(const ElasticDelta& k) {
-    need("x", k.x, k.count);
-    need("center", k.center, k.count);
-  }
+  void operator()(const ElasticPair& k) { pair("x", k.x, "center", k.center, k.count); }
+  void operator()(const ElasticDelta& k) { pair("x", k.x, "center", k.center, k.count); }
   void operator()(const ReduceAll& k) {
     for (int v = 0; v < k.vectors; ++v) need("all", k.all[static_cast<std::size_t>(v)], k.count);
   }
@@ -193,6 +180,10 @@ class RangesOf {
   }
   void need(const char* name, const void* memory, std::int64_t count, Type type = Type::fp32) {
     add(name, memory, static_cast<std::size_t>(count) * bytes_of(type));
+  }
+  void pair(const char* one, const float* first, const char* other, const float* second, std::int64_t count) {
+    need(one, first, count);
+    need(other, second, count);
   }
   template <class Pool>
   void pool(const Pool& k) {

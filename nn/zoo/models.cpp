@@ -184,6 +184,14 @@ const std::vector<ZooEntry>& model_zoo() {
   return zoo;
 }
 
+core::Result<Graph> zoo_model(const std::string& name) {
+  ModelConfig config;
+  config.name = name;
+  const auto* const row = find_model(name);
+  return row ? build_model(config, row->input, row->classes)
+             : build_model(config, {1, 28, 28}, 10);  // names the nearest
+}
+
 double rate_share(const ModelConfig& config) {
   const auto* const row = find_model(config.name);
   return row && config.layers.json.empty() ? row->rate_share : kCautious;

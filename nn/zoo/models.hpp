@@ -38,6 +38,9 @@ struct ZooEntry {
 };
 [[nodiscard]] const std::vector<ZooEntry>& model_zoo();
 
+/// The model of this name, for the entry's input and classes. Errors as build_model().
+[[nodiscard]] core::Result<Graph> zoo_model(const std::string& name);
+
 /// The part of an optimizer's usual learning rate with which steps along the gradient train the model: what `train.lr = "auto"` takes.
 /// A model of the zoo names it; a model of your own has the cautious share of the deep ones.
 [[nodiscard]] double rate_share(const ModelConfig& config);

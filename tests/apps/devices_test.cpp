@@ -20,13 +20,14 @@ using nlohmann::json;
 
 constexpr auto kMixed = R"(cluster.devices=["cpu", "cuda_on_host"])";
 
-/// Small convolutions, so that the arenas' own layouts differ; no relu, whose zero turns rounding errors into steps.
+/// Small convolutions, so that the arenas' own layouts differ; no relu, whose zero turns rounding errors into steps. Products of linear layers
+/// diverge easily: with a rate of 0.05 one easgd run in 200 did, in float32 on the CPU, too, by nothing but its order of exchanges.
 class Devices : public ::testing::Test {
  protected:
   std::string config(const std::string& strategy) {
     return folder_.write(strategy + ".toml",
                          tests::small_config("[run]\nepochs = 1\ndir = \"" + folder_.file("runs") + "\"\n",
-                                             "[train]\nlr = 0.05\n[strategy]\nname = \"" + strategy +
+                                             "[train]\nlr = 0.01\n[strategy]\nname = \"" + strategy +
                                                  "\"\n[cluster]\nworkers = 2\nkernels = \"fixed\"\n"));
   }
   /// The summary of a run; its directory is run_.
@@ -94,8 +95,9 @@ TEST_F(Devices, RunsResumeOnOtherDevices) {
 }
 
 TEST_F(Devices, HalfPrecisionReplaysOverSegmentsOfTheJournal) {
-  const auto trained = train("bsp", {"cluster.device=cuda_on_host", "cluster.precision=fp16", "run.epochs=4",
-                                     "data.train_samples=1200", "run.checkpoint_every=20 steps", "run.journal=100 KB"});
+  const auto trained =
+      train("easgd", {"cluster.device=cuda_on_host", "cluster.precision=fp16", "run.epochs=4",
+                      "data.train_samples=1200", "run.checkpoint_every=20 steps", "run.journal=100 KB"});
   EXPECT_EQ(trained["precision"], "fp16");
   EXPECT_TRUE(std::filesystem::exists(run_ + "/journal-0002.bin")) << "there was one segment only";
   EXPECT_NE(contents(run_ + "/metrics.jsonl").find("\"loss_scale\":65536.0"), std::string::npos);
