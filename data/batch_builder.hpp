@@ -1,5 +1,5 @@
-/// Turns a lease into a batch of images and labels; loaders call it. Images are floats, or bytes that are prepared elsewhere. Immutable except for the sampler's cache. Thread-safe:
-/// several decode threads may build batches at once, and the results do not depend on their number.
+/// Turns a lease into a batch of images and labels; loaders call it. Images are floats, or bytes that are prepared elsewhere. Immutable except
+/// for the sampler's cache. Thread-safe: several decode threads may build batches at once, and the results do not depend on their number.
 #pragma once
 
 #include <cstdint>

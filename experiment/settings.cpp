@@ -280,8 +280,7 @@ const core::Table<ClusterConfig>& cluster_table() {
         "every step takes at least so long, before slowdown: for studies with more workers than cores; 0: as it is"},
        {"device", &ClusterConfig::device, device_name(),
         "what replicas compute on; cuda: an NVIDIA GPU, where this build and this machine have it; the workers of a "
-        "host "
-        "take its GPUs in turn; cuda:N: that one"},
+        "host take its GPUs in turn; cuda:N: that one"},
        {"devices", &ClusterConfig::devices, device_name(),
         "the device of each worker, in place of cluster.device; a list shorter than the workers begins again: "
         "[\"cuda:0\", \"cuda:1\", \"cpu\"]"},

@@ -41,7 +41,8 @@ struct UpdateScratch {
 };
 
 /// Errc::config names the node that cannot be computed; Errc::out_of_memory: what is needed and what there is. Before it refuses, engines
-/// with less workspace are taken, if no plan is given. `cache`: earlier measurements, or null. The initial statistics are in the mirrors; in device memory the replica sets them.
+/// with less workspace are taken, if no plan is given. `cache`: earlier measurements, or null. The initial statistics are in the mirrors; in
+/// device memory the replica sets them.
 [[nodiscard]] core::Result<Compiled> compile(Device& device, const nn::Graph& graph, const nn::CompileOptions& options,
                                              EngineCache* cache = nullptr);
 

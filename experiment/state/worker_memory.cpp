@@ -126,12 +126,19 @@ void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards sh
 
 void WorkerMemory::mount(Slot slot, BorrowedView vector) {
   if (copies_loans()) {
-    const auto here = vector_in(*arenas_, vector.data.size());
+    if (spare_.empty() || spare_.back()->size() != vector.data.size())
+      spare_.push_back(vector_in(*arenas_, vector.data.size()));
+    const auto here = std::move(spare_.back());
+    spare_.pop_back();
     kernels_->upload(here->view(), vector.data);
     vector = {here->view(), here};
+    mounted_copies_.insert_or_assign(slot, here);
   }
   mounted_.insert_or_assign(slot, std::move(vector));
 }
-void WorkerMemory::dismount(Slot slot) { mounted_.erase(slot); }
+void WorkerMemory::dismount(Slot slot) {
+  mounted_.erase(slot);
+  if (auto copy = mounted_copies_.extract(slot); !copy.empty()) spare_.push_back(std::move(copy.mapped()));
+}
 
 }  // namespace troupe::experiment

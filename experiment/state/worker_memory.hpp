@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "core/buffer.hpp"
 #include "experiment/state/start_state.hpp"
@@ -80,9 +81,12 @@ class WorkerMemory {
   core::Allocator* arenas_ = nullptr;
   core::Allocator* loans_ = nullptr;
   const core::Kernels* loan_kernels_ = nullptr;
-  std::map<strategies::Slot, std::shared_ptr<core::Buffer>> lent_;  // copies of slots on loan, kept for the next one
-  std::shared_ptr<nn::Replica> replica_;  // shared: loans of its arenas may outlive the worker
-  std::map<strategies::Slot, std::shared_ptr<core::Buffer>> extra_;
+  using Vector = std::shared_ptr<core::Buffer>;
+  std::map<strategies::Slot, Vector> lent_;            // copies of slots on loan, kept for the next one
+  std::map<strategies::Slot, Vector> mounted_copies_;  // of peers' vectors, where loans are copies
+  std::vector<Vector> spare_;                          // their memory, for the next ones
+  std::shared_ptr<nn::Replica> replica_;               // shared: loans of its arenas may outlive the worker
+  std::map<strategies::Slot, Vector> extra_;
   std::map<strategies::Slot, BorrowedView> mounted_;
   std::unique_ptr<const core::Kernels, Finish> kernels_;  // the backend's; the first member that ends
   strategies::ShardId shards_ = 0;
