@@ -140,18 +140,23 @@ class JoinedRun(Run):
         self._evaluation = evaluation
         if self._ended is None and self._finished:
             self._link.send(frames.WAITS)
+            self._serves_on = True
             self._serve()
         return None
 
-    _finished = False
+    _finished = False  # no more batches
+    _serves_on = False  # the program's loop has ended
 
     def _serve(self) -> Optional[bytes]:
         """Does what the engine asks until it gives a batch (its payload) or there are no more (None)."""
-        if self._next is not None:
+        if self._next is not None or self._finished and not self._serves_on:
             payload, self._next = self._next, None
             return payload
-        while True:
+        while self._ended is None:
             kind, payload = self._link.receive()
+            if kind == frames.LAST:
+                self._finished = True
+                return None
             if kind == frames.STEP:
                 return payload
             if kind == frames.OPTIMIZE:
@@ -165,13 +170,12 @@ class JoinedRun(Run):
             elif kind == frames.EVALUATE:
                 self._evaluate()
             elif kind == frames.END:
-                end = frames.parse_json("END", payload)
-                if int(end.get("code", 0)) != 0:
-                    self._end(end)
-                self._finished = True
-                return None
+                self._ended = dict(frames.parse_json("END", payload))
+                if int(self._ended.get("code", 0)) != 0:
+                    self._end(self._ended)
             else:
                 raise frames.ProtocolError(f"an unknown frame of type {kind}")
+        return None
 
     def _evaluate(self) -> None:
         if not self._look:
