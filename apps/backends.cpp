@@ -5,10 +5,15 @@
 
 #include "apps/devices.hpp"
 #include "cpu/backend.hpp"
+#include "guest/backend.hpp"
 
 namespace troupe::apps {
 
 core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings) {
+  if (const auto& model = settings.model; !model.command.empty())
+    return guest::make_backend({.command = model.command,
+                                .start = std::chrono::duration<double>(model.start_s),
+                                .silence = std::chrono::duration<double>(model.silence_s)});
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();
   return make_devices_backend(devices, static_cast<std::size_t>(settings.cluster.workers));

@@ -9,6 +9,7 @@
 #include "data/glyphs.hpp"
 #include "data/idx.hpp"
 #include "data/picture_sources.hpp"
+#include "data/sources/sample_numbers.hpp"
 
 namespace troupe::data {
 namespace {
@@ -93,6 +94,8 @@ constexpr std::array kRows = {
                "Theano-MPI's batches: train*/*.hkl and val*/*.hkl (or test*/*.hkl), labels in train_labels.npy and "
                "val_labels.npy; needs HDF5",
                std::nullopt, open_hickle, nullptr, false, true},
+    DatasetRow{"numbers", "the numbers of data.train_samples samples that a program of your own reads (model.command)",
+               std::nullopt, open_numbers, numbers_form, true},
     DatasetRow{"synthetic", "images from data.seed, of data.shape and data.classes: needs no file", std::nullopt,
                open_synthetic, synthetic_form, true, true},
 };

@@ -13,7 +13,12 @@ core::Result<GuardedStep> guarded_step(nn::Replica& replica, const core::Kernels
                                        const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   GuardedStep step;
   double squares = 0;  // in the order of the buckets: the same in every run
+  const bool hidden = replica.gradients().empty();  // the replica's own optimizer has used them
   const auto look = [&](int bucket) {
+    if (hidden) {
+      if (on_bucket_ready) on_bucket_ready(bucket);
+      return;
+    }
     const auto& range = replica.buckets()[static_cast<std::size_t>(bucket)];
     const auto gradient = replica.gradients().subspan(range.offset, range.count);
     if (!kernels.all_within(gradient, limit)) {

@@ -2,6 +2,7 @@
 /// schema().
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,6 +86,12 @@ struct JournalPolicy {
 /// "off" | "all" | "N KB" | "N MB" | "N GB" (powers of 1000), N > 0. Null for anything else.
 [[nodiscard]] std::optional<JournalPolicy> parse_journal(std::string_view text);
 
+/// What the model of a fresh run begins with, where a program of the user's says it. Canonical.
+struct InitialValues {
+  std::vector<float> parameters;
+  std::vector<float> statistics;
+};
+
 struct Settings {
   core::Config config;  // resolved; the source of all fields below
   RunConfig run;
@@ -97,6 +104,7 @@ struct Settings {
   CheckpointPeriod checkpoint;
   CheckpointPeriod evaluation;
   JournalPolicy journal;
+  std::shared_ptr<const InitialValues> initial{};  // no key; null: as the model's initialisers say
 
   [[nodiscard]] nn::Precision precision() const noexcept;
   /// What this worker computes on, as the configuration names it. Evaluations compute on worker 0's.
@@ -122,6 +130,8 @@ struct Settings {
             .recompute = train.recompute,
             .measure = cluster.kernels == "measured" && data.batch.size() == 1,
             .deterministic = cluster.deterministic,
+            .worker = static_cast<std::uint32_t>(worker),
+            .workers = static_cast<std::uint32_t>(cluster.workers),
             .parallel = model.parallel == "neurons" ? nn::Parallel::neurons : nn::Parallel::none,
             .overlap = model.overlap};
   }

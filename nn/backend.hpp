@@ -1,5 +1,6 @@
 /// The interface between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
-/// Implementations: cpu/ (oneDNN), gpu/. Actors, benchmarks and tests include only this header.
+/// Implementations: cpu/ (oneDNN), gpu/, guest/ (a program of the
+/// user's). Actors, benchmarks and tests include only this header.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@ struct Capabilities {
   /// Whether the arenas of all replicas are in memory that the kernels of any of them reach: members of one process may then exchange them in
   /// place.
   bool shares_memory = true;
+  bool own_arenas = false;   // replicas compute in Backend::arenas() alone, though it is host memory
   bool takes_bytes = false;  // CompileOptions::bytes, Batch::bytes
   core::Allocator* batches =
       nullptr;  // of memory from which it copies batches ahead (Replica::prefetch); null: it reads
@@ -102,7 +104,13 @@ struct CompileOptions {
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
   bool measure = true;        // without a plan: may choose by measurement; false: the same on every machine of a kind
   bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
+  std::uint32_t worker = 0;  // whose replica it is, and of how many: a program of the user's is told it
+  std::uint32_t workers = 1;
+  std::function<void(const std::string&)> on_output{};  // takes a line that a program of the user's prints; any thread
   Parallel parallel = Parallel::none;
+  /// false: what follows every step() is one apply(), and nobody else reads gradients(): a replica with its own optimizer keeps them to
+  /// itself, steps within step(), and its gradients() are empty. Other replicas ignore it.
+  bool gradients = true;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
   /// Not null: step() also takes Batch::bytes, with the channels of the graph's input. REQUIRES Capabilities::takes_bytes.
   const BytePreparation* bytes = nullptr;
@@ -116,6 +124,8 @@ struct Batch {
   std::int64_t count = 0;   // valid samples (≤ batch); the rest is padding, which evaluate() ignores
   std::int64_t first =
       0;  // number of its first sample in the step's batch, of which this may be a part: dropout counts from there
+  std::uint32_t epoch = 0;  // from 0; a program of the user's is told it
+  double lr = 1;            // of the optimizer step that follows, for a replica with its own optimizer
   std::span<const std::uint8_t> bytes{};  // [batch, channels, height, width] of BytePreparation::source
   std::span<const Cut> cuts{};            // [batch], with bytes
   core::MemorySpace space =
@@ -184,6 +194,9 @@ class Replica {
   /// One optimizer step over the whole arena with gradients(), clipped as the step prescribes; state vectors have the arena's
   /// shape.
   virtual void apply(const core::OptimizerStep& step, core::OptimizerState state) = 0;
+
+  /// Whether apply() heeds nothing of the step but its learning rate, and `state` is empty: the optimizer is the replica's.
+  [[nodiscard]] virtual bool owns_optimizer() const noexcept { return false; }
 
   /// Forward and loss only, without dropout, with the running statistics.
   [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;

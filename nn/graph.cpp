@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +27,8 @@ std::int64_t Parameter::size() const noexcept {
 }
 
 namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;  // of a program's tensor
 
 /// "with input 1x28x28", "with inputs b1 16x8x8, pool1 32x8x8".
 std::string describe_inputs(const Graph& graph, const std::vector<int>& inputs, std::span<const Shape> shapes) {
@@ -117,6 +120,45 @@ core::Result<Graph> Graph::sequential(std::string name, Shape input, const std::
   return build(std::move(name), input, nodes, loss, {}, places);
 }
 
+core::Result<Graph> Graph::of_program(std::string name, const std::vector<GivenTensor>& parameters,
+                                      const std::vector<GivenTensor>& statistics) {
+  const auto refuse = [&](std::string_view why) {
+    return core::fail(core::Errc::config, fmt::format("program \"{}\": {}", name, why));
+  };
+  if (parameters.empty()) return refuse("it has no parameters to train");
+  std::set<std::string_view> names;
+  const auto elements = [](const GivenTensor& tensor) {
+    std::int64_t size = 1;
+    for (const auto extent : tensor.shape)
+      size = extent > 0 && size <= kMostElements / extent ? size * extent : kMostElements + 1;
+    return size;
+  };
+  for (const auto* list : {&parameters, &statistics})
+    for (const GivenTensor& tensor : *list) {
+      if (tensor.name.empty() || !names.insert(tensor.name).second)
+        return refuse(fmt::format("two of its tensors are called \"{}\", or one has no name", tensor.name));
+      if (elements(tensor) > kMostElements)
+        return refuse(fmt::format("tensor \"{}\" has the shape [{}]: extents are 1 or more, and elements at most 2^40",
+                                  tensor.name, fmt::join(tensor.shape, ", ")));
+    }
+  Graph graph;
+  graph.name_ = std::move(name);
+  graph.program_ = true;
+  graph.input_ = {1, 1, 1};
+  graph.nodes_.push_back({"program", FlattenLayer{}, {-1}, {1, 1, 1}});
+  graph.heads_.push_back({0, 1});
+  graph.readers_.emplace_back();
+  graph.needs_gradient_.push_back(true);
+  graph.evaluated_.push_back(true);
+  for (const GivenTensor& tensor : parameters)
+    graph.parameters_.push_back({.name = tensor.name,
+                                 .shape = tensor.shape.empty() ? std::vector<std::int64_t>{1} : tensor.shape,
+                                 .initialiser = {InitialiserKind::constant, 0}});
+  for (const GivenTensor& tensor : statistics)
+    graph.statistics_.push_back({.name = tensor.name, .channels = elements(tensor)});
+  return graph;
+}
+
 void Graph::add(Node node, const InferredLayer& inferred) {
   const int index = static_cast<int>(nodes_.size());
   if (!inferred.weight.empty()) {
@@ -198,6 +240,7 @@ double Graph::training_flops() const noexcept {
 }
 
 double Graph::training_flops(int node) const noexcept {
+  if (program_) return 0;  // nothing is known of them
   double flops = 0;
   for (const auto& parameter : parameters_) {
     if (parameter.node != node || parameter.shape.size() < 2) continue;  // biases and normalisation

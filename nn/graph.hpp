@@ -159,6 +159,13 @@ struct GraphPlaces {
 
 struct InferredLayer;  // nn/shape_inference.hpp
 
+/// A tensor of a model whose layers are not known.
+struct GivenTensor {
+  std::string name;                 // "fc1.weight"
+  std::vector<std::int64_t> shape;  // empty: a scalar
+  bool operator==(const GivenTensor&) const = default;
+};
+
 /// A checked model: shapes fit, names are unique, the last node's output is the loss's input.
 class Graph {
  public:
@@ -170,6 +177,13 @@ class Graph {
   [[nodiscard]] static core::Result<Graph> sequential(std::string name, Shape input, const std::vector<Layer>& layers,
                                                       Loss loss, const GraphPlaces& places = {});
 
+  /// A model that a program of the user's computes (guest/): its tensors are known, and not its layers. Parameters begin at 0 here, for
+  /// the program has its own initial values. Errc::config: no parameters, an empty or repeated name, a tensor without elements.
+  [[nodiscard]] static core::Result<Graph> of_program(std::string name, const std::vector<GivenTensor>& parameters,
+                                                      const std::vector<GivenTensor>& statistics);
+
+  /// Made by of_program(): only a backend for programs compiles it.
+  [[nodiscard]] bool is_program() const noexcept { return program_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const Shape& input() const noexcept { return input_; }
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }  // topological order
@@ -205,6 +219,7 @@ class Graph {
   [[nodiscard]] int first_unused() const;  // by a layer or a loss; -1: none
 
   std::string name_;
+  bool program_ = false;
   Shape input_;
   std::vector<Node> nodes_;
   std::vector<Head> heads_;

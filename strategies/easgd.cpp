@@ -97,6 +97,7 @@ class Easgd final : public Strategy {
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
             .worker_slots = overlap_ == Overlap::off ? std::vector<Slot>{} : std::vector<Slot>{staged(0)},
+            .local_steps = gradient_ == Gradient::at_x,
             .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerRule> worker() const override {

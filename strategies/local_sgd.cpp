@@ -205,6 +205,7 @@ class LocalSgd final : public Strategy {
             .worker_slots = {kAnchor, staged(0)},
             .server_states = static_cast<std::uint8_t>(1 + outer.state_slots),
             .server_state_of = outer.state_slots > 0 ? fmt::format("outer {}", outer.name) : "",
+            .local_steps = true,
             .periods = {{"strategy.tau", rule_.tau}}};
   }
   std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<LocalSgdWorker>(rule_); }

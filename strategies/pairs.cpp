@@ -57,6 +57,7 @@ class Pairs final : public Strategy {
             .model = ModelHome::weighted,
             .worker_state = WorkerState::discarded,
             .rounds = false,
+            .local_steps = true,
             .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<PairsWorker>(tau_); }

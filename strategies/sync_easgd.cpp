@@ -76,6 +76,7 @@ class SyncEasgd final : public Strategy {
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
             .server_states = 1,
+            .local_steps = true,
             .periods = {{"strategy.tau", tau_}}};
   }
   std::unique_ptr<WorkerRule> worker() const override { return std::make_unique<SyncEasgdWorker>(tau_); }

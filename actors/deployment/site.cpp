@@ -33,6 +33,8 @@ bool sums_in_arenas(const RunSpec& spec, const SiteSetup& site) {
 }  // namespace
 
 core::Result<ReplicaFacts> probe(const SiteContext& context, const std::optional<nn::Plan>& plan) {
+  if (const auto& graph = *context.spec->graph; graph.is_program())  // known without starting it
+    return ReplicaFacts{std::make_shared<const nn::Layout>(nn::plain_layout(graph)), nn::Plan{}};
   auto options = compile_options(context, 0);
   if (plan) options.plan = &*plan;
   const auto replica = experiment::compile_worker(*context.backend, *context.spec->graph, options,
@@ -153,7 +155,9 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
       neighbours, [&](auto other) { return other < w && settings.device(other) == settings.device(w); }));
   core::Allocator* const loans = arenas_ ? arenas_.get() : &memory();
   auto& arenas = context_.backend->arenas(compile);
-  compile.arenas = arenas.space() == core::MemorySpace::device ? &arenas : loans;
+  const bool own = arenas.space() == core::MemorySpace::device || context_.backend->capabilities().own_arenas;
+  compile.arenas = own ? &arenas : loans;
+  compile.gradients = !spec.needs.local_steps;
   return {.self = w,
           .workers = spec.workers,
           .seed = compile.seed,

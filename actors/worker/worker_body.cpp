@@ -57,6 +57,7 @@ nn::Batch WorkerBody::Ready::view() const noexcept {
           .labels = batch.labels,
           .lease = ready.lease.index,
           .count = ready.lease.count,
+          .epoch = ready.lease.epoch,
           .bytes = batch.bytes,
           .cuts = batch.cuts,
           .space = batch.space};
@@ -93,7 +94,8 @@ void WorkerBody::compute_now() {
   ++next_step_;
   lease_ = next.ready.lease;
   progress_.replaced += next.ready.replaced;
-  const nn::Batch batch = next.view();
+  nn::Batch batch = next.view();
+  batch.lr = optimizer_step().lr;
   if (!batches_.empty()) {  // it comes while this one is computed
     memory_->replica().prefetch(batch);
     memory_->replica().prefetch(batches_.front().view());
@@ -145,9 +147,14 @@ void WorkerBody::step_ended() {
   if (buckets_late_) woke_late_ = now() - wakes_at_;
   for (int bucket = 0; buckets_late_ && bucket < static_cast<int>(memory_->replica().buckets().size()); ++bucket)
     host_->bucket_ready(bucket);
-  host_->step_done(lease_.epoch_position, nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs,
-                                                             static_cast<int>(setup_.workers), lease_.lr_factor));
+  host_->step_done(lease_.epoch_position, optimizer_step());
   after_event();
+}
+
+/// Of the current lease.
+core::OptimizerStep WorkerBody::optimizer_step() const {
+  return nn::optimizer_step(setup_.train, lease_.epoch_position, setup_.total_epochs, static_cast<int>(setup_.workers),
+                            lease_.lr_factor);
 }
 
 void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }

@@ -96,6 +96,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void take_batch();
   void discard_batches() noexcept;
   void order_step();
+  [[nodiscard]] core::OptimizerStep optimizer_step() const;
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
   void flush_before_exchange();

@@ -19,6 +19,7 @@
 #include "apps/job/job.hpp"
 #include "apps/job/request.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/state/initial_model.hpp"
@@ -90,6 +91,12 @@ std::string resume_options(const TrainArguments& arguments) {
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
+  if (auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get()); program && arguments.resume.empty()) {
+    auto described = with_program(request.settings, *program,
+                                  arguments.nodes ? experiment::Use::processes : experiment::Use::run);
+    if (!described) return tl::unexpected(std::move(described.error()));
+    request.settings = std::move(*described);
+  }
   request.resume = arguments.resume;
   request.replan = arguments.replan;
   request.version = actors::spoken_version(TROUPE_VERSION);

@@ -49,6 +49,28 @@ std::string describe_taken(const nn::TakenWeights& taken) {
   return text;
 }
 
+/// All but the model.
+void complete(const RunSpec& spec, Checkpoint& begin) {
+  if (spec.leases) {
+    auto fresh = *spec.leases;  // before the first lease; its state is read while it is paused
+    fresh.pause();
+    begin.leases = fresh.state();
+  }
+  begin.strategy = spec.settings->strategy;
+  begin.optimizer = spec.settings->train.optimizer;  // without vectors: its state begins at zero, as in a fresh run
+  begin.config = spec.settings->config.to_toml();
+}
+
+InitialModel of_program(const RunSpec& spec, const InitialValues& values) {
+  Checkpoint begin;
+  begin.graph = spec.graph;
+  begin.statistics = values.statistics;
+  auto note = fmt::format("begins with the program's own values, {}", nn::center_hash(values.parameters));
+  begin.vectors.emplace("", values.parameters);
+  complete(spec, begin);
+  return InitialModel{std::make_shared<const Checkpoint>(std::move(begin)), std::move(note)};
+}
+
 }  // namespace
 
 core::Result<std::string> checkpoint_file(const std::string& path) {
@@ -82,6 +104,7 @@ core::Result<SavedModel> load_model(const std::string& path, const nn::Graph& gr
 
 core::Result<InitialModel> initial_model(const RunSpec& spec) {
   const auto& settings = *spec.settings;
+  if (settings.run.init.empty() && settings.initial) return of_program(spec, *settings.initial);
   if (settings.run.init.empty()) {
     if (!settings.run.init_partial) return InitialModel{};
     return core::fail(core::Errc::config,
@@ -114,14 +137,7 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
   auto note = fmt::format("begins with the weights of {} ({}), {}{}", *path, origin_of(*weights),
                           nn::center_hash(parameters), describe_taken(*taken));
   begin.vectors.emplace("", std::move(parameters));
-  if (spec.leases) {
-    auto fresh = *spec.leases;  // before the first lease; its state is read while it is paused
-    fresh.pause();
-    begin.leases = fresh.state();
-  }
-  begin.strategy = settings.strategy;
-  begin.optimizer = settings.train.optimizer;  // without vectors: its state begins at zero, as in a fresh run
-  begin.config = settings.config.to_toml();
+  complete(spec, begin);
   return InitialModel{std::make_shared<const Checkpoint>(std::move(begin)), std::move(note)};
 }
 

@@ -19,8 +19,10 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
   memory.replica_ = std::move(*compiled);
   memory.kernels_.reset(&memory.replica_->kernels());
   memory.arenas_ = options.compile.arenas;
-  const bool copies = options.loans != nullptr && options.compile.arenas->space() == core::MemorySpace::device &&
-                      options.loans->space() != core::MemorySpace::device;
+  const bool copies = options.loans != nullptr && options.loans != options.compile.arenas &&
+                      (options.compile.arenas->space() == core::MemorySpace::device
+                           ? options.loans->space() != core::MemorySpace::device
+                           : options.loans->space() == core::MemorySpace::host_shared);
   memory.loans_ = copies ? options.loans : memory.arenas_;
   memory.loan_kernels_ = copies ? &core::host_kernels() : memory.kernels_.get();
   memory.shards_ = options.shards;
@@ -120,8 +122,22 @@ void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards sh
     // The backend's own optimizer, fused with its other work on parameters.
     return replica_->apply(call.optimizer, {view(kVelocity), view(optimizer_state(1))});
   }
+  if (call.kernel == strategies::KernelName::optimize_delta && replica_->owns_optimizer()) return step_apart(call);
   strategies::run(*kernels_, call, [&](Slot slot) { return view(slot, shards); });
   if (writes(call, kParams)) replica_->parameters_written();
+}
+
+/// The replica's optimizer moves the parameters: the step is the difference, and the parameters come back.
+void WorkerMemory::step_apart(const strategies::KernelCall& call) {
+  const auto parameters = replica_->parameters();
+  if (before_ == nullptr) before_ = vector_in(*arenas_, parameters.size());
+  kernels_->copy(before_->view(), parameters);
+  replica_->apply(call.optimizer, {});
+  const auto delta = view(call.y);
+  kernels_->copy(delta, parameters);
+  kernels_->axpy(delta, -1, before_->view());
+  kernels_->copy(parameters, before_->view());
+  replica_->parameters_written();
 }
 
 void WorkerMemory::mount(Slot slot, BorrowedView vector) {

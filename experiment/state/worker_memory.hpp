@@ -74,7 +74,9 @@ class WorkerMemory {
     void operator()(const core::Kernels* kernels) const noexcept;
   };
 
-  [[nodiscard]] bool copies_loans() const noexcept { return kernels_.get() != loan_kernels_; }
+  /// optimize_delta with the replica's own optimizer.
+  void step_apart(const strategies::KernelCall& call);
+  [[nodiscard]] bool copies_loans() const noexcept { return loans_ != arenas_; }
   /// A vector of `memory`. Out of memory: std::bad_alloc.
   [[nodiscard]] static std::shared_ptr<core::Buffer> vector_in(core::Allocator& memory, std::size_t floats);
 
@@ -85,6 +87,7 @@ class WorkerMemory {
   std::map<strategies::Slot, Vector> lent_;            // copies of slots on loan, kept for the next one
   std::map<strategies::Slot, Vector> mounted_copies_;  // of peers' vectors, where loans are copies
   std::vector<Vector> spare_;                          // their memory, for the next ones
+  Vector before_;                                      // parameters before a step of the replica's own optimizer
   std::shared_ptr<nn::Replica> replica_;               // shared: loans of its arenas may outlive the worker
   std::map<strategies::Slot, Vector> extra_;
   std::map<strategies::Slot, BorrowedView> mounted_;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/text/nearest.hpp"
+#include "nn/given_tensor.hpp"
 #include "nn/zoo/network.hpp"
 
 namespace troupe::nn {
@@ -136,6 +137,25 @@ core::Result<LayerList> choose_layers(const ModelConfig& config, const NetworkOp
   return list;
 }
 
+core::Result<Graph> program_of(const ModelConfig& config, const Where& where) {
+  const auto refuse = [&](const char* key, const std::string& why) {
+    return core::fail(core::Errc::config, placed(where, key, why));
+  };
+  if (!config.layers.json.empty())
+    return refuse("model.command", "model.command and model.layers are two models: leave one of them out");
+  std::vector<GivenTensor> parameters, statistics;
+  for (const auto& [key, texts, into] : {std::tuple{"model.tensors", &config.tensors, &parameters},
+                                         {"model.statistics", &config.statistics, &statistics}})
+    for (const auto& text : *texts) {
+      auto tensor = parse_given_tensor(text);
+      if (!tensor) return refuse(key, fmt::format("{}: \"{}\": {}", key, text, tensor.error().message));
+      into->push_back(std::move(*tensor));
+    }
+  auto graph = Graph::of_program(config.name.empty() ? "program" : config.name, parameters, statistics);
+  if (!graph) return refuse("model.tensors", graph.error().message);
+  return graph;
+}
+
 }  // namespace
 
 const core::Table<ModelConfig>& model_table() {
@@ -161,6 +181,16 @@ const core::Table<ModelConfig>& model_table() {
         "resnet18, resnet50: the last batch normalisation of a block starts at 0, so the block as the identity"},
        {"layers", &ModelConfig::layers, core::anything(),
         "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"},
+       {"command", &ModelConfig::command, core::anything(),
+        "a program of your own that computes the model, with its arguments: [\"python3\", \"train.py\"]; it joins by "
+        "the package troupe, and brings its model, its data and its optimizer"},
+       {"tensors", &ModelConfig::tensors, core::anything(),
+        "command: its parameters, \"fc1.weight 128x64\"; the program tells them when a run begins"},
+       {"statistics", &ModelConfig::statistics, core::anything(), "command: its running values, in the same way"},
+       {"start_s", &ModelConfig::start_s, core::between(1, 1e6),
+        "command: longest time from its start to its first batch, in seconds"},
+       {"silence_s", &ModelConfig::silence_s, core::between(1, 1e6),
+        "command: longest time of one step or one evaluation, in seconds; a program that is silent longer is lost"},
        {"parallel", &ModelConfig::parallel, core::one_of({"none", "neurons"}),
         "how a worker's threads share a step; neurons: each of cluster.threads_per_worker ranks computes its part of "
         "every linear layer's neurons, for models of linear layers and activations"},
@@ -198,6 +228,7 @@ double rate_share(const ModelConfig& config) {
 }
 
 core::Result<Graph> build_model(const ModelConfig& config, Shape input, std::int64_t classes, const Where& where) {
+  if (!config.command.empty()) return program_of(config, where);
   core::Result<InitialiserKind> kind = InitialiserKind::xavier;
   if (config.initialiser != "auto")
     kind = parse_initialiser(config.initialiser, "model.initialiser");

@@ -38,7 +38,9 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   workers_.resize(spec_.workers);
   for (const auto w : membership_.workers) {
     auto compile = settings.compile_options(w);
-    compile.arenas = &memory();
+    const bool own = options_.backend->capabilities().own_arenas;
+    compile.arenas = own ? &options_.backend->arenas(compile) : &memory();
+    compile.gradients = !spec_.needs.local_steps;
     compile.plan = options_.plan;
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = spec_.graph.get(),

@@ -124,13 +124,17 @@ bool ReplayWorker::feed(const StepDone& event) {
   require_computing("a step ended");
   if (!computed_ && !compute_step(false)) return false;
   computed_ = false;
-  const auto& spec = segment_.spec();
-  const auto position = lease_.epoch_position;
-  host_.step_done(position,
-                  nn::optimizer_step(spec.settings->train, position, static_cast<double>(spec.settings->run.epochs),
-                                     static_cast<int>(spec.workers), lease_.lr_factor),
+  host_.step_done(lease_.epoch_position, optimizer_step(),
                   counts_steps() ? std::optional(event.optimizer.t) : std::nullopt);
   return true;
+}
+
+/// Of the current lease.
+core::OptimizerStep ReplayWorker::optimizer_step() const {
+  const auto& spec = segment_.spec();
+  return nn::optimizer_step(spec.settings->train, lease_.epoch_position,
+                            static_cast<double>(spec.settings->run.epochs), static_cast<int>(spec.workers),
+                            lease_.lr_factor);
 }
 
 /// In version 1 the optimizer's step number was the worker's step, even for a newcomer, whose optimizer starts at 0.
@@ -223,7 +227,13 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   }
   const auto step = experiment::guarded_step(
       memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
-      {.images = images_, .labels = labels_, .lease = lease_.index, .count = lease_.count}, [&](int bucket) {
+      {.images = images_,
+       .labels = labels_,
+       .lease = lease_.index,
+       .count = lease_.count,
+       .epoch = lease_.epoch,
+       .lr = optimizer_step().lr},
+      [&](int bucket) {
         if (tell_buckets) host_.bucket_ready(bucket);
       });
   if (!step) {

@@ -77,6 +77,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] bool feed(const strategies::MembershipChanged& event);
   [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);
   [[nodiscard]] bool compute_step(bool tell_buckets);
+  [[nodiscard]] core::OptimizerStep optimizer_step() const;
   [[nodiscard]] bool counts_steps() const;
   void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
                   int bucket);

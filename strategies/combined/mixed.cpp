@@ -228,6 +228,7 @@ class Mixed final : public Strategy {
     auto needs = inner_->needs();
     needs.group = needs.subgroups = true;
     needs.in_step = true;
+    needs.local_steps = false;  // the group sums gradients
     return needs;
   }
   std::unique_ptr<WorkerRule> worker() const override {

@@ -1,0 +1,83 @@
+#include "apps/program.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "nn/given_tensor.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using experiment::Settings;
+
+bool is_set(const Settings& settings, std::string_view key) { return settings.config.where(key) != "default"; }
+
+/// What the program decides in its own code.
+core::Result<void> check_keys(const Settings& settings) {
+  for (const auto* key : {"train.optimizer", "train.lr", "train.momentum", "train.weight_decay", "train.beta2",
+                          "train.epsilon", "train.rmsprop_epsilon", "train.label_smoothing", "train.clip_value",
+                          "train.clip_norm", "train.accumulate", "train.recompute", "data.validation"}) {
+    if (is_set(settings, key))
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} has no effect with model.command: the program has its own data, model and "
+                                    "optimizer: set it there, and leave it out here",
+                                    settings.config.where(key), key));
+  }
+  return {};
+}
+
+std::vector<std::string> texts_of(const std::vector<nn::GivenTensor>& tensors) {
+  std::vector<std::string> texts;
+  for (const auto& tensor : tensors) texts.push_back(nn::to_string(tensor));
+  return texts;
+}
+
+}  // namespace
+
+core::Result<void> check_strategy_of_program(const Settings& settings) {
+  const auto refuse = [&](std::string_view why) {
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: strategy.name = \"{}\" {}, and with model.command the optimizer is the program's: "
+                                  "use another strategy (`troupe strategies`)",
+                                  settings.config.where("strategy.name"), settings.strategy, why));
+  };
+  if (settings.train.optimizer != "sgd") return refuse("reads the velocity of the workers' optimizer");
+  if (settings.strategy == "bsp_backup") return refuse("steps the optimizer on the servers");
+  if (settings.strategy == "downpour" &&
+      settings.config.value("strategy.server_optimizer") != core::Value{std::string("none")})
+    return refuse("with strategy.server_optimizer steps an optimizer on the servers");
+  return {};
+}
+
+core::Result<Settings> with_program(const Settings& settings, guest::GuestBackend& backend, experiment::Use use) {
+  if (auto fits = check_keys(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  auto said = backend.describe();
+  if (!said) return tl::unexpected(std::move(said.error()));
+  std::vector<std::string> overrides;
+  const auto set = [&](std::string_view key, const core::Value& value) {
+    overrides.push_back(fmt::format("{}={}", key, core::to_toml(value)));
+  };
+  set("model.tensors", texts_of(said->introduction.tensors));
+  set("model.statistics", texts_of(said->introduction.statistics));
+  set("data.train_samples", said->plan.samples);
+  set("data.mean", std::string("none"));
+  if (!is_set(settings, "data.batch")) set("data.batch", said->plan.batch);
+  if (!is_set(settings, "run.epochs")) set("run.epochs", said->plan.epochs);
+  // Nothing of it is used but the rate, a factor of the program's own.
+  set("train.optimizer", std::string("sgd"));
+  set("train.lr", 1.0);
+  auto described = core::Config::parse(experiment::schema(), settings.config.to_toml(), "the program's description",
+                                       overrides)
+                       .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
+  if (!described) return described;
+  if (auto fits = check_strategy_of_program(*described); !fits) return tl::unexpected(std::move(fits.error()));
+  described->initial = std::make_shared<const experiment::InitialValues>(
+      experiment::InitialValues{std::move(said->parameters), std::move(said->statistics)});
+  return described;
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,111 @@
+#include "guest/backend.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "guest/replica.hpp"
+
+namespace troupe::guest {
+namespace {
+
+/// What is different in the program that has joined; empty: it is the one that was asked.
+std::string difference(const nn::Graph& graph, const Introduction& there) {
+  const auto shape_of = [](const std::vector<std::int64_t>& shape) {
+    return shape.empty() ? std::vector<std::int64_t>{1} : shape;
+  };
+  const auto& parameters = graph.parameters();
+  if (there.tensors.size() != parameters.size())
+    return fmt::format("it has {} parameters, and the run has {}", there.tensors.size(), parameters.size());
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    if (there.tensors[k].name != parameters[k].name || shape_of(there.tensors[k].shape) != parameters[k].shape)
+      return fmt::format("its parameter {} is \"{}\", and the run's is \"{}\", or their shapes differ", k,
+                         there.tensors[k].name, parameters[k].name);
+  if (there.statistics.size() != graph.statistics().size())
+    return fmt::format("it has {} running values, and the run has {}", there.statistics.size(),
+                       graph.statistics().size());
+  return {};
+}
+
+class ProgramBackend final : public GuestBackend {
+ public:
+  explicit ProgramBackend(GuestProgram program)
+      : program_(std::move(program)), empty_(::memfd_create("troupe-empty", MFD_CLOEXEC)) {}
+
+  [[nodiscard]] std::string name() const override { return "guest"; }
+  [[nodiscard]] nn::Capabilities capabilities() const override {
+    return {.precisions = {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16},
+            .own_arenas = true};
+  }
+  [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions&) noexcept override { return vectors_; }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
+
+  [[nodiscard]] core::Result<Description> describe() override {
+    auto guest = Guest::start(program_, {.role = Role::evaluator}, {});
+    if (!guest) return tl::unexpected(std::move(guest.error()));
+    const auto& introduction = (*guest)->introduction();
+    auto graph = nn::Graph::of_program("program", introduction.tensors, introduction.statistics);
+    if (!graph) return tl::unexpected(std::move(graph.error()));
+    auto memory = GuestMemory::create(vectors_, *graph, false);
+    if (!memory) return tl::unexpected(std::move(memory.error()));
+    auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    Description description{introduction, *plan, std::vector<float>(memory->layout->canonical_floats()),
+                            std::vector<float>(memory->statistics_layout.canonical_floats())};
+    memory->layout->to_canonical(memory->parameters.view(), description.parameters);
+    memory->statistics_layout.to_canonical(memory->statistics.view(), description.statistics);
+    const std::scoped_lock lock(mutex_);
+    evaluator_.emplace(std::move(*guest), std::move(*memory));
+    return description;
+  }
+
+  [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
+                                                                   const nn::CompileOptions& options) override {
+    if (!graph.is_program())
+      return core::fail(core::Errc::config, fmt::format("model \"{}\" is none of model.command", graph.name()));
+    const GuestPlace place{.role = options.training ? Role::worker : Role::evaluator,
+                           .worker = options.worker,
+                           .workers = options.workers,
+                           .local_worker = options.local_rank,
+                           .threads = options.threads,
+                           .seed = options.seed};
+    const bool steps_alone = options.training && !options.gradients;
+    if (!options.training) {
+      const std::scoped_lock lock(mutex_);
+      if (evaluator_) {
+        auto [guest, memory] = *std::exchange(evaluator_, std::nullopt);
+        return std::make_unique<GuestReplica>(graph, options.batch, false, std::move(memory), std::move(guest));
+      }
+    }
+    const auto explained = [&](core::Error error) {
+      error.message = fmt::format("{}: {}", options.training ? "the program" : "the program that evaluates", error.message);
+      return tl::unexpected(std::move(error));
+    };
+    auto guest = Guest::start(program_, place, options.on_output);
+    if (!guest) return explained(std::move(guest.error()));
+    if (const auto other = difference(graph, (*guest)->introduction()); !other.empty())
+      return explained({core::Errc::config, fmt::format("it is another one than that of the run: {}", other)});
+    auto memory = GuestMemory::create(vectors_, graph, options.training && options.gradients);
+    if (!memory) return explained(std::move(memory.error()));
+    auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
+    if (!plan) return explained(std::move(plan.error()));
+    return std::make_unique<GuestReplica>(graph, options.batch, steps_alone, std::move(*memory), std::move(*guest));
+  }
+
+ private:
+  const GuestProgram program_;
+  const core::FileDescriptor empty_;
+  GuestVectors vectors_;
+  std::mutex mutex_;  // guards the next one
+  std::optional<std::pair<std::unique_ptr<Guest>, GuestMemory>> evaluator_;  // of describe()
+};
+
+}  // namespace
+
+std::unique_ptr<GuestBackend> make_backend(GuestProgram program) {
+  return std::make_unique<ProgramBackend>(std::move(program));
+}
+
+}  // namespace troupe::guest

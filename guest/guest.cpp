@@ -1,0 +1,300 @@
+#include "guest/guest.hpp"
+
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "guest/package.hpp"
+
+namespace troupe::guest {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kEndPatience = 2s;        // between END and the kill
+constexpr auto kDeathPatience = 1000ms;  // between the connection's end and the process's
+constexpr std::uint32_t kOptimizes = 1;  // a flag of STEP
+constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
+
+Clock::time_point in(std::chrono::duration<double> time) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
+}
+
+std::string random_hex(std::size_t bytes) {
+  std::vector<unsigned char> random(bytes);
+  std::size_t filled = 0;
+  while (filled < bytes) {
+    const ssize_t count = ::getrandom(random.data() + filled, bytes - filled, 0);
+    if (count > 0) filled += static_cast<std::size_t>(count);
+  }
+  std::string text;
+  for (const unsigned char byte : random) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+core::Error socket_error(const char* what) {
+  return {core::Errc::io, fmt::format("the socket for a program: {}: {}", what, std::strerror(errno))};
+}
+
+core::Result<core::FileDescriptor> listen_at(const std::string& name) {
+  core::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return tl::unexpected(socket_error("socket"));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());  // abstract: leaves no file
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0)
+    return tl::unexpected(socket_error("bind"));
+  if (::listen(socket.get(), 4) != 0) return tl::unexpected(socket_error("listen"));
+  return socket;
+}
+
+/// Appends integers as the protocol has them: little-endian, as this machine.
+template <class T>
+void put(std::vector<std::byte>& payload, T value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  payload.insert(payload.end(), bytes.begin(), bytes.end());
+}
+template <class T>
+T take(const Frame& frame, std::size_t offset) {
+  T value{};
+  std::memcpy(&value, frame.payload.data() + offset, sizeof(T));
+  return value;
+}
+
+constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
+
+}  // namespace
+
+core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, const GuestPlace& place,
+                                                  OnLine on_line) {
+  std::unique_ptr<Guest> guest(new Guest(program, place));
+  const auto name = fmt::format("troupe-{}-{}", ::getpid(), random_hex(8));
+  const auto token = random_hex(16);
+  auto listener = listen_at(name);
+  if (!listener) return tl::unexpected(std::move(listener.error()));
+  GuestProcess::Variables variables{{"TROUPE_GUEST", name},
+                                    {"TROUPE_TOKEN", token},
+                                    {"TROUPE_WORKER", std::to_string(place.worker)},
+                                    {"TROUPE_WORKERS", std::to_string(place.workers)},
+                                    {"TROUPE_LOCAL_WORKER", std::to_string(place.local_worker)},
+                                    {"PYTHONUNBUFFERED", "1"}};
+  if (std::getenv("OMP_NUM_THREADS") == nullptr)
+    variables.emplace_back("OMP_NUM_THREADS", std::to_string(place.threads));
+  auto process = GuestProcess::start(program.command, with_package(std::move(variables)), std::move(on_line));
+  if (!process) return tl::unexpected(std::move(process.error()));
+  guest->process_ = std::move(*process);
+  guest->started_by_ = in(program.start);
+  for (;;) {
+    pollfd watched{listener->get(), POLLIN, 0};
+    (void)::poll(&watched, 1, 50);
+    core::FileDescriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket) {
+      if (guest->process_->ending(0ms))
+        return tl::unexpected(guest->explained({core::Errc::io, "the program has not joined: it calls troupe.join?"}));
+      if (Clock::now() >= guest->started_by_)
+        return core::fail(core::Errc::timeout,
+                          fmt::format("the program has not joined after {:g} s (model.start_s): it calls troupe.join?",
+                                      program.start.count()));
+      continue;
+    }
+    ucred peer{};
+    socklen_t length = sizeof(peer);
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid()) continue;
+    Frames frames(std::move(socket));
+    auto hello = frames.receive(guest->started_by_);
+    if (!hello) return tl::unexpected(guest->explained(std::move(hello.error())));
+    if (hello->type != FrameType::hello)
+      return core::fail(core::Errc::data, fmt::format("the guest said {} before HELLO", name_of(hello->type)));
+    auto introduction = parse_hello(hello->text());
+    if (!introduction) return tl::unexpected(std::move(introduction.error()));
+    if (introduction->token != token) continue;  // another process of this user
+    guest->introduction_ = std::move(*introduction);
+    guest->frames_.emplace(std::move(frames));
+    return guest;
+  }
+}
+
+Guest::~Guest() {
+  if (!frames_ || left_) return;
+  const std::string end = R"({"code": 0, "reason": "the run has ended"})";
+  if (frames_->send(FrameType::end, end, in(kEndPatience))) (void)process_->ending(kEndPatience);
+}
+
+core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
+  const nlohmann::json text{{"role", place_.role == Role::worker ? "worker" : "evaluator"},
+                            {"worker", place_.worker},
+                            {"workers", place_.workers},
+                            {"seed", place_.seed},
+                            {"floats", vectors.floats},
+                            {"offsets", vectors.offsets},
+                            {"statistics_floats", vectors.statistics_floats},
+                            {"statistics_offsets", vectors.statistics_offsets},
+                            {"gradients", vectors.shares_gradients},
+                            {"buckets", {{0, vectors.floats}}},
+                            {"silence_s", program_.silence.count()}};
+  const auto json = text.dump();
+  const std::array files{vectors.parameters, vectors.gradients, vectors.statistics};
+  if (auto sent = send(FrameType::welcome, std::as_bytes(std::span(json)), files); !sent)
+    return tl::unexpected(std::move(sent.error()));
+  if (auto ready = expect(FrameType::ready, started_by_); !ready) return tl::unexpected(std::move(ready.error()));
+  auto frame = expect(FrameType::plan, started_by_);
+  if (!frame) return tl::unexpected(std::move(frame.error()));
+  auto plan = parse_plan(frame->text());
+  if (plan && place_.role == Role::evaluator)
+    if (auto sent = send(FrameType::last); !sent) return tl::unexpected(std::move(sent.error()));
+  return plan;
+}
+
+core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
+                                         const std::function<void(int)>& on_bucket_ready) {
+  const auto samples = batch.labels.first(static_cast<std::size_t>(batch.count));
+  std::vector<std::byte> payload;
+  payload.reserve(40 + samples.size() * sizeof(std::uint64_t));
+  put(payload, batch.lease);
+  put(payload, static_cast<std::uint64_t>(batch.epoch));
+  put(payload, std::uint64_t{0});
+  put(payload, static_cast<std::uint32_t>(samples.size()));
+  put(payload, optimize ? kOptimizes : std::uint32_t{0});
+  put(payload, optimize ? batch.lr : 1.0);
+  for (const auto sample : samples) put(payload, static_cast<std::uint64_t>(sample));
+  if (auto sent = send(FrameType::step, payload); !sent) return tl::unexpected(std::move(sent.error()));
+  const auto deadline = answer_by();
+  for (;;) {
+    auto frame = expect(std::array{FrameType::done, FrameType::bucket}, deadline);
+    if (!frame) return tl::unexpected(std::move(frame.error()));
+    if (frame->type == FrameType::bucket) {
+      if (frame->payload.size() != sizeof(std::uint32_t) || take<std::uint32_t>(*frame, 0) != 0)
+        return core::fail(core::Errc::data, "the guest reports a bucket of gradients that there is not");
+      if (on_bucket_ready) on_bucket_ready(0);
+      continue;
+    }
+    if (frame->payload.size() != kDoneBytes)
+      return core::fail(core::Errc::data, fmt::format("the guest's DONE has {} bytes", frame->payload.size()));
+    if (const auto lease = take<std::uint64_t>(*frame, 0); lease != batch.lease)
+      return core::fail(core::Errc::data,
+                        fmt::format("the guest has done lease {}, and was given {}", lease, batch.lease));
+    nn::StepResult result;
+    result.loss = take<double>(*frame, 8);
+    result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
+    const double seconds = take<double>(*frame, 24);
+    result.backward_s = std::isfinite(seconds) ? std::max(seconds, 0.0) : 0;
+    return result;
+  }
+}
+
+core::Result<void> Guest::optimize(std::uint64_t number, double lr) {
+  std::vector<std::byte> payload;
+  put(payload, number);
+  put(payload, lr);
+  return send(FrameType::optimize, payload).and_then([&]() -> core::Result<void> {
+    return expect(FrameType::stepped, answer_by()).map([](const Frame&) {});
+  });
+}
+
+core::Result<void> Guest::sync() {
+  if (!introduction_.mirrors) return {};
+  return send(FrameType::sync).and_then([&]() -> core::Result<void> {
+    return expect(FrameType::synced, answer_by()).map([](const Frame&) {});
+  });
+}
+
+core::Result<void> Guest::changed() {
+  return introduction_.mirrors ? send(FrameType::changed) : core::Result<void>();
+}
+
+core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
+  if (left_) return std::nullopt;
+  const auto deadline = answer_by();
+  if (!waits_) {  // it comes to its evaluation, or ends without one
+    auto frame = frames_->receive(deadline);
+    if (!frame) {
+      const auto ended = frame.error().code == core::Errc::io ? process_->ending(kDeathPatience) : std::nullopt;
+      if (ended != "ended with exit code 0") return tl::unexpected(explained(std::move(frame.error())));
+      left_ = true;
+      return std::nullopt;
+    }
+    if (frame->type != FrameType::waits)
+      return core::fail(core::Errc::data, fmt::format("the guest said {} before WAITS", name_of(frame->type)));
+    waits_ = true;
+  }
+  if (auto told = changed(); !told) return tl::unexpected(std::move(told.error()));
+  std::vector<std::byte> payload;
+  put(payload, std::uint32_t{1});
+  if (auto sent = send(FrameType::evaluate, payload); !sent) return tl::unexpected(std::move(sent.error()));
+  auto frame = expect(FrameType::evaluated, deadline);
+  if (!frame) return tl::unexpected(std::move(frame.error()));
+  const auto answer = nlohmann::json::parse(frame->text(), nullptr, false);
+  if (!answer.is_object() || !answer.contains("metrics")) return std::nullopt;
+  const auto metric = [&](const char* name, double otherwise) {
+    const auto& metrics = answer["metrics"];
+    const auto found = metrics.is_object() ? metrics.find(name) : metrics.end();
+    return metrics.is_object() && found != metrics.end() && found->is_number() ? found->get<double>() : otherwise;
+  };
+  nn::StepResult result;
+  result.samples = static_cast<std::int64_t>(std::clamp(metric("samples", kResolution), 1.0, 1e15));
+  result.loss = metric("loss", std::nan(""));
+  const auto share = [&](const char* name) {
+    return std::llround(std::clamp(metric(name, 0), 0.0, 1.0) * static_cast<double>(result.samples));
+  };
+  result.top1 = share("accuracy");
+  result.top5 = share("top5");
+  return result;
+}
+
+void Guest::last() {
+  (void)send(FrameType::last);
+}
+
+core::Result<void> Guest::send(FrameType type, std::span<const std::byte> payload, std::span<const int> descriptors) {
+  auto sent = frames_->send(type, payload, descriptors, answer_by());
+  if (!sent) return tl::unexpected(explained(std::move(sent.error())));
+  return {};
+}
+
+core::Result<Frame> Guest::expect(FrameType type, Frames::Deadline deadline) {
+  return expect(std::span(&type, 1), deadline);
+}
+
+core::Result<Frame> Guest::expect(std::span<const FrameType> types, Frames::Deadline deadline) {
+  auto frame = frames_->receive(deadline);
+  if (!frame) return tl::unexpected(explained(std::move(frame.error())));
+  if (frame->type == FrameType::failed) {
+    const auto told = nlohmann::json::parse(frame->text(), nullptr, false);
+    const auto text = [&](const char* key) {
+      return told.is_object() && told.contains(key) && told[key].is_string() ? told[key].get<std::string>() : "";
+    };
+    return tl::unexpected(explained({core::Errc::io, fmt::format("the program has failed: {}", text("error"))}));
+  }
+  if (std::ranges::find(types, frame->type) == types.end())
+    return core::fail(core::Errc::data, fmt::format("the guest said {} where {} was due", name_of(frame->type),
+                                                    name_of(types.front())));
+  return frame;
+}
+
+Frames::Deadline Guest::answer_by() const { return in(program_.silence); }
+
+core::Error Guest::explained(core::Error error) {
+  if (error.code == core::Errc::timeout)
+    error.message += fmt::format(" for {:g} s (model.silence_s)", program_.silence.count());
+  if (const auto ended = process_->ending(kDeathPatience)) error.message += fmt::format("; it {}", *ended);
+  const auto lines = process_->last_lines();
+  if (!lines.empty()) error.message += fmt::format("; its last lines: {}", fmt::join(lines, " | "));
+  return error;
+}
+
+}  // namespace troupe::guest

@@ -1,0 +1,103 @@
+/// A guest that has joined: the program's process, its connection, and what the two sides say to each other (docs/formats/guest.md). Thread
+/// rule: one thread, the one that starts it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/kernels.hpp"
+#include "guest/description.hpp"
+#include "guest/frames.hpp"
+#include "guest/process.hpp"
+#include "nn/backend.hpp"
+
+namespace troupe::guest {
+
+/// The program, and how long the engine waits for it.
+struct GuestProgram {
+  std::vector<std::string> command;
+  std::chrono::duration<double> start{120};    // from its start to its plan
+  std::chrono::duration<double> silence{600};  // for one answer
+};
+
+enum class Role : std::uint8_t { worker, evaluator };
+
+struct GuestPlace {
+  Role role = Role::worker;
+  std::uint32_t worker = 0;
+  std::uint32_t workers = 1;
+  int local_worker = 0;
+  int threads = 1;  // that it should compute with: OMP_NUM_THREADS, where the user has not set it
+  std::uint64_t seed = 1;
+};
+
+/// The vectors that both sides see, and where each tensor begins in them, in floats.
+struct SharedVectors {
+  int parameters = -1;  // files; they are the caller's
+  int gradients = -1;
+  int statistics = -1;
+  std::size_t floats = 0;
+  std::size_t statistics_floats = 0;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> statistics_offsets;
+  bool shares_gradients = true;
+};
+
+class Guest {
+ public:
+  using OnLine = GuestProcess::OnLine;
+  /// Starts the program, and returns when it has introduced itself. Errors: Errc::config: the command cannot be started. Errc::io: it ended
+  /// before, Errc::timeout; Errc::data: it does not speak the protocol.
+  [[nodiscard]] static core::Result<std::unique_ptr<Guest>> start(const GuestProgram& program, const GuestPlace& place,
+                                                                  OnLine on_line);
+  /// Says END, and kills it if it stays.
+  ~Guest();
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  [[nodiscard]] const Introduction& introduction() const noexcept { return introduction_; }
+  /// Gives it the vectors, and returns when they hold its initial values and it has said how it is to be trained. An evaluator is told at
+  /// once that there are no batches. Errors as start().
+  [[nodiscard]] core::Result<TrainingPlan> welcome(const SharedVectors& vectors);
+
+  /// The samples with these numbers. `optimize`: it steps its optimizer at `lr` times its rate, too.
+  [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, bool optimize,
+                                                  const std::function<void(int)>& on_bucket_ready);
+  [[nodiscard]] core::Result<void> optimize(std::uint64_t number, double lr);
+  /// The vectors hold its newest values.
+  [[nodiscard]] core::Result<void> sync();
+  /// The vectors were written to.
+  [[nodiscard]] core::Result<void> changed();
+  /// Of an evaluator: what the program finds about the values in the vectors. Nothing: it has no evaluation.
+  [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();
+  /// There are no more batches: the program may go on to its end.
+  void last();
+
+ private:
+  Guest(const GuestProgram& program, const GuestPlace& place) : program_(program), place_(place) {}
+  [[nodiscard]] core::Result<void> send(FrameType type, std::span<const std::byte> payload = {},
+                                        std::span<const int> descriptors = {});
+  /// The next frame, of one of these types.
+  [[nodiscard]] core::Result<Frame> expect(std::span<const FrameType> types, Frames::Deadline deadline);
+  [[nodiscard]] core::Result<Frame> expect(FrameType type, Frames::Deadline deadline);
+  [[nodiscard]] Frames::Deadline answer_by() const;
+  /// Adds what is known of the process to an error of its connection.
+  [[nodiscard]] core::Error explained(core::Error error);
+
+  const GuestProgram program_;
+  const GuestPlace place_;
+  std::unique_ptr<GuestProcess> process_;
+  std::optional<Frames> frames_;
+  Introduction introduction_;
+  Frames::Deadline started_by_{};
+  bool waits_ = false;  // an evaluator that has reached its evaluation
+  bool left_ = false;   // its program has ended by itself, after LAST
+};
+
+}  // namespace troupe::guest

@@ -1,0 +1,180 @@
+#include "guest/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+extern char** environ;
+
+namespace troupe::guest {
+namespace {
+
+constexpr std::size_t kLastLines = 12;
+constexpr std::size_t kLongestLine = 2000;  // bytes; a longer one is cut into several
+
+core::Error system_error(const char* what) {
+  return {core::Errc::io, fmt::format("a program of the run: {}: {}", what, std::strerror(errno))};
+}
+
+std::vector<std::string> environment_with(const GuestProcess::Variables& variables) {
+  std::vector<std::string> all;
+  const auto replaced = [&](std::string_view entry) {
+    return std::ranges::any_of(variables, [&](const auto& variable) {
+      return entry.size() > variable.first.size() && entry.starts_with(variable.first) &&
+             entry[variable.first.size()] == '=';
+    });
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!replaced(*entry)) all.emplace_back(*entry);
+  for (const auto& [name, value] : variables) all.push_back(name + "=" + value);
+  return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (auto& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vector<std::string>& command,
+                                                                const Variables& variables, OnLine on_line) {
+  std::array<int, 2> out{}, failed{};
+  if (::pipe2(out.data(), O_CLOEXEC) != 0) return tl::unexpected(system_error("a pipe"));
+  core::FileDescriptor out_read(out[0]), out_write(out[1]);
+  if (::pipe2(failed.data(), O_CLOEXEC) != 0) return tl::unexpected(system_error("a pipe"));
+  core::FileDescriptor failed_read(failed[0]), failed_write(failed[1]);
+  auto arguments = command;
+  auto environment = environment_with(variables);
+  const auto argv = pointers(arguments), envp = pointers(environment);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return tl::unexpected(system_error("fork"));
+  if (child == 0) {  // only calls that are safe between fork and exec
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    const int null = ::open("/dev/null", O_RDONLY);
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(out[1], STDERR_FILENO);
+    ::execvpe(argv[0], argv.data(), envp.data());
+    const int error = errno;
+    [[maybe_unused]] const auto written = ::write(failed[1], &error, sizeof(error));
+    ::_exit(127);
+  }
+  ::setpgid(child, child);  // also here: whoever comes first
+  failed_write.reset();
+  out_write.reset();
+  std::unique_ptr<GuestProcess> process(new GuestProcess);
+  process->id_ = child;
+  int error = 0;
+  ssize_t count = 0;
+  do count = ::read(failed_read.get(), &error, sizeof(error));
+  while (count < 0 && errno == EINTR);
+  if (count == sizeof(error))
+    return core::fail(core::Errc::config,
+                      fmt::format("model.command: {} cannot be started: {}", command.front(), std::strerror(error)));
+  process->output_ = std::move(out_read);
+  process->stop_.reset(::eventfd(0, EFD_CLOEXEC));
+  process->on_line_ = std::move(on_line);
+  process->reader_ = std::thread([self = process.get()] { self->read_output(); });
+  return process;
+}
+
+GuestProcess::~GuestProcess() {
+  if (id_ > 0) {
+    ::kill(-id_, SIGKILL);
+    if (!status_) {
+      int status = 0;
+      while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  if (reader_.joinable()) {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof(one));
+    reader_.join();
+  }
+}
+
+std::optional<std::string> GuestProcess::ending(std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!status_) {
+    int status = 0;
+    const pid_t ended = ::waitpid(id_, &status, WNOHANG);
+    if (ended == id_) {
+      status_ = status;
+      break;
+    }
+    if (ended < 0 && errno != EINTR) return "has ended";
+    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  if (WIFSIGNALED(*status_))
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(*status_), ::strsignal(WTERMSIG(*status_)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(*status_));
+}
+
+std::vector<std::string> GuestProcess::last_lines() const {
+  const std::scoped_lock lock(mutex_);
+  return {lines_.begin(), lines_.end()};
+}
+
+/// Reads until the program and its children have closed the pipe, or stop_ is set: then what is there already.
+void GuestProcess::read_output() {
+  std::string line;
+  const auto tell = [&] {
+    if (line.empty()) return;
+    {
+      const std::scoped_lock lock(mutex_);
+      lines_.push_back(line);
+      if (lines_.size() > kLastLines) lines_.pop_front();
+    }
+    if (on_line_) on_line_(line);
+    line.clear();
+  };
+  std::array<char, 4096> bytes{};
+  ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+  for (bool stopping = false;;) {
+    const ssize_t count = ::read(output_.get(), bytes.data(), bytes.size());
+    if (count == 0) break;
+    if (count < 0 && errno == EAGAIN) {
+      if (stopping) break;
+      std::array<pollfd, 2> watched{pollfd{output_.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
+      if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
+      stopping = watched[1].revents != 0;
+      continue;
+    }
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;
+    for (const char c : std::string_view(bytes.data(), static_cast<std::size_t>(count))) {
+      if (c == '\n' || c == '\r') {
+        tell();
+        continue;
+      }
+      line += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;  // no control sequences
+      if (line.size() >= kLongestLine) tell();
+    }
+  }
+  tell();
+}
+
+}  // namespace troupe::guest

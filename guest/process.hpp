@@ -1,0 +1,57 @@
+/// A program of the user's as a child process: started with variables that tell it how to join, its output read line by line, ended with all
+/// the processes of its group. Thread rule: the thread that starts it ends it, and must live as long: the kernel kills the program when that
+/// thread ends. Output lines come on a thread of their own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/file_descriptor.hpp"
+
+namespace troupe::guest {
+
+class GuestProcess {
+ public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  using OnLine = std::function<void(const std::string&)>;
+
+  /// Errc::config: the command cannot be executed. Errc::io.
+  [[nodiscard]] static core::Result<std::unique_ptr<GuestProcess>> start(const std::vector<std::string>& command,
+                                                                         const Variables& variables, OnLine on_line);
+  /// Kills it, and the processes that it left in its group.
+  ~GuestProcess();
+  GuestProcess(const GuestProcess&) = delete;
+  GuestProcess& operator=(const GuestProcess&) = delete;
+
+  [[nodiscard]] pid_t id() const noexcept { return id_; }
+  /// "ended with exit code 3", "was killed by signal 9 (Killed)"; nothing while it runs after `patience`.
+  [[nodiscard]] std::optional<std::string> ending(std::chrono::milliseconds patience);
+  /// Its last lines of output, for an error: the newest last.
+  [[nodiscard]] std::vector<std::string> last_lines() const;
+
+ private:
+  GuestProcess() = default;
+  void read_output();
+
+  pid_t id_ = -1;
+  core::FileDescriptor output_;
+  core::FileDescriptor stop_;  // an eventfd: ends the reader
+  OnLine on_line_;
+  std::optional<int> status_;  // of waitpid
+  mutable std::mutex mutex_;   // guards the lines
+  std::deque<std::string> lines_;
+  std::thread reader_;
+};
+
+}  // namespace troupe::guest
