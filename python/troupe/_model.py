@@ -1,24 +1,50 @@
 """What a run exchanges of a program's model: named float32 vectors, whatever holds them. A `Model` is one of
-NumpyModel (arrays and a function) or TorchModel (troupe/_torch.py)."""
+NumpyModel (troupe/_numpy.py) or TorchModel (troupe/_torch.py)."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, ContextManager, List, Mapping, Optional, Protocol
 
-import numpy
+from troupe._vectors import Tensor, Vectors
 
-from troupe._vectors import Tensor, Vector
+
+@dataclass(frozen=True)
+class Description:
+    """What HELLO says of a model."""
+
+    tensors: List[Tensor]
+    statistics: List[Tensor]
+    frozen: List[Tensor]  #: parameters that nobody trains: each worker has them from its own program
+    optimizer: Optional[str]
+    mirrors: bool
+
+    def fingerprint(self) -> str:
+        """Equal for programs that may train together: 16 hexadecimal digits."""
+        parts = [[[t.name, list(t.shape)] for t in some] for some in (self.tensors, self.statistics, self.frozen)]
+        return hashlib.sha256(json.dumps([parts, self.optimizer]).encode()).hexdigest()[:16]
 
 
 class Model(Protocol):
-    """Thread rule: the program's thread."""
+    """Thread rule: the program's thread. A worker calls bind() once; then for each step begin_step(), a step of the program, and
+    finish_step(); between steps the others."""
 
-    def tensors(self) -> List[Tensor]: ...
+    def description(self) -> Description: ...
 
-    def statistics(self) -> List[Tensor]: ...
-
-    def bind(self, parameters: Vector, gradients: Optional[Vector], statistics: Vector) -> None:
+    def bind(self, vectors: Vectors) -> None:
         """From now on these vectors hold the model. They begin with its present values."""
+
+    def begin_step(self, exchange: bool) -> None:
+        """The program will compute gradients; with `exchange` they go into the vector."""
+
+    def finish_step(self, gradients: Optional[Mapping[str, Any]]) -> None:
+        """Gradients are final: they are in the vector, and every bucket has been reported. Parameters must still lie where bind() put them:
+        RuntimeError names the one that does not."""
+
+    def optimize(self, factor: float, exchanged: bool) -> None:
+        """One step of the optimizer, with the vector's gradients if `exchanged`."""
 
     def before_read(self) -> None:
         """The engine will read the vectors: they must hold the newest values."""
@@ -26,83 +52,17 @@ class Model(Protocol):
     def after_write(self) -> None:
         """The engine has written to the vectors."""
 
-    def give_gradients(self) -> None:
-        """The gradient vector must hold the gradients of the last step."""
-
-    def optimize(self, number: int, factor: float) -> None: ...
-
-    def look_at(self, parameters: Vector, statistics: Vector) -> None:
-        """The model is these vectors until look_back(): an evaluation."""
-
-    def look_back(self) -> None: ...
+    def evaluating(self) -> ContextManager[None]:
+        """The model as an evaluation wants it."""
 
     def save(self) -> bytes: ...
 
     def load(self, state: bytes) -> None: ...
 
 
-class NumpyModel:
-    """Arrays by name, which become views of the run's vectors, and a function that steps: `update(parameters, gradients, factor)` changes the
-    arrays in place. Gradients are given to Run.step."""
-
-    def __init__(self, parameters: Dict[str, Any], update: Optional[Callable[..., None]]) -> None:
-        for name, value in parameters.items():
-            if not isinstance(value, numpy.ndarray) or value.dtype != numpy.float32:
-                raise TypeError(f"params[{name!r}] is {type(value).__name__}: arrays of float32 are wanted")
-        self.parameters = parameters
-        self._update = update
-        self._given: Mapping[str, Any] = {}
-        self._gradients: Optional[Vector] = None
-        self._own: Dict[str, Any] = {}
-
-    def tensors(self) -> List[Tensor]:
-        return [Tensor(name, tuple(value.shape)) for name, value in self.parameters.items()]
-
-    def statistics(self) -> List[Tensor]:
-        return []
-
-    def bind(self, parameters: Vector, gradients: Optional[Vector], statistics: Vector) -> None:
-        self._gradients = gradients
-        for name, value in list(self.parameters.items()):
-            view = parameters[name]
-            view[...] = value
-            self.parameters[name] = view
-
-    def before_read(self) -> None:
-        pass
-
-    def after_write(self) -> None:
-        pass
-
-    def give(self, gradients: Mapping[str, Any]) -> None:
-        missing = [name for name in self.parameters if name not in gradients]
-        if missing:
-            raise ValueError(f"step(gradients=…) lacks {', '.join(missing)}")
-        self._given = gradients
-
-    def give_gradients(self) -> None:
-        if self._gradients is None:
-            return
-        for name in self.parameters:
-            self._gradients[name][...] = self._given[name]
-        self._given = {name: self._gradients[name] for name in self.parameters}
-
-    def optimize(self, number: int, factor: float) -> None:
-        if self._update is None:
-            raise ValueError("join(params=…) was given no `update`, and the strategy asks for a local step")
-        self._update(self.parameters, self._given, factor)
-
-    def look_at(self, parameters: Vector, statistics: Vector) -> None:
-        self._own = dict(self.parameters)
-        for name in self.parameters:
-            self.parameters[name] = parameters[name]
-
-    def look_back(self) -> None:
-        self.parameters.update(self._own)
-        self._own = {}
-
-    def save(self) -> bytes:
-        return b""
-
-    def load(self, state: bytes) -> None:
-        pass
+def program_steps_alone(factor: float, exchanged: bool) -> None:
+    """What optimize() does for a program that updates its parameters itself."""
+    if exchanged:
+        raise ValueError("the strategy exchanges gradients: give join() an optimizer (or step=…), which steps with what comes back")
+    if factor != 1:
+        raise ValueError(f"the run scales the learning rate by {factor}: give join() an optimizer (or step=…), which can be told")

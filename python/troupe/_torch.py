@@ -2,144 +2,264 @@
 
 from __future__ import annotations
 
-import io
-from typing import Any, Dict, List, Optional, Tuple
+import contextlib
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 
-from troupe._vectors import Tensor, Vector
+from troupe import _state
+from troupe._gradients import Gradients
+from troupe._model import Description, program_steps_alone
+from troupe._placement import Copies, Placement, can_be_view, is_half, moved
+from troupe._vectors import Tensor, Vectors
+
+CHECKED_EACH_STEP = 8  #: tensors looked up in their modules; the others in later steps
 
 
-def _floating(module: torch.nn.Module) -> List[Tuple[str, torch.Tensor]]:
+def original(module: torch.nn.Module) -> torch.nn.Module:
+    """The module that torch.compile() wrapped: its names are the state_dict's of the program that loads them elsewhere."""
+    inner = getattr(module, "_orig_mod", None)
+    return inner if isinstance(inner, torch.nn.Module) else module
+
+
+def _lies_in(module: torch.nn.Module, name: str) -> Tuple[torch.nn.Module, str]:
+    folder, _, leaf = name.rpartition(".")
+    return module.get_submodule(folder), leaf
+
+
+def _trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
+    """Trainable parameters by name, tied ones once, under the first of their names."""
+    trained: Dict[str, torch.nn.Parameter] = {}
+    at: Dict[int, str] = {}
+    for name, value in module.named_parameters():
+        if torch.nn.parameter.is_lazy(value):
+            raise ValueError(f"{name} has no shape yet: run the model once before join()")
+        if not value.requires_grad:
+            continue
+        if not value.is_floating_point() or value.layout != torch.strided or value.is_meta:
+            raise TypeError(f"{name} is of {value.dtype} ({value.layout}, {value.device}): dense floating-point parameters can be exchanged")
+        if value.numel() > 0 and at.setdefault(value.data_ptr(), name) != name:
+            raise ValueError(f"{name} shares its memory with {at[value.data_ptr()]} and is another Parameter: tie them by assigning the same Parameter")
+        trained[name] = value
+    return trained
+
+
+def _statistics(module: torch.nn.Module) -> Dict[str, torch.Tensor]:
     """Buffers that workers average: those of floating point that belong to the state."""
     saved = set(module.state_dict())
-    return [(name, value) for name, value in module.named_buffers() if name in saved and value.is_floating_point()]
+    return {name: value for name, value in module.named_buffers() if name in saved and value.is_floating_point()}
 
 
 class TorchModel:
-    """Trainable parameters by the state_dict's names, tied ones once. Parameters of float32 on the CPU become views of the run's vectors;
-    others (another device, another type) are mirrored there: copied when the engine is about to read, and after it wrote. A mirrored
-    parameter of 16 bits keeps the float32 value of the vector as its master as long as the program's own steps do not change it."""
+    """docs/guests.md says what is exchanged and how. `overlap`, `passes`: of Gradients."""
 
-    def __init__(self, module: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer]) -> None:
-        self.module = module
-        self.optimizer = optimizer
-        self._trained: Dict[str, torch.nn.Parameter] = {
-            name: value for name, value in module.named_parameters() if value.requires_grad}
-        self._buffers = dict(_floating(module))
-        self._parameters: Optional[Vector] = None
-        self._gradients: Optional[Vector] = None
-        self._statistics: Optional[Vector] = None
-        self._views: Dict[str, torch.Tensor] = {}
-        self._gradient_views: Dict[str, torch.Tensor] = {}
-        self._statistic_views: Dict[str, torch.Tensor] = {}
-        self._own: Dict[str, torch.Tensor] = {}
-        self._was_training = True
+    def __init__(self, module: torch.nn.Module, optimizer: Optional[Any], overlap: bool = False, passes: int = 1) -> None:
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"join() takes a torch.nn.Module, not {type(module).__name__}; arrays go in params=…")
+        if optimizer is not None and not callable(getattr(optimizer, "step", None)):
+            raise TypeError(f"join() takes an optimizer with step(), not {type(optimizer).__name__}")
+        self._module = original(module)
+        self._optimizer = optimizer
+        self._overlap, self._passes = overlap, passes
+        self._parameters = _trained(self._module)
+        self._buffers = _statistics(self._module)
+        self._trained: List[Placement] = []
+        self._averaged: List[Placement] = []
+        self._owners: List[Tuple[Placement, torch.nn.Module, str]] = []
+        self._masters: List[Placement] = []
+        self._gradients: Optional[Gradients] = None
+        self._worker = 0
+        self._steps = 0
 
-    def tensors(self) -> List[Tensor]:
-        return [Tensor(name, tuple(value.shape)) for name, value in self._trained.items()]
+    def description(self) -> Description:
+        def tensors(values: Mapping[str, torch.Tensor]) -> List[Tensor]:
+            return [Tensor(name, tuple(value.shape)) for name, value in values.items()]
 
-    def statistics(self) -> List[Tensor]:
-        return [Tensor(name, tuple(value.shape)) for name, value in self._buffers.items()]
+        frozen = {name: value for name, value in self._module.named_parameters() if not value.requires_grad}
+        mirrors = not all(can_be_view(value) for value in [*self._parameters.values(), *self._buffers.values()])
+        optimizer = None if self._optimizer is None else type(self._optimizer).__name__
+        return Description(tensors(self._parameters), tensors(self._buffers), tensors(frozen), optimizer, mirrors)
 
-    def bind(self, parameters: Vector, gradients: Optional[Vector], statistics: Vector) -> None:
-        self._parameters, self._gradients, self._statistics = parameters, gradients, statistics
+    def bind(self, vectors: Vectors) -> None:
+        if vectors.gradients is not None and self._optimizer is None:
+            program_steps_alone(1, exchanged=True)
+        self._worker = vectors.worker
+        self._trained = [Placement(name, value, torch.from_numpy(vectors.parameters[name]), trained=True)
+                         for name, value in self._parameters.items()]
+        self._averaged = [Placement(name, value, torch.from_numpy(vectors.statistics[name]), trained=False)
+                          for name, value in self._buffers.items()]
+        self._masters = [p for p in self._trained if p.kind == "master"]
+        self._owners = [(p, *_lies_in(self._module, p.name)) for p in [*self._trained, *self._averaged]]
+        self._fixed = [(p.value, p.address, p.name) for p in self._trained if p.kind == "view" and p.value.numel() > 0]
+        self._copies = Copies([*self._trained, *self._averaged])
+        for vector in (vectors.parameters, vectors.statistics):
+            self._copies.pin(torch.from_numpy(vector.floats))
+        if vectors.gradients is not None:
+            self._copies.pin(torch.from_numpy(vectors.gradients.floats))
+            self._gradients = Gradients(self._trained, vectors.gradients, vectors.buckets, self._overlap, self._passes)
+
+    def begin_step(self, exchange: bool) -> None:
+        if self._gradients is not None:
+            (self._gradients.begin if exchange else self._gradients.cancel)()
+        self._exchanges = exchange
+
+    _exchanges = False
+
+    def finish_step(self, gradients: Optional[Mapping[str, Any]]) -> None:
+        if gradients is not None:
+            raise TypeError("run.step(loss) of a torch model takes no gradients: backward() leaves them in the parameters")
+        self._check()
+        if self._gradients is not None and self._exchanges:
+            self._gradients.finish()
+
+    def _check(self) -> None:
+        """Every parameter that is a view still is; of a few tensors, in turn, also that their module still has them."""
+        for value, address, name in self._fixed:
+            if value.data_ptr() != address:
+                raise moved(name)
+        count = len(self._owners) if self._steps == 0 else min(CHECKED_EACH_STEP, len(self._owners))
+        for n in range(count):
+            placement, owner, leaf = self._owners[(self._steps * CHECKED_EACH_STEP + n) % len(self._owners)]
+            self._check_one(placement, owner, leaf)
+        self._steps += 1
+
+    def _check_all(self) -> None:
+        for placement, owner, leaf in self._owners:
+            self._check_one(placement, owner, leaf)
+
+    def _check_one(self, placement: Placement, owner: torch.nn.Module, leaf: str) -> None:
+        now = getattr(owner, leaf, None)
+        if now is not placement.value:
+            if isinstance(now, torch.nn.Parameter) or not isinstance(now, torch.Tensor) or isinstance(placement.value, torch.nn.Parameter):
+                raise RuntimeError(f"{placement.name} is another tensor than at join(): a module or parameter was replaced. Build the model before join()")
+            self._adopt(placement, now)
+        if isinstance(placement.value, torch.nn.Parameter) and not placement.value.requires_grad:
+            raise RuntimeError(f"{placement.name} does not require gradients any more: freeze parameters before join()")
+        placement.check()
+
+    def _adopt(self, placement: Placement, now: torch.Tensor) -> None:
+        """`self.mean = 0.9 * self.mean + …` puts another tensor in a buffer's place: its values go into the vector."""
+        if now.shape != placement.shape or now.dtype != placement.value.dtype or now.device != placement.value.device:
+            raise RuntimeError(f"{placement.name} was {tuple(placement.shape)} of {placement.value.dtype} on {placement.value.device} at join(), and is "
+                               f"{tuple(now.shape)} of {now.dtype} on {now.device} now: a run's tensors keep their shapes")
         with torch.no_grad():
-            for name, value in self._trained.items():
-                view = torch.from_numpy(parameters[name])
-                view.copy_(value)
-                self._views[name] = view
-                if _shares(value):
-                    value.data = view
-                if gradients is not None:
-                    self._gradient_views[name] = torch.from_numpy(gradients[name])
-            for name, value in self._buffers.items():
-                view = torch.from_numpy(statistics[name])
-                view.copy_(value)
-                self._statistic_views[name] = view
+            if placement.kind == "view":
+                placement.shared.copy_(now)
+                now.data = placement.shared
+        placement.value = now
+
+    def optimize(self, factor: float, exchanged: bool) -> None:
+        if self._optimizer is None:
+            program_steps_alone(factor, exchanged)
+            return
+        if exchanged and self._gradients is not None:
+            with torch.no_grad():
+                for placement in self._trained:
+                    if placement.kind == "mirror":
+                        view = self._gradients.view(placement.name)
+                        placement.value.grad = view.to(device=placement.value.device, dtype=placement.value.dtype)
+        with self._on_masters(exchanged), scaled(self._optimizer, factor):
+            self._optimizer.step()
+
+    @contextlib.contextmanager
+    def _on_masters(self, exchanged: bool) -> Iterator[None]:
+        """Inside, each parameter of 16 bits is its float32 master, with a gradient of float32: the optimizer sees the same Parameter objects, keeps
+        its state in float32, and its step is not lost to rounding."""
+        own: List[Tuple[torch.Tensor, Optional[torch.Tensor]]] = []
+        with torch.no_grad():
+            for placement in self._masters:
+                placement.fold()
+                value = placement.value
+                own.append((value.data, value.grad))
+                gradient = value.grad
+                value.grad = None
+                value.data = placement.master
+                if exchanged and self._gradients is not None:
+                    value.grad = self._gradients.view(placement.name).to(value.device)
+                elif gradient is not None:
+                    value.grad = gradient.float()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for placement, (half, gradient) in zip(self._masters, own):
+                    placement.value.grad = None
+                    half.copy_(placement.master)
+                    placement.value.data = half
+                    placement.value.grad = gradient
 
     def before_read(self) -> None:
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                if not _shares(value) and not torch.equal(self._views[name].to(value.dtype), value.cpu()):
-                    self._views[name].copy_(value)
-            for name, value in self._buffers.items():
-                self._statistic_views[name].copy_(value)
+        self._check_all()
+        self._copies.to_shared()
 
     def after_write(self) -> None:
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                if not _shares(value):
-                    value.copy_(self._views[name])
-            for name, value in self._buffers.items():
-                value.copy_(self._statistic_views[name])
+        self._copies.from_shared()
 
-    def give_gradients(self) -> None:
-        """Copies the gradients into the vector, and makes the optimizer read them there: what comes back is the sum of all workers."""
-        if self._gradients is None:
-            return
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                view = self._gradient_views[name]
-                if value.grad is None:
-                    view.zero_()
-                elif value.grad.data_ptr() != view.data_ptr():
-                    view.copy_(value.grad)
-                if _shares(value):
-                    value.grad = view
-
-    def optimize(self, number: int, factor: float) -> None:
-        if self.optimizer is None:
-            raise ValueError("join() was given no optimizer, and the strategy asks for a local step")
-        if self._gradients is not None:
-            with torch.no_grad():
-                for name, value in self._trained.items():
-                    if not _shares(value):
-                        value.grad = self._gradient_views[name].to(device=value.device, dtype=value.dtype)
-        if factor == 1:
-            self.optimizer.step()
-            return
-        rates = [group["lr"] for group in self.optimizer.param_groups]
-        for group in self.optimizer.param_groups:
-            group["lr"] *= factor
-        try:
-            self.optimizer.step()
-        finally:
-            for group, rate in zip(self.optimizer.param_groups, rates):
-                group["lr"] = rate
-
-    def look_at(self, parameters: Vector, statistics: Vector) -> None:
-        self._was_training = self.module.training
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                self._own[name] = value.data
-                value.data = torch.from_numpy(parameters[name]).to(device=value.device, dtype=value.dtype)
-            for name, value in self._buffers.items():
-                self._own[name] = value.clone()
-                value.copy_(torch.from_numpy(statistics[name]))
-        self.module.eval()
-
-    def look_back(self) -> None:
-        with torch.no_grad():
-            for name, value in self._trained.items():
-                value.data = self._own[name]
-            for name, value in self._buffers.items():
-                value.copy_(self._own[name])
-        self._own = {}
-        self.module.train(self._was_training)
+    @contextlib.contextmanager
+    def evaluating(self) -> Iterator[None]:
+        self._check_all()
+        with evaluating(self._module):
+            yield
 
     def save(self) -> bytes:
-        if self.optimizer is None:
-            return b""
-        state = io.BytesIO()
-        torch.save(self.optimizer.state_dict(), state)
-        return state.getvalue()
+        """The optimizer's state and the state of torch's random numbers."""
+        optimizer: Any = self._optimizer
+        state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state()}
+        if hasattr(optimizer, "state_dict"):
+            state["optimizer"] = optimizer.state_dict()
+        if torch.cuda.is_available():
+            state["random_cuda"] = torch.cuda.get_rng_state()
+        return _state.encode(state, _to_array)
 
     def load(self, state: bytes) -> None:
-        if self.optimizer is not None and state:
-            self.optimizer.load_state_dict(torch.load(io.BytesIO(state)))
+        """Random numbers go on where they were only for the worker that saved: two workers must not draw the same ones."""
+        saved = _state.decode(state, lambda array: torch.from_numpy(array.copy()))
+        optimizer: Any = self._optimizer
+        if "optimizer" in saved and hasattr(optimizer, "load_state_dict"):
+            with self._on_masters(exchanged=False):  # it casts the state to the parameters' type
+                optimizer.load_state_dict(saved["optimizer"])
+        if saved["worker"] == self._worker:
+            torch.set_rng_state(saved["random"])
+            if "random_cuda" in saved and torch.cuda.is_available():
+                torch.cuda.set_rng_state(saved["random_cuda"])
 
 
-def _shares(value: torch.Tensor) -> bool:
-    """Whether a parameter can be a view of a float32 vector in host memory."""
-    return value.dtype == torch.float32 and value.device.type == "cpu"
+def _to_array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return None
+    host = value.detach().cpu()
+    return (host.float() if is_half(host) else host).numpy()
+
+
+@contextlib.contextmanager
+def scaled(optimizer: Any, factor: float) -> Iterator[None]:
+    """Inside, all learning rates are multiplied by `factor`."""
+    if factor == 1:
+        yield
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for group, rate in zip(optimizer.param_groups, rates):
+        group["lr"] = rate * factor
+    try:
+        yield
+    finally:
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
+
+
+@contextlib.contextmanager
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Inside, the module is in evaluation mode and no gradients are computed; afterwards each of its parts is in the mode that it had."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def saved_by_a_run(module: torch.nn.Module) -> "set[str]":
+    """Names of what a run's checkpoint has of this module, if nothing is frozen otherwise than now."""
+    return {*_trained(module), *_statistics(module)}

@@ -1,0 +1,89 @@
+"""Gradients of torch's parameters on their way into the run's vector and back."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+import torch
+
+from troupe._placement import Placement
+from troupe._vectors import Buckets, Vector
+
+
+class Gradients:
+    """The vector's part of each parameter becomes the gradient of those that can share it, so that the optimizer reads there what comes back.
+
+    overlap: a gradient is copied and its bucket reported as soon as backward has accumulated it for the `passes`-th time in a step. Then the
+    program must not change gradients between backward and run.step. Without, all are reported by run.step. Parameters on a GPU always are."""
+
+    def __init__(self, placements: Sequence[Placement], vector: Vector, buckets: "Buckets | None", overlap: bool, passes: int) -> None:
+        self._placements = placements
+        self._views: Dict[str, torch.Tensor] = {p.name: torch.from_numpy(vector[p.name]) for p in placements}
+        self._buckets = buckets
+        self._passes = passes
+        self._given: Dict[str, int] = {}  # accumulations in this step
+        self._active = False
+        self._kept: List[Any] = []  # autograd's nodes of the hooks
+        if overlap and buckets is not None:
+            for placement in placements:
+                if placement.value.device.type == "cpu":
+                    self._watch(placement)
+
+    def view(self, name: str) -> torch.Tensor:
+        return self._views[name]
+
+    def begin(self) -> None:
+        self._active = True
+        self._given = {}
+        if self._buckets is not None:
+            self._buckets.begin()
+
+    def finish(self) -> None:
+        self._active = False
+        for placement in self._placements:
+            if self._given.get(placement.name, 0) < self._passes or not self._kept:
+                self._take(placement)
+        if self._buckets is not None:
+            self._buckets.finish()
+
+    def cancel(self) -> None:
+        """The step's gradients stay here."""
+        self._active = False
+
+    def _take(self, placement: Placement) -> None:
+        view, value = self._views[placement.name], placement.value
+        with torch.no_grad():
+            gradient = value.grad
+            if gradient is None:
+                view.zero_()
+            elif gradient.is_sparse:
+                view.copy_(gradient.to_dense())
+            elif gradient.data_ptr() != view.data_ptr() or gradient.numel() == 0:
+                view.copy_(gradient)
+            if placement.kind == "view":
+                value.grad = view
+
+    def _accumulated(self, placement: Placement) -> None:
+        if not self._active:
+            return
+        times = self._given.get(placement.name, 0) + 1
+        self._given[placement.name] = times
+        if times > self._passes:
+            raise RuntimeError(f"backward pass {times} of a step reached {placement.name}: join(accumulate=…) says {self._passes}. Give the number of "
+                               "backward passes before each run.step there, or join without overlap=True")
+        if times == self._passes and self._buckets is not None:
+            self._take(placement)
+            self._buckets.final(placement.name)
+
+    def _watch(self, placement: Placement) -> None:
+        def accumulated(*_: Any) -> None:
+            self._accumulated(placement)
+
+        value: Any = placement.value
+        if hasattr(value, "register_post_accumulate_grad_hook"):  # torch 2.1
+            self._kept.append(value.register_post_accumulate_grad_hook(accumulated))
+            return
+        with torch.enable_grad():
+            node = value.view_as(value).grad_fn.next_functions[0][0]  # accumulates the gradient; lives as long as it is kept
+        node.register_hook(accumulated)
+        self._kept.append(node)
