@@ -75,6 +75,16 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
                        .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
   if (!described) return described;
   if (auto fits = check_strategy_of_program(*described); !fits) return tl::unexpected(std::move(fits.error()));
+  if (!said->introduction.has_optimizer) {
+    const auto strategy = experiment::make_strategy(*described);
+    if (!strategy) return tl::unexpected(strategy.error());
+    if (!(*strategy)->needs().local_steps)
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: strategy.name = \"{}\" exchanges gradients, and the program steps by itself: "
+                                    "give troupe.join its optimizer, or use a strategy that exchanges parameters, like "
+                                    "\"easgd\"",
+                                    settings.config.where("strategy.name"), settings.strategy));
+  }
   described->initial = std::make_shared<const experiment::InitialValues>(
       experiment::InitialValues{std::move(said->parameters), std::move(said->statistics)});
   return described;

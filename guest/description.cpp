@@ -1,5 +1,6 @@
 #include "guest/description.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -14,11 +15,15 @@ using nlohmann::json;
 
 constexpr std::size_t kMostTensors = 1 << 20;
 
-std::vector<nn::GivenTensor> tensors_in(const json& list) {
+std::vector<nn::GivenTensor> tensors_in(const json& list, std::vector<int>& places) {
   if (list.size() > kMostTensors) throw json::out_of_range::create(401, "too many tensors", nullptr);
   std::vector<nn::GivenTensor> tensors;
-  for (const json& entry : list)
-    tensors.push_back({entry.at(0).get<std::string>(), entry.at(1).get<std::vector<std::int64_t>>()});
+  for (const json& entry : list) {
+    nn::GivenTensor tensor{entry.at(0).get<std::string>(), entry.at(1).get<std::vector<std::int64_t>>()};
+    const bool empty = std::ranges::find(tensor.shape, 0) != tensor.shape.end();
+    places.push_back(empty ? -1 : static_cast<int>(tensors.size()));
+    if (!empty) tensors.push_back(std::move(tensor));
+  }
   return tensors;
 }
 
@@ -46,8 +51,13 @@ core::Result<Introduction> parse_hello(std::string_view text) {
                   if (const auto version = hello.at("protocol").get<std::uint32_t>(); version != kProtocol)
                     throw json::out_of_range::create(
                         401, fmt::format("protocol {}, and this program speaks {}", version, kProtocol), nullptr);
-                  return Introduction{hello.at("token").get<std::string>(), tensors_in(hello.at("tensors")),
-                                      tensors_in(hello.at("statistics")), hello.value("mirrors", false)};
+                  Introduction said;
+                  said.token = hello.at("token").get<std::string>();
+                  said.tensors = tensors_in(hello.at("tensors"), said.places);
+                  said.statistics = tensors_in(hello.at("statistics"), said.statistics_places);
+                  said.has_optimizer = hello.contains("optimizer") && hello["optimizer"].is_string();
+                  said.mirrors = hello.value("mirrors", false);
+                  return said;
                 });
 }
 

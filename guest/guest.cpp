@@ -136,17 +136,26 @@ Guest::~Guest() {
 }
 
 core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
+  const auto placed = [](const std::vector<int>& places, const std::vector<std::int64_t>& offsets) {
+    std::vector<std::int64_t> all;
+    for (const int place : places) all.push_back(place < 0 ? 0 : offsets.at(static_cast<std::size_t>(place)));
+    return all;
+  };
+  auto buckets = nlohmann::json::array();
+  if (vectors.shares_gradients)
+    for (const auto& bucket : vectors.buckets) buckets.push_back({bucket.offset, bucket.count});
   const nlohmann::json text{{"role", place_.role == Role::worker ? "worker" : "evaluator"},
                             {"worker", place_.worker},
                             {"workers", place_.workers},
                             {"seed", place_.seed},
                             {"floats", vectors.floats},
-                            {"offsets", vectors.offsets},
+                            {"offsets", placed(introduction_.places, vectors.offsets)},
                             {"statistics_floats", vectors.statistics_floats},
-                            {"statistics_offsets", vectors.statistics_offsets},
+                            {"statistics_offsets", placed(introduction_.statistics_places, vectors.statistics_offsets)},
                             {"gradients", vectors.shares_gradients},
-                            {"buckets", {{0, vectors.floats}}},
+                            {"buckets", buckets},
                             {"silence_s", program_.silence.count()}};
+  buckets_ = static_cast<std::uint32_t>(buckets.size());
   const auto json = text.dump();
   const std::array files{vectors.parameters, vectors.gradients, vectors.statistics};
   if (auto sent = send(FrameType::welcome, std::as_bytes(std::span(json)), files); !sent)
@@ -174,13 +183,14 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
   for (const auto sample : samples) put(payload, static_cast<std::uint64_t>(sample));
   if (auto sent = send(FrameType::step, payload); !sent) return tl::unexpected(std::move(sent.error()));
   const auto deadline = answer_by();
-  for (;;) {
+  for (std::uint32_t next = 0;;) {
     auto frame = expect(std::array{FrameType::done, FrameType::bucket}, deadline);
     if (!frame) return tl::unexpected(std::move(frame.error()));
     if (frame->type == FrameType::bucket) {
-      if (frame->payload.size() != sizeof(std::uint32_t) || take<std::uint32_t>(*frame, 0) != 0)
-        return core::fail(core::Errc::data, "the guest reports a bucket of gradients that there is not");
-      if (on_bucket_ready) on_bucket_ready(0);
+      if (frame->payload.size() != sizeof(std::uint32_t) || take<std::uint32_t>(*frame, 0) != next || next >= buckets_)
+        return core::fail(core::Errc::data, fmt::format("the guest's BUCKET is not number {} of {}", next, buckets_));
+      if (on_bucket_ready) on_bucket_ready(static_cast<int>(next));
+      ++next;
       continue;
     }
     if (frame->payload.size() != kDoneBytes)
@@ -188,6 +198,8 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
     if (const auto lease = take<std::uint64_t>(*frame, 0); lease != batch.lease)
       return core::fail(core::Errc::data,
                         fmt::format("the guest has done lease {}, and was given {}", lease, batch.lease));
+    if (next != buckets_ && !optimize)
+      return core::fail(core::Errc::data, fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
     nn::StepResult result;
     result.loss = take<double>(*frame, 8);
     result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
@@ -232,14 +244,13 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
       return core::fail(core::Errc::data, fmt::format("the guest said {} before WAITS", name_of(frame->type)));
     waits_ = true;
   }
-  if (auto told = changed(); !told) return tl::unexpected(std::move(told.error()));
   std::vector<std::byte> payload;
   put(payload, std::uint32_t{1});
   if (auto sent = send(FrameType::evaluate, payload); !sent) return tl::unexpected(std::move(sent.error()));
   auto frame = expect(FrameType::evaluated, deadline);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   const auto answer = nlohmann::json::parse(frame->text(), nullptr, false);
-  if (!answer.is_object() || !answer.contains("metrics")) return std::nullopt;
+  if (!answer.is_object() || !answer.contains("metrics")) return std::nullopt;  // nothing that counts
   const auto metric = [&](const char* name, double otherwise) {
     const auto& metrics = answer["metrics"];
     const auto found = metrics.is_object() ? metrics.find(name) : metrics.end();

@@ -46,6 +46,7 @@ struct SharedVectors {
   std::size_t statistics_floats = 0;
   std::vector<std::int64_t> offsets;
   std::vector<std::int64_t> statistics_offsets;
+  std::vector<nn::Bucket> buckets;
   bool shares_gradients = true;
 };
 
@@ -96,6 +97,7 @@ class Guest {
   std::optional<Frames> frames_;
   Introduction introduction_;
   Frames::Deadline started_by_{};
+  std::uint32_t buckets_ = 0;  // that each step reports
   bool waits_ = false;  // an evaluator that has reached its evaluation
   bool left_ = false;   // its program has ended by itself, after LAST
 };

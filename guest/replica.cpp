@@ -4,8 +4,27 @@
 
 namespace troupe::guest {
 
+namespace {
+
+/// Whole tensors, of at least kBucketFloats together: a report costs the guest more than a small exchange gains.
+std::vector<nn::Bucket> cut(const nn::Layout& layout) {
+  constexpr std::size_t kBucketFloats = std::size_t{1} << 18;
+  std::vector<nn::Bucket> buckets;
+  std::size_t end = layout.arena_floats();
+  for (std::size_t k = layout.tensors().size(); k-- > 0;) {
+    const auto begin = static_cast<std::size_t>(layout.tensors()[k].offset);
+    if (k > 0 && (end - begin < kBucketFloats || begin < kBucketFloats)) continue;
+    buckets.push_back({begin, end - begin});
+    end = begin;
+  }
+  return buckets;
+}
+
+}  // namespace
+
 core::Result<GuestMemory> GuestMemory::create(GuestVectors& vectors, const nn::Graph& graph, bool gradients) {
-  GuestMemory memory{std::make_shared<const nn::Layout>(nn::plain_layout(graph)), nn::statistics_layout(graph), {}, {}, {}};
+  GuestMemory memory{std::make_shared<const nn::Layout>(nn::plain_layout(graph)), nn::statistics_layout(graph), {}, {}, {}, {}};
+  memory.buckets = cut(*memory.layout);
   const auto make = [&](core::Buffer& into, std::size_t floats, std::string_view what) -> core::Result<void> {
     if (floats == 0) return {};
     return core::Buffer::allocate(vectors, floats, what).map([&](core::Buffer buffer) { into = std::move(buffer); });
@@ -32,6 +51,7 @@ SharedVectors GuestMemory::shared(const GuestVectors& vectors, int empty) const 
                        .statistics_floats = statistics.size(),
                        .offsets = {},
                        .statistics_offsets = {},
+                       .buckets = buckets,
                        .shares_gradients = !gradients.empty()};
   for (const auto& tensor : layout->tensors()) shared.offsets.push_back(tensor.offset);
   for (const auto& tensor : statistics_layout.tensors()) shared.statistics_offsets.push_back(tensor.offset);
@@ -44,7 +64,6 @@ GuestReplica::GuestReplica(const nn::Graph& graph, std::int64_t batch, bool step
       batch_(batch),
       steps_alone_(steps_alone),
       memory_(std::move(memory)),
-      buckets_{{0, memory_.parameters.size()}},
       guest_(std::move(guest)) {}
 
 void GuestReplica::fetch() noexcept {
@@ -76,7 +95,8 @@ core::Result<nn::StepResult> GuestReplica::step(const nn::Batch& batch,
     if (auto told = guest_->changed(); !told) return tl::unexpected(std::move(told.error()));
   auto result = guest_->step(batch, steps_alone_, on_bucket_ready);
   newer_there_ = true;
-  if (result && memory_.gradients.empty() && on_bucket_ready) on_bucket_ready(0);
+  for (std::size_t bucket = 0; result && steps_alone_ && on_bucket_ready && bucket < memory_.buckets.size(); ++bucket)
+    on_bucket_ready(static_cast<int>(bucket));
   return result;
 }
 

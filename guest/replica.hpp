@@ -16,6 +16,7 @@ struct GuestMemory {
   std::shared_ptr<const nn::Layout> layout;
   nn::Layout statistics_layout;
   core::Buffer parameters, gradients, statistics;
+  std::vector<nn::Bucket> buckets;  // of the gradients, from the tail: backward runs from the last layer to the first
 
   /// Errc::out_of_memory.
   [[nodiscard]] static core::Result<GuestMemory> create(GuestVectors& vectors, const nn::Graph& graph, bool gradients);
@@ -38,7 +39,7 @@ class GuestReplica final : public nn::Replica {
   [[nodiscard]] core::Span statistics() noexcept override;
   void parameters_written() noexcept override;
   [[nodiscard]] std::uint64_t parameters_version() const noexcept override { return version_; }
-  [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return buckets_; }
+  [[nodiscard]] const std::vector<nn::Bucket>& buckets() const noexcept override { return memory_.buckets; }
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
                                                   const std::function<void(int)>& on_bucket_ready) override;
   /// core::KernelsFailed: the guest has failed.
@@ -56,7 +57,6 @@ class GuestReplica final : public nn::Replica {
   const std::int64_t batch_;
   const bool steps_alone_;
   GuestMemory memory_;
-  std::vector<nn::Bucket> buckets_;
   nn::Plan plan_;
   std::uint64_t version_ = 0;
   std::uint64_t optimizer_steps_ = 0;
