@@ -27,7 +27,7 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     total.top1 += result->top1;
     if (total.top5 >= 0) total.top5 += result->top5;
     total.samples += result->samples;
-    if (confusion != nullptr)
+    if (confusion != nullptr && !replica.graph().is_program())  // a program keeps its outputs
       confusion->add(std::span(labels).first(static_cast<std::size_t>(count)), replica.outputs(),
                      replica.graph().output().size());
     if (goes_on && !goes_on()) return core::fail(core::Errc::interrupted, "the evaluation is not needed any more");
