@@ -40,6 +40,7 @@ struct Command {
 
 // One file each: apps/commands/<name>.cpp.
 [[nodiscard]] Command train();
+[[nodiscard]] Command launch();
 [[nodiscard]] Command simulate();
 [[nodiscard]] Command check();
 [[nodiscard]] Command eval();

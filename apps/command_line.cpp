@@ -30,7 +30,7 @@ const Command& program() {
                                 "  troupe strategies easgd\n"
                                 "  troupe doctor\n",
                             .declare = nullptr,
-                            .subcommands = {train(), simulate(), replay(), grid(), plot(), compare(), check(), eval(),
+                            .subcommands = {train(), launch(), simulate(), replay(), grid(), plot(), compare(), check(), eval(),
                                             predict(), export_model(), data_sets(), strategies(), models(), bench(),
                                             node(), nodes(), certs(), doctor()}};
   return root;
@@ -168,8 +168,11 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
   const auto ranks = chosen->command->ranks;
   silent = silent && ranks != Ranks::each;
   // An unknown flag explains a missing argument better than the reverse.
-  for (const auto& parsed : all)
-    if (const auto extras = parsed.app->remaining(); !extras.empty()) return usage(unexpected(parsed, extras.front()));
+  for (const auto& parsed : all) {
+    auto extras = parsed.app->remaining();
+    std::erase(extras, "--");  // that what follows are no flags
+    if (!extras.empty()) return usage(unexpected(parsed, extras.front()));
+  }
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));
   if (job && ranks == Ranks::none)
     return usage(fmt::format("{} starts its runs itself: start it without {}", full_name(*chosen->app), job->launcher));

@@ -12,6 +12,8 @@ core::Result<Prepared> WorkerBody::prepare() {
   // Before the replica exists: its memory is to be near these cpus, and its threads are to inherit them.
   if (!setup_.cpus.empty())
     if (auto bound = core::ThreadBinding::bind_this_thread(setup_.cpus)) binding_.emplace(std::move(*bound));
+  setup_.compile.on_output = [output = output_, name = fmt::format("worker {}: ", setup_.self)](
+                                 const std::string& line) { output->line(name + line); };
   if (setup_.plan) setup_.compile.plan = &*setup_.plan;
   setup_.compile.bytes = setup_.bytes.get();
   auto memory = WorkerMemory::create({.backend = setup_.backend,
@@ -38,6 +40,7 @@ void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
 
 void WorkerBody::begin(const ActorDirectory& actors) {
   actors_ = actors;
+  output_->to(actors_.recorder, caf::actor_cast<WorkerActor>(self_->ctrl()));
   auto plan = experiment::parse_exchange(actors.exchange, "the run");
   if (!plan) return run_error(plan.error().code, plan.error().message);
   const auto packing = plan->packed ? experiment::packing_of(*memory_->replica().layout()) : nullptr;

@@ -20,7 +20,10 @@ WorkerBody::WorkerBody(Self self, WorkerSetup setup)
       helping_(self->system()),
       rendezvous_(setup_.self),
       bad_(setup_.train.max_bad_updates) {}
-WorkerBody::~WorkerBody() { discard_batches(); }
+WorkerBody::~WorkerBody() {
+  discard_batches();
+  output_->close();
+}
 
 // ---- batches and steps
 

@@ -10,6 +10,7 @@
 #include "actors/requests/helping.hpp"
 #include "actors/requests/silence.hpp"
 #include "actors/worker/peer_mailbox.hpp"
+#include "actors/worker/program_output.hpp"
 #include "actors/worker/rendezvous.hpp"
 #include "actors/worker/worker.hpp"
 #include "core/affinity/binding.hpp"
@@ -127,6 +128,7 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<WorkerMemory> memory_;
   ActorDirectory actors_;
   std::optional<strategies::WorkerHost> host_;
+  std::shared_ptr<ProgramOutput> output_ = std::make_shared<ProgramOutput>();  // of the replica's program
   MembershipInbox news_;
   HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;

@@ -10,17 +10,31 @@ CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
-core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides,
-                                                 experiment::Use use) {
-  // A run of the user's own program (model.command) has no data set of Troupe's.
+namespace {
+
+/// A run of the user's own program (model.command) has no data set of Troupe's.
+template <class Read>
+core::Result<experiment::Settings> settings_by(const Read& read, const std::vector<std::string>& overrides,
+                                               experiment::Use use) {
   auto with_numbers = overrides;
   with_numbers.insert(with_numbers.begin(), "data.name=numbers");
-  if (auto program = core::Config::load(experiment::schema(), path, with_numbers);
-      program && !program->get(nn::model_table()).command.empty())
+  if (auto program = read(with_numbers); program && !program->get(nn::model_table()).command.empty())
     return experiment::resolve(std::move(*program), use);
-  return core::Config::load(experiment::schema(), path, overrides).and_then([use](core::Config config) {
-    return experiment::resolve(std::move(config), use);
-  });
+  return read(overrides).and_then([use](core::Config config) { return experiment::resolve(std::move(config), use); });
+}
+
+}  // namespace
+
+core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides,
+                                                 experiment::Use use) {
+  return settings_by([&](const auto& all) { return core::Config::load(experiment::schema(), path, all); }, overrides,
+                     use);
+}
+
+core::Result<experiment::Settings> settings_without_file(const std::vector<std::string>& overrides,
+                                                         experiment::Use use) {
+  return settings_by([&](const auto& all) { return core::Config::parse(experiment::schema(), "", "the command", all); },
+                     overrides, use);
 }
 
 }  // namespace troupe::apps

@@ -18,4 +18,8 @@ CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
                                                                const std::vector<std::string>& overrides,
                                                                experiment::Use use = experiment::Use::run);
 
+/// The same of overrides alone.
+[[nodiscard]] core::Result<experiment::Settings> settings_without_file(const std::vector<std::string>& overrides,
+                                                                       experiment::Use use);
+
 }  // namespace troupe::apps

@@ -25,6 +25,7 @@ namespace {
 
 struct NodeArguments {
   std::string listen;
+  bool programs = false;
   security::TlsFiles tls;
 };
 
@@ -36,6 +37,16 @@ void log(const std::string& line) noexcept {
     fmt::print(stderr, "{:%H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
   } catch (const std::exception&) {
   }
+}
+
+/// A run that somebody else has started: it starts programs of its own here only where the owner of this host allows it.
+core::Result<std::unique_ptr<nn::Backend>> backend_of_run(const experiment::Settings& settings, bool programs) {
+  if (!settings.model.command.empty() && !programs)
+    return core::fail(core::Errc::config,
+                      fmt::format("this node starts no programs (model.command = {}): start it with `troupe node "
+                                  "--programs`",
+                                  core::to_toml(core::Value{settings.model.command})));
+  return make_backend(settings);
 }
 
 core::Result<void> run_node(const NodeArguments& arguments) {
@@ -67,7 +78,9 @@ core::Result<void> run_node(const NodeArguments& arguments) {
                                       .data_host = at->host,
                                       .tls = *tls,
                                       .contexts = std::make_shared<actors::RunContextCache>(
-                                          [](const experiment::Settings& settings) { return make_backend(settings); }),
+                                          [programs = arguments.programs](const experiment::Settings& settings) {
+                                            return backend_of_run(settings, programs);
+                                          }),
                                       .log = log});
   const auto port = (*network)->publish(node, *at);
   if (port) {
@@ -90,6 +103,9 @@ Action declare_node(CLI::App& app) {
                  "where others reach this node; off loopback with certificates only; port 0: any that is free")
       ->type_name("HOST:PORT")
       ->required();
+  app.add_flag("--programs", arguments->programs,
+               "runs may start programs of their own here (`troupe launch`): whoever can reach this node can then execute "
+               "anything as this user; without certificates every user of this host can");
   add_tls(app, arguments->tls);
   return [arguments] { return run_node(*arguments); };
 }

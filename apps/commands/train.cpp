@@ -14,6 +14,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/dry_run.hpp"
+#include "apps/commands/train.hpp"
 #include "apps/help.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
@@ -26,23 +27,6 @@
 
 namespace troupe::apps {
 namespace {
-
-struct TrainArguments {
-  std::string config;
-  std::string resume;
-  std::string init;
-  bool partial = false;
-  std::vector<std::string> overrides;
-  std::optional<std::string> nodes;  // empty: an unfilled list, which is an error
-  std::size_t min_nodes = 0;
-  security::TlsFiles tls;
-  bool replan = false;
-  bool dry_run = false;
-  std::string profile;  // of the dry run
-  bool json = false;
-  bool quiet = false;
-  bool plain = false;
-};
 
 /// --init is short for --set run.init=FILE. A run directory's newest checkpoint is named, so that config.toml says which one it was.
 core::Result<void> begin_with(TrainArguments& arguments) {
@@ -87,7 +71,8 @@ std::string resume_options(const TrainArguments& arguments) {
   return text + tls_flags(arguments.tls);
 }
 
-/// `request`: the settings and the members.
+}  // namespace
+
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
@@ -122,6 +107,27 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   if (end.failed) return tl::unexpected(end.error);
   return printed;
 }
+
+core::Result<void> add_nodes(const TrainArguments& arguments, actors::RunRequest& request) {
+  if (!arguments.nodes) return {};
+  auto nodes = actors::parse_nodes(*arguments.nodes);
+  if (!nodes) return tl::unexpected(std::move(nodes.error()));
+  request.nodes = std::move(*nodes);
+  request.min_nodes = arguments.min_nodes;
+  auto tls = find_tls(arguments.tls);
+  if (!tls) return tl::unexpected(std::move(tls.error()));
+  request.network.tls = std::move(*tls);
+  return {};
+}
+
+void add_output(CLI::App& app, TrainArguments& arguments) {
+  app.add_flag("--json", arguments.json,
+               "print the run's summary, or the dry run, on standard output, as one line of JSON");
+  auto* quiet = app.add_flag("--quiet", arguments.quiet, "no progress on standard error, errors only");
+  app.add_flag("--plain", arguments.plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+}
+
+namespace {
 
 core::Result<void> lead(TrainArguments arguments, Job& job, Interrupt& interrupt) {
   if (auto begun = begin_with(arguments); !begun) return begun;
@@ -175,15 +181,7 @@ core::Result<void> run_train(TrainArguments arguments) {
   if (!settings) return tl::unexpected(std::move(settings.error()));
   actors::RunRequest request;
   request.settings = std::move(*settings);
-  if (arguments.nodes) {
-    auto nodes = actors::parse_nodes(*arguments.nodes);
-    if (!nodes) return tl::unexpected(std::move(nodes.error()));
-    request.nodes = std::move(*nodes);
-    request.min_nodes = arguments.min_nodes;
-    auto tls = find_tls(arguments.tls);
-    if (!tls) return tl::unexpected(std::move(tls.error()));
-    request.network.tls = std::move(*tls);
-  }
+  if (auto added = add_nodes(arguments, request); !added) return added;
   return train(arguments, std::move(request), interrupt);
 }
 
@@ -226,10 +224,7 @@ Action declare_train(CLI::App& app) {
                  "measurement")
       ->type_name("FILE")
       ->needs(dry);
-  app.add_flag("--json", arguments->json,
-               "print the run's summary, or the dry run, on standard output, as one line of JSON");
-  auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
-  app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+  add_output(app, *arguments);
   return [arguments] { return run_train(*arguments); };
 }
 

@@ -1,0 +1,31 @@
+/// Lines that a worker's program prints, on their way to the recorder. Thread-safe: a thread of the replica's reads them.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actors/protocol/handles.hpp"
+#include "actors/protocol/vocabulary.hpp"
+
+namespace troupe::actors {
+
+class ProgramOutput {
+ public:
+  /// They go from `worker`, for a message without a sender ends a connection. Lines from before follow now.
+  void to(const RecorderActor& recorder, const WorkerActor& worker);
+  /// The worker ends: no line leaves any more.
+  void close();
+  /// `line`, with the worker's name.
+  void line(std::string line);
+
+ private:
+  static constexpr std::size_t kMostKept = 1000;  // lines before there is a recorder
+
+  std::mutex mutex_;  // guards the others
+  RecorderActor recorder_;
+  WorkerActor worker_;
+  std::vector<Note> kept_;
+};
+
+}  // namespace troupe::actors
