@@ -27,6 +27,7 @@ class FakeEngine:
         self.hello: Dict[str, Any] = {}
         self.offsets: Dict[str, int] = {}
         self.error: Optional[BaseException] = None
+        self.connection: Any = None
         self._script = script
         self._thread = threading.Thread(target=self._run)
 
@@ -34,10 +35,12 @@ class FakeEngine:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self.connection is not None:  # the test has failed already
+            self.connection.shutdown(socket.SHUT_RDWR)
         self._thread.join(60)
         self._listener.close()
-        if self.error is not None:
+        if self.error is not None and kind is None:
             raise self.error
 
     def _run(self) -> None:
