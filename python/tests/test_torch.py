@@ -396,7 +396,7 @@ def test_more_backward_passes_than_announced_are_an_error(join):
 @pytest.mark.parametrize("change, message", [
     (lambda m: setattr(m[0].weight, "data", m[0].weight.data.clone()), "0.weight does not lie in the run's memory"),
     (lambda m: m.double(), "0.weight does not lie in the run's memory"),
-    (lambda m: setattr(m[0].weight, "data", torch.zeros(2, 2)), "0.weight does not lie in the run's memory"),
+    (lambda m: setattr(m[0].weight, "data", torch.zeros(2, 2)), r"0.weight has shape \(2, 2\) now, and \(3, 4\)"),
     (lambda m: setattr(m[0].weight, "data", m[0].weight.data.view(4, 3)), r"0.weight has shape \(4, 3\) now, and \(3, 4\)"),
     (lambda m: m[0].bias.requires_grad_(False), "0.bias does not require gradients"),
     (lambda m: setattr(m[1], "running_mean", torch.zeros(5)), r"1.running_mean was \(3,\)"),
@@ -419,6 +419,31 @@ def test_a_parameter_that_changes_is_named(join, change, message):
                 run.step(0)
             break
         run._link.close()
+
+
+def test_every_parameter_of_many_is_looked_at_in_turn(join):
+    """The change comes after the first step, which looks at all."""
+    count = 40
+
+    def script(engine):
+        engine.welcome()
+        planned(engine)
+        with pytest.raises(AssertionError, match="the guest left"):
+            for n in range(count):
+                engine.step(n, [0])
+
+    model = nn.Sequential(*[nn.Linear(2, 2) for _ in range(count)])
+    steps = 0
+    with FakeEngine(script) as engine:
+        run = join(engine, model, sgd(model))
+        with pytest.raises(RuntimeError, match="25.bias does not lie in the run's memory"):
+            for _ in run.batches(8, 4):
+                steps += 1
+                if steps == 2:
+                    model[25].bias.data = torch.zeros(2)
+                run.step(0)
+        run._link.close()
+    assert steps <= 2 + 2 * count // 32 + 1
 
 
 def test_models_that_cannot_join_are_refused(join, monkeypatch):
