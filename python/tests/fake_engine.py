@@ -77,7 +77,7 @@ class FakeEngine:
 
     def silent(self) -> bool:
         """Whether the guest has closed its connection and said nothing more."""
-        return self.connection.recv(1) == b""
+        return bool(self.connection.recv(1) == b"")
 
     def _exactly(self, count: int) -> bytes:
         data = b""
