@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 2s;                // between END and the kill
+constexpr auto kEndPatience = 20s;  // between END and the kill: what the program does after its last batch
 constexpr auto kDeathPatience = 1000ms;          // between the connection's end and the process's
 constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
@@ -105,10 +105,10 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
     core::FileDescriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       if (guest->process_->ending(0ms))
-        return tl::unexpected(guest->explained({core::Errc::io, "the program has not joined: it calls troupe.join?"}));
+        return tl::unexpected(guest->explained({core::Errc::io, "the program has not called troupe.join"}));
       if (Clock::now() >= guest->started_by_)
         return core::fail(core::Errc::timeout,
-                          fmt::format("the program has not joined after {:g} s (model.start_s): it calls troupe.join?",
+                          fmt::format("the program has not called troupe.join after {:g} s (model.start_s)",
                                       program.start.count()));
       continue;
     }
@@ -130,7 +130,7 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
 }
 
 Guest::~Guest() {
-  if (!frames_ || left_) return;
+  if (!frames_ || left_ || failed_) return;
   const std::string end = R"({"code": 0, "reason": "the run has ended"})";
   if (frames_->send(FrameType::end, end, in(kEndPatience))) (void)process_->ending(kEndPatience);
 }
@@ -297,6 +297,7 @@ core::Result<Frame> Guest::expect(std::span<const FrameType> types, Frames::Dead
 Frames::Deadline Guest::answer_by() const { return in(program_.silence); }
 
 core::Error Guest::explained(core::Error error) {
+  failed_ = true;
   if (error.code == core::Errc::timeout)
     error.message += fmt::format(" for {:g} s (model.silence_s)", program_.silence.count());
   if (const auto ended = process_->ending(kDeathPatience)) error.message += fmt::format("; it {}", *ended);

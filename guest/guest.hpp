@@ -99,6 +99,7 @@ class Guest {
   Frames::Deadline started_by_{};
   std::uint32_t buckets_ = 0;  // that each step reports
   bool waits_ = false;         // an evaluator that has reached its evaluation
+  bool failed_ = false;         // it is not asked to end
   bool left_ = false;          // its program has ended by itself, after LAST
 };
 

@@ -164,6 +164,7 @@ core::Result<void> run_dry(TrainArguments arguments) {
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  if (auto own = check_no_program(*settings, "--dry-run"); !own) return own;
   auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   return dry_run(*settings, **backend, {.profile = arguments.profile, .json = arguments.json});
