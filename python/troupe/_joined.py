@@ -71,7 +71,7 @@ class JoinedRun(Run):
         descriptors = self._link.descriptors(3)
         try:
             self.role = str(welcome["role"])
-            self.worker, self.workers = int(welcome["worker"]), int(welcome["workers"])
+            self.worker, self.workers, self.seed = int(welcome["worker"]), int(welcome["workers"]), int(welcome["seed"])
             self._exchanges = bool(welcome["gradients"])
             floats, statistics = int(welcome["floats"]), int(welcome["statistics_floats"])
             offsets = [int(offset) for offset in welcome["offsets"]]
