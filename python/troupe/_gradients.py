@@ -53,7 +53,8 @@ class Gradients:
             if self._given.get(placement.name, 0) < self._passes or not self._kept:
                 self._take(placement)
         for device in self._devices:
-            torch.cuda.current_stream(device).synchronize()
+            stream: Any = torch.cuda.current_stream(device)
+            stream.synchronize()
         if self._buckets is not None:
             self._buckets.finish()
 
