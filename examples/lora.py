@@ -4,7 +4,7 @@
     python3 examples/lora.py --base base.pt --train
     troupe launch --workers 2 --strategy diloco -- python3 examples/lora.py --base base.pt
 
-The first command writes base.pt. The second exchanges the adapters alone: with --rank 8 some 2 % of the parameters.
+The first command writes base.pt. The second exchanges the adapters alone: with --rank 8 some 3 % of the parameters.
 """
 import argparse
 import os

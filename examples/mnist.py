@@ -80,6 +80,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=arguments.lr, momentum=0.9, weight_decay=5e-4)
 
     run = troupe.join(model, optimizer, seed=arguments.seed)
+    torch.manual_seed(arguments.seed + run.worker)  # each worker drops other units
     for batch in run.batches(len(x), arguments.batch, arguments.epochs):
         loss = F.cross_entropy(model(x[batch]), y[batch])
         optimizer.zero_grad()

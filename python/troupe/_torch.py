@@ -172,8 +172,7 @@ class TorchModel:
             with torch.no_grad():
                 for placement in self._trained:
                     if placement.kind == "mirror":
-                        view = self._gradients.view(placement.name)
-                        placement.value.grad = view.to(device=placement.value.device, dtype=placement.value.dtype)
+                        self._gradients.back(placement)
         with self._on_masters(exchanged), scaled(self._optimizer, factor):
             self._optimizer.step()
 
