@@ -1,10 +1,11 @@
 #include "guest/backend.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <mutex>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include "guest/replica.hpp"
 
@@ -80,7 +81,8 @@ class ProgramBackend final : public GuestBackend {
       }
     }
     const auto explained = [&](core::Error error) {
-      error.message = fmt::format("{}: {}", options.training ? "the program" : "the program that evaluates", error.message);
+      error.message =
+          fmt::format("{}: {}", options.training ? "the program" : "the program that evaluates", error.message);
       return tl::unexpected(std::move(error));
     };
     auto guest = Guest::start(program_, place, options.on_output);
@@ -98,7 +100,7 @@ class ProgramBackend final : public GuestBackend {
   const GuestProgram program_;
   const core::FileDescriptor empty_;
   GuestVectors vectors_;
-  std::mutex mutex_;  // guards the next one
+  std::mutex mutex_;                                                         // guards the next one
   std::optional<std::pair<std::unique_ptr<Guest>, GuestMemory>> evaluator_;  // of describe()
 };
 

@@ -46,19 +46,18 @@ auto parsed(std::string_view frame, std::string_view text, const Read& read)
 }  // namespace
 
 core::Result<Introduction> parse_hello(std::string_view text) {
-  return parsed("HELLO", text,
-                [](const json& hello) {
-                  if (const auto version = hello.at("protocol").get<std::uint32_t>(); version != kProtocol)
-                    throw json::out_of_range::create(
-                        401, fmt::format("protocol {}, and this program speaks {}", version, kProtocol), nullptr);
-                  Introduction said;
-                  said.token = hello.at("token").get<std::string>();
-                  said.tensors = tensors_in(hello.at("tensors"), said.places);
-                  said.statistics = tensors_in(hello.at("statistics"), said.statistics_places);
-                  said.has_optimizer = hello.contains("optimizer") && hello["optimizer"].is_string();
-                  said.mirrors = hello.value("mirrors", false);
-                  return said;
-                });
+  return parsed("HELLO", text, [](const json& hello) {
+    if (const auto version = hello.at("protocol").get<std::uint32_t>(); version != kProtocol)
+      throw json::out_of_range::create(401, fmt::format("protocol {}, and this program speaks {}", version, kProtocol),
+                                       nullptr);
+    Introduction said;
+    said.token = hello.at("token").get<std::string>();
+    said.tensors = tensors_in(hello.at("tensors"), said.places);
+    said.statistics = tensors_in(hello.at("statistics"), said.statistics_places);
+    said.has_optimizer = hello.contains("optimizer") && hello["optimizer"].is_string();
+    said.mirrors = hello.value("mirrors", false);
+    return said;
+  });
 }
 
 core::Result<TrainingPlan> parse_plan(std::string_view text) {

@@ -25,9 +25,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 2s;        // between END and the kill
-constexpr auto kDeathPatience = 1000ms;  // between the connection's end and the process's
-constexpr std::uint32_t kOptimizes = 1;  // a flag of STEP
+constexpr auto kEndPatience = 2s;                // between END and the kill
+constexpr auto kDeathPatience = 1000ms;          // between the connection's end and the process's
+constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
 
 Clock::time_point in(std::chrono::duration<double> time) {
@@ -199,7 +199,8 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
       return core::fail(core::Errc::data,
                         fmt::format("the guest has done lease {}, and was given {}", lease, batch.lease));
     if (next != buckets_ && !optimize)
-      return core::fail(core::Errc::data, fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
+      return core::fail(core::Errc::data,
+                        fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
     nn::StepResult result;
     result.loss = take<double>(*frame, 8);
     result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
@@ -225,9 +226,7 @@ core::Result<void> Guest::sync() {
   });
 }
 
-core::Result<void> Guest::changed() {
-  return introduction_.mirrors ? send(FrameType::changed) : core::Result<void>();
-}
+core::Result<void> Guest::changed() { return introduction_.mirrors ? send(FrameType::changed) : core::Result<void>(); }
 
 core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   if (left_) return std::nullopt;
@@ -267,9 +266,7 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   return result;
 }
 
-void Guest::last() {
-  (void)send(FrameType::last);
-}
+void Guest::last() { (void)send(FrameType::last); }
 
 core::Result<void> Guest::send(FrameType type, std::span<const std::byte> payload, std::span<const int> descriptors) {
   auto sent = frames_->send(type, payload, descriptors, answer_by());
@@ -292,8 +289,8 @@ core::Result<Frame> Guest::expect(std::span<const FrameType> types, Frames::Dead
     return tl::unexpected(explained({core::Errc::io, fmt::format("the program has failed: {}", text("error"))}));
   }
   if (std::ranges::find(types, frame->type) == types.end())
-    return core::fail(core::Errc::data, fmt::format("the guest said {} where {} was due", name_of(frame->type),
-                                                    name_of(types.front())));
+    return core::fail(core::Errc::data,
+                      fmt::format("the guest said {} where {} was due", name_of(frame->type), name_of(types.front())));
   return frame;
 }
 

@@ -98,8 +98,8 @@ class Guest {
   Introduction introduction_;
   Frames::Deadline started_by_{};
   std::uint32_t buckets_ = 0;  // that each step reports
-  bool waits_ = false;  // an evaluator that has reached its evaluation
-  bool left_ = false;   // its program has ended by itself, after LAST
+  bool waits_ = false;         // an evaluator that has reached its evaluation
+  bool left_ = false;          // its program has ended by itself, after LAST
 };
 
 }  // namespace troupe::guest

@@ -23,7 +23,8 @@ std::vector<nn::Bucket> cut(const nn::Layout& layout) {
 }  // namespace
 
 core::Result<GuestMemory> GuestMemory::create(GuestVectors& vectors, const nn::Graph& graph, bool gradients) {
-  GuestMemory memory{std::make_shared<const nn::Layout>(nn::plain_layout(graph)), nn::statistics_layout(graph), {}, {}, {}, {}};
+  GuestMemory memory{
+      std::make_shared<const nn::Layout>(nn::plain_layout(graph)), nn::statistics_layout(graph), {}, {}, {}, {}};
   memory.buckets = cut(*memory.layout);
   const auto make = [&](core::Buffer& into, std::size_t floats, std::string_view what) -> core::Result<void> {
     if (floats == 0) return {};
@@ -60,11 +61,7 @@ SharedVectors GuestMemory::shared(const GuestVectors& vectors, int empty) const 
 
 GuestReplica::GuestReplica(const nn::Graph& graph, std::int64_t batch, bool steps_alone, GuestMemory memory,
                            std::unique_ptr<Guest> guest)
-    : graph_(graph),
-      batch_(batch),
-      steps_alone_(steps_alone),
-      memory_(std::move(memory)),
-      guest_(std::move(guest)) {}
+    : graph_(graph), batch_(batch), steps_alone_(steps_alone), memory_(std::move(memory)), guest_(std::move(guest)) {}
 
 void GuestReplica::fetch() noexcept {
   if (!newer_there_ || failed_) return;
