@@ -12,6 +12,13 @@
 namespace troupe::guest {
 namespace {
 
+std::int64_t elements_of(const nn::GivenTensor& tensor) {
+  std::int64_t size = 1;
+  for (const auto extent : tensor.shape)
+    if (__builtin_mul_overflow(size, extent, &size)) return -1;
+  return size;
+}
+
 /// What is different in the program that has joined; empty: it is the one that was asked.
 std::string difference(const nn::Graph& graph, const Introduction& there) {
   const auto shape_of = [](const std::vector<std::int64_t>& shape) {
@@ -27,6 +34,11 @@ std::string difference(const nn::Graph& graph, const Introduction& there) {
   if (there.statistics.size() != graph.statistics().size())
     return fmt::format("it has {} running values, and the run has {}", there.statistics.size(),
                        graph.statistics().size());
+  for (std::size_t k = 0; k < there.statistics.size(); ++k)
+    if (there.statistics[k].name != graph.statistics()[k].name ||
+        elements_of(there.statistics[k]) != graph.statistics()[k].channels)
+      return fmt::format("its running value {} is \"{}\", and the run's is \"{}\", or their sizes differ", k,
+                         there.statistics[k].name, graph.statistics()[k].name);
   return {};
 }
 
@@ -48,7 +60,10 @@ class ProgramBackend final : public GuestBackend {
     if (!guest) return tl::unexpected(std::move(guest.error()));
     const auto& introduction = (*guest)->introduction();
     auto graph = nn::Graph::of_program("program", introduction.tensors, introduction.statistics);
-    if (!graph) return tl::unexpected(std::move(graph.error()));
+    if (!graph) {
+      (*guest)->refuse(graph.error().message);
+      return tl::unexpected(std::move(graph.error()));
+    }
     auto memory = GuestMemory::create(vectors_, *graph, false);
     if (!memory) return tl::unexpected(std::move(memory.error()));
     auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
@@ -87,8 +102,11 @@ class ProgramBackend final : public GuestBackend {
     };
     auto guest = Guest::start(program_, place, options.training ? options.on_output : on_line_);
     if (!guest) return explained(std::move(guest.error()));
-    if (const auto other = difference(graph, (*guest)->introduction()); !other.empty())
-      return explained({core::Errc::config, fmt::format("it is another one than that of the run: {}", other)});
+    if (const auto other = difference(graph, (*guest)->introduction()); !other.empty()) {
+      const auto why = "it is another one than that of the run: " + other;
+      (*guest)->refuse(why);
+      return explained({core::Errc::config, why});
+    }
     auto memory = GuestMemory::create(vectors_, graph, options.training && options.gradients);
     if (!memory) return explained(std::move(memory.error()));
     auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));

@@ -58,7 +58,7 @@ std::string_view name_of(FrameType type) noexcept {
   return "a frame of an unknown type";
 }
 
-Frames::Frames(core::FileDescriptor socket) : socket_(std::move(socket)) {
+Frames::Frames(core::FileDescriptor socket, int watch) : socket_(std::move(socket)), watch_(watch) {
   const int flags = ::fcntl(socket_.get(), F_GETFL);
   (void)::fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK);
 }
@@ -66,9 +66,11 @@ Frames::Frames(core::FileDescriptor socket) : socket_(std::move(socket)) {
 core::Result<void> Frames::wait(short events, Deadline deadline, std::string_view what) const {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    pollfd one{socket_.get(), events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
-    if (ready > 0) return {};
+    std::array<pollfd, 2> watched{pollfd{socket_.get(), events, 0}, pollfd{watch_, POLLIN, 0}};
+    const int ready =
+        ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
+    if (ready > 0 && watched[0].revents != 0) return {};  // also what it sent before it ended
+    if (ready > 0) return core::fail(core::Errc::io, "the guest has ended");
     if (ready < 0 && errno != EINTR)
       return core::fail(core::Errc::io, fmt::format("the guest's connection: {}", std::strerror(errno)));
     if (ready == 0 && left <= 0) return core::fail(core::Errc::timeout, fmt::format("the guest {}", what));

@@ -55,8 +55,9 @@ class Frames {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// `socket` is connected. Its mode becomes non-blocking: every call waits until its deadline at most.
-  explicit Frames(core::FileDescriptor socket);
+  /// `socket` is connected. Its mode becomes non-blocking: every call waits until its deadline at most. `watch`: readable once the guest has
+  /// ended, for a child of the guest's may hold the connection open; -1: nothing is. It is the caller's.
+  explicit Frames(core::FileDescriptor socket, int watch = -1);
 
   /// Errc::timeout: the other side did not take it. Errc::io: the connection is closed.
   [[nodiscard]] core::Result<void> send(FrameType type, std::span<const std::byte> payload,
@@ -74,6 +75,7 @@ class Frames {
   [[nodiscard]] core::Result<void> fill(std::span<std::byte> into, Deadline deadline);
 
   core::FileDescriptor socket_;
+  int watch_;
 };
 
 }  // namespace troupe::guest

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "guest/lines.hpp"
 #include "guest/package.hpp"
 
 namespace troupe::guest {
@@ -76,6 +77,7 @@ T take(const Frame& frame, std::size_t offset) {
   return value;
 }
 
+constexpr std::size_t kTracebackLines = 12;
 constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
 
 }  // namespace
@@ -115,13 +117,13 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
     ucred peer{};
     socklen_t length = sizeof(peer);
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid()) continue;
-    Frames frames(std::move(socket));
+    Frames frames(std::move(socket), guest->process_->watch());
     auto hello = frames.receive(guest->started_by_);
     if (!hello) return tl::unexpected(guest->explained(std::move(hello.error())));
     if (hello->type != FrameType::hello)
-      return core::fail(core::Errc::data, fmt::format("the guest said {} before HELLO", name_of(hello->type)));
+      return guest->wrong(fmt::format("the guest said {} before HELLO", name_of(hello->type)));
     auto introduction = parse_hello(hello->text());
-    if (!introduction) return tl::unexpected(std::move(introduction.error()));
+    if (!introduction) return tl::unexpected(guest->explained(std::move(introduction.error())));
     if (introduction->token != token) continue;  // another process of this user
     guest->introduction_ = std::move(*introduction);
     guest->frames_.emplace(std::move(frames));
@@ -130,8 +132,16 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
 }
 
 Guest::~Guest() {
-  if (!frames_ || left_ || failed_) return;
-  const std::string end = R"({"code": 0, "reason": "the run has ended"})";
+  if (frames_ && !left_ && !broken_) say_end(0, "the run has ended");
+}
+
+void Guest::refuse(const std::string& why) {
+  say_end(core::exit_code(core::Errc::config), why);
+  left_ = true;
+}
+
+void Guest::say_end(int code, const std::string& why) {
+  const auto end = nlohmann::json{{"code", code}, {"reason", why}}.dump();
   if (frames_->send(FrameType::end, end, in(kEndPatience))) (void)process_->ending(kEndPatience);
 }
 
@@ -164,7 +174,9 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
   auto frame = expect(FrameType::plan, started_by_);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   auto plan = parse_plan(frame->text());
-  if (plan && place_.role == Role::evaluator)
+  if (!plan) return tl::unexpected(explained(std::move(plan.error())));
+  has_plan_ = true;
+  if (place_.role == Role::evaluator)
     if (auto sent = send(FrameType::last); !sent) return tl::unexpected(std::move(sent.error()));
   return plan;
 }
@@ -188,19 +200,17 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
     if (!frame) return tl::unexpected(std::move(frame.error()));
     if (frame->type == FrameType::bucket) {
       if (frame->payload.size() != sizeof(std::uint32_t) || take<std::uint32_t>(*frame, 0) != next || next >= buckets_)
-        return core::fail(core::Errc::data, fmt::format("the guest's BUCKET is not number {} of {}", next, buckets_));
+        return wrong(fmt::format("the guest's BUCKET is not number {} of {}", next, buckets_));
       if (on_bucket_ready) on_bucket_ready(static_cast<int>(next));
       ++next;
       continue;
     }
     if (frame->payload.size() != kDoneBytes)
-      return core::fail(core::Errc::data, fmt::format("the guest's DONE has {} bytes", frame->payload.size()));
+      return wrong(fmt::format("the guest's DONE has {} bytes", frame->payload.size()));
     if (const auto lease = take<std::uint64_t>(*frame, 0); lease != batch.lease)
-      return core::fail(core::Errc::data,
-                        fmt::format("the guest has done lease {}, and was given {}", lease, batch.lease));
+      return wrong(fmt::format("the guest has done lease {}, and was given {}", lease, batch.lease));
     if (next != buckets_ && !optimize)
-      return core::fail(core::Errc::data,
-                        fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
+      return wrong(fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
     nn::StepResult result;
     result.loss = take<double>(*frame, 8);
     result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
@@ -233,14 +243,13 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   const auto deadline = answer_by();
   if (!waits_) {  // it comes to its evaluation, or ends without one
     auto frame = frames_->receive(deadline);
-    if (!frame) {
-      const auto ended = frame.error().code == core::Errc::io ? process_->ending(kDeathPatience) : std::nullopt;
-      if (ended != "ended with exit code 0") return tl::unexpected(explained(std::move(frame.error())));
+    if (!frame && frame.error().code == core::Errc::io &&
+        process_->ending(kDeathPatience) == "ended with exit code 0") {
       left_ = true;
       return std::nullopt;
     }
-    if (frame->type != FrameType::waits)
-      return core::fail(core::Errc::data, fmt::format("the guest said {} before WAITS", name_of(frame->type)));
+    frame = checked(std::move(frame), std::array{FrameType::waits});
+    if (!frame) return tl::unexpected(std::move(frame.error()));
     waits_ = true;
   }
   std::vector<std::byte> payload;
@@ -279,30 +288,43 @@ core::Result<Frame> Guest::expect(FrameType type, Frames::Deadline deadline) {
 }
 
 core::Result<Frame> Guest::expect(std::span<const FrameType> types, Frames::Deadline deadline) {
-  auto frame = frames_->receive(deadline);
+  return checked(frames_->receive(deadline), types);
+}
+
+core::Result<Frame> Guest::checked(core::Result<Frame> frame, std::span<const FrameType> types) {
   if (!frame) return tl::unexpected(explained(std::move(frame.error())));
   if (frame->type == FrameType::failed) {
     const auto told = nlohmann::json::parse(frame->text(), nullptr, false);
     const auto text = [&](const char* key) {
       return told.is_object() && told.contains(key) && told[key].is_string() ? told[key].get<std::string>() : "";
     };
-    return tl::unexpected(explained({core::Errc::io, fmt::format("the program has failed: {}", text("error"))}));
+    return tl::unexpected(explained({core::Errc::io, "the program has failed: " + printable(text("error"))},
+                                    last_lines_of(text("traceback"), kTracebackLines)));
   }
   if (std::ranges::find(types, frame->type) == types.end())
-    return core::fail(core::Errc::data,
-                      fmt::format("the guest said {} where {} was due", name_of(frame->type), name_of(types.front())));
+    return wrong(fmt::format("the guest said {} where {} was due", name_of(frame->type), name_of(types.front())));
   return frame;
 }
 
 Frames::Deadline Guest::answer_by() const { return in(program_.silence); }
 
-core::Error Guest::explained(core::Error error) {
-  failed_ = true;
+tl::unexpected<core::Error> Guest::wrong(std::string message) {
+  return tl::unexpected(explained({core::Errc::data, std::move(message)}));
+}
+
+core::Error Guest::explained(core::Error error, const std::string& traceback) {
+  broken_ = true;
   if (error.code == core::Errc::timeout)
-    error.message += fmt::format(" for {:g} s (model.silence_s)", program_.silence.count());
-  if (const auto ended = process_->ending(kDeathPatience)) error.message += fmt::format("; it {}", *ended);
+    error.message += has_plan_ ? fmt::format(" for {:g} s (model.silence_s)", program_.silence.count())
+                               : fmt::format(" for {:g} s (model.start_s)", program_.start.count());
+  // A closed connection is mostly the end of the process.
+  if (const auto ended = process_->ending(error.code == core::Errc::io ? kDeathPatience : 0ms))
+    error.message += fmt::format("; it {}", *ended);
   const auto lines = process_->last_lines();
-  if (!lines.empty()) error.message += fmt::format("; its last lines: {}", fmt::join(lines, " | "));
+  if (!traceback.empty())
+    error.message += "; " + traceback;
+  else if (!lines.empty())
+    error.message += fmt::format("; its last lines: {}", fmt::join(lines, " | "));
   return error;
 }
 

@@ -62,6 +62,9 @@ class Guest {
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
 
+  /// Instead of welcome(): the program ends with exit code 78, and says why. The guest is of no use afterwards.
+  void refuse(const std::string& why);
+
   [[nodiscard]] const Introduction& introduction() const noexcept { return introduction_; }
   /// Gives it the vectors, and returns when they hold its initial values and it has said how it is to be trained. An evaluator is told at
   /// once that there are no batches. Errors as start().
@@ -88,8 +91,13 @@ class Guest {
   [[nodiscard]] core::Result<Frame> expect(std::span<const FrameType> types, Frames::Deadline deadline);
   [[nodiscard]] core::Result<Frame> expect(FrameType type, Frames::Deadline deadline);
   [[nodiscard]] Frames::Deadline answer_by() const;
-  /// Adds what is known of the process to an error of its connection.
-  [[nodiscard]] core::Error explained(core::Error error);
+  /// `frame`, if it is of one of these types.
+  [[nodiscard]] core::Result<Frame> checked(core::Result<Frame> frame, std::span<const FrameType> types);
+  /// Errc::data, explained.
+  [[nodiscard]] tl::unexpected<core::Error> wrong(std::string message);
+  /// Adds what is known of the process to an error of its connection, which is of no use afterwards.
+  [[nodiscard]] core::Error explained(core::Error error, const std::string& traceback = {});
+  void say_end(int code, const std::string& why);
 
   const GuestProgram program_;
   const GuestPlace place_;
@@ -99,8 +107,9 @@ class Guest {
   Frames::Deadline started_by_{};
   std::uint32_t buckets_ = 0;  // that each step reports
   bool waits_ = false;         // an evaluator that has reached its evaluation
-  bool failed_ = false;         // it is not asked to end
-  bool left_ = false;          // its program has ended by itself, after LAST
+  bool left_ = false;          // its program has ended by itself, after LAST, or was refused
+  bool has_plan_ = false;      // said PLAN
+  bool broken_ = false;        // an error was found: the process is killed at the end
 };
 
 }  // namespace troupe::guest

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,13 +16,16 @@
 
 #include <fmt/format.h>
 
+#include "guest/lines.hpp"
+
 extern char** environ;
 
 namespace troupe::guest {
 namespace {
 
 constexpr std::size_t kLastLines = 12;
-constexpr std::size_t kLongestLine = 2000;  // bytes; a longer one is cut into several
+constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
+constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on to print
 
 core::Error system_error(const char* what) {
   return {core::Errc::io, fmt::format("a program of the run: {}: {}", what, std::strerror(errno))};
@@ -75,6 +79,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     ::dup2(null, STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(out[1], STDERR_FILENO);
+    ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);  // whatever a library has left open
     ::execvpe(argv[0], argv.data(), envp.data());
     const int error = errno;
     [[maybe_unused]] const auto written = ::write(failed[1], &error, sizeof(error));
@@ -92,6 +97,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
   if (count == sizeof(error))
     return core::fail(core::Errc::config,
                       fmt::format("model.command: {} cannot be started: {}", command.front(), std::strerror(error)));
+  process->watch_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   process->output_ = std::move(out_read);
   process->stop_.reset(::eventfd(0, EFD_CLOEXEC));
   process->on_line_ = std::move(on_line);
@@ -101,36 +107,35 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
 
 GuestProcess::~GuestProcess() {
   if (id_ > 0) {
-    ::kill(-id_, SIGKILL);
-    if (!status_) {
-      int status = 0;
-      while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-      }
+    ::kill(-id_, SIGKILL);  // nobody else has this number: it has not been waited for
+    while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  if (reader_.joinable()) {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof(one));
-    reader_.join();
-  }
+  finish_reading();
 }
 
 std::optional<std::string> GuestProcess::ending(std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
-  while (!status_) {
-    int status = 0;
-    const pid_t ended = ::waitpid(id_, &status, WNOHANG);
-    if (ended == id_) {
-      status_ = status;
-      break;
-    }
-    if (ended < 0 && errno != EINTR) return "has ended";
-    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  siginfo_t how{};
+  for (;;) {
+    how.si_pid = 0;
+    if (::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == id_) break;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return std::nullopt;
+    pollfd watched{watch_.get(), POLLIN, 0};
+    (void)::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left, watch_ ? 60'000 : 5)));
   }
-  if (WIFSIGNALED(*status_))
-    return fmt::format("was killed by signal {} ({})", WTERMSIG(*status_), ::strsignal(WTERMSIG(*status_)));
-  return fmt::format("ended with exit code {}", WEXITSTATUS(*status_));
+  finish_reading();
+  if (how.si_code == CLD_EXITED) return fmt::format("ended with exit code {}", how.si_status);
+  return fmt::format("was killed by signal {} ({})", how.si_status, ::strsignal(how.si_status));
+}
+
+/// The reader takes what is in the pipe, and ends.
+void GuestProcess::finish_reading() {
+  if (!reader_.joinable()) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(stop_.get(), &one, sizeof(one));
+  reader_.join();
 }
 
 std::vector<std::string> GuestProcess::last_lines() const {
@@ -140,20 +145,22 @@ std::vector<std::string> GuestProcess::last_lines() const {
 
 /// Reads until the program and its children have closed the pipe, or stop_ is set: then what is there already.
 void GuestProcess::read_output() {
-  std::string line;
+  std::string text;
   const auto tell = [&] {
-    if (line.empty()) return;
+    if (text.empty()) return;
+    const auto line = printable(text);
+    text.clear();
     {
       const std::scoped_lock lock(mutex_);
       lines_.push_back(line);
       if (lines_.size() > kLastLines) lines_.pop_front();
     }
     if (on_line_) on_line_(line);
-    line.clear();
   };
   std::array<char, 4096> bytes{};
   ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
-  for (bool stopping = false;;) {
+  std::size_t late = 0;
+  for (bool stopping = false; late < kMostAfterEnd;) {
     const ssize_t count = ::read(output_.get(), bytes.data(), bytes.size());
     if (count == 0) break;
     if (count < 0 && errno == EAGAIN) {
@@ -165,13 +172,16 @@ void GuestProcess::read_output() {
     }
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) break;
+    late += stopping ? static_cast<std::size_t>(count) : 0;
     for (const char c : std::string_view(bytes.data(), static_cast<std::size_t>(count))) {
       if (c == '\n' || c == '\r') {
         tell();
         continue;
       }
-      line += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;  // no control sequences
-      if (line.size() >= kLongestLine) tell();
+      const bool begins = (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // a character of UTF-8 stays whole
+      if (text.size() >= kLongestLine && begins) tell();
+      text += c;
+      if (text.size() >= kLongestLine + 4) tell();
     }
   }
   tell();

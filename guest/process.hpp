@@ -35,7 +35,10 @@ class GuestProcess {
   GuestProcess& operator=(const GuestProcess&) = delete;
 
   [[nodiscard]] pid_t id() const noexcept { return id_; }
-  /// "ended with exit code 3", "was killed by signal 9 (Killed)"; nothing while it runs after `patience`.
+  /// Readable when the program has ended, whatever its children do; -1: the kernel has no such descriptors.
+  [[nodiscard]] int watch() const noexcept { return watch_.get(); }
+  /// "ended with exit code 3", "was killed by signal 9 (Killed)"; nothing while it runs after `patience`. Then all that it has printed has
+  /// been read, and no more is.
   [[nodiscard]] std::optional<std::string> ending(std::chrono::milliseconds patience);
   /// Its last lines of output, for an error: the newest last.
   [[nodiscard]] std::vector<std::string> last_lines() const;
@@ -43,13 +46,14 @@ class GuestProcess {
  private:
   GuestProcess() = default;
   void read_output();
+  void finish_reading();
 
   pid_t id_ = -1;
   core::FileDescriptor output_;
   core::FileDescriptor stop_;  // an eventfd: ends the reader
   OnLine on_line_;
-  std::optional<int> status_;  // of waitpid
-  mutable std::mutex mutex_;   // guards the lines
+  core::FileDescriptor watch_;
+  mutable std::mutex mutex_;  // guards the lines
   std::deque<std::string> lines_;
   std::thread reader_;
 };

@@ -98,7 +98,10 @@ core::Result<nn::StepResult> GuestReplica::step(const nn::Batch& batch,
 }
 
 void GuestReplica::apply(const core::OptimizerStep& step, core::OptimizerState) {
-  if (steps_alone_) return;  // within step()
+  if (steps_alone_) {
+    ++version_;
+    return;  // within step()
+  }
   if (!failed_ && std::exchange(written_, false))
     if (auto told = guest_->changed(); !told) failed_ = std::move(told.error());
   if (!failed_)

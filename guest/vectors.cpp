@@ -5,21 +5,41 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
 namespace troupe::guest {
+namespace {
+
+/// Bytes that this host has left; as many as one likes where it does not say.
+std::size_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;)
+    if (std::size_t kilobytes = 0; word == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
+  return std::numeric_limits<std::size_t>::max();
+}
+
+}  // namespace
 
 core::Result<void*> GuestVectors::allocate(std::size_t bytes) {
   const auto refuse = [&](int error) {
     return core::fail(core::Errc::out_of_memory,
                       fmt::format("{} bytes of memory to share with a program: {}", bytes, std::strerror(error)));
   };
+  // Pages of a file are taken without a limit: the kernel would rather kill a process than refuse one.
+  if (bytes > available_memory()) return refuse(ENOMEM);
   core::FileDescriptor file(::memfd_create("troupe-vector", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return refuse(errno);
   // Neither side can make it shorter: a read beyond the end would kill the other.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return refuse(errno);
-  if (const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); error != 0) return refuse(error);
+  int error = 0;
+  do error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  while (error == EINTR);
+  if (error != 0) return refuse(error);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return refuse(errno);
   const std::scoped_lock lock(mutex_);

@@ -1,0 +1,238 @@
+// Guests that misbehave: each is one error of one line that says what was wrong, and no process and no descriptor is left.
+#include <gtest/gtest.h>
+
+#include "guest/backend.hpp"
+#include "tests/guest/scripted.hpp"
+
+namespace troupe::guest {
+namespace {
+
+constexpr ScriptedOptions kImpatient{.silence = std::chrono::duration<double>(0.1),
+                                     .start = std::chrono::duration<double>(120)};
+
+struct Case {
+  std::string name;
+  std::vector<std::string> words;
+  core::Errc code;
+  std::string says;
+};
+std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
+
+class GuestFaults : public testing::TestWithParam<Case> {
+ protected:
+  GuestFaults() : descriptors_(open_descriptors()) {}
+  ~GuestFaults() override {
+    EXPECT_FALSE(has_children());
+    EXPECT_EQ(open_descriptors(), descriptors_);
+  }
+  void expect(const core::Error& error) const {
+    EXPECT_EQ(core::name(error.code), core::name(GetParam().code)) << error.message;
+    EXPECT_NE(error.message.find(GetParam().says), std::string::npos) << error.message;
+    EXPECT_EQ(error.message.find('\n'), std::string::npos) << error.message;
+  }
+  std::size_t descriptors_;
+};
+std::string name_of_case(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+using enum core::Errc;
+
+class GuestBeginnings : public GuestFaults {};
+
+TEST_P(GuestBeginnings, AreOneError) {
+  const ScriptedRun run(scripted(
+      GetParam().words, {.silence = std::chrono::duration<double>(120), .start = std::chrono::duration<double>(2)}));
+  ASSERT_FALSE(run.said);
+  expect(run.said.error());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GuestBeginnings,
+    testing::Values(
+        Case{"EndsAtOnce",
+             {"fault=exit:3", "when=JOIN"},
+             io,
+             "the program has not joined: it calls troupe.join?; it ended with exit code 3"},
+        Case{"SaysWhy", {"fault=say:no such file", "when=JOIN"}, io, "its last lines: no such file"},
+        Case{"SaysWhyInOtherBytes", {"fault=say:\xff\x1b[2J", "when=JOIN"}, io, "its last lines: ??[2J"},
+        Case{"NeverJoins", {"fault=hang", "when=JOIN"}, timeout, "has not joined after 2 s (model.start_s)"},
+        Case{"SaysNothing", {"fault=hang", "when=HELLO"}, timeout, "the guest is silent for 2 s (model.start_s)"},
+        Case{"Leaves", {"fault=exit:0", "when=HELLO"}, io, "; it ended with exit code 0"},
+        Case{"HalfAHello", {"fault=half", "when=HELLO"}, timeout, "is silent"},
+        Case{"AnotherFrameFirst", {"fault=as:READY", "when=HELLO"}, data, "the guest said READY before HELLO"},
+        Case{"NoJson", {"fault=text:hello", "when=HELLO"}, data, "HELLO is not as the protocol says: no JSON object"},
+        Case{"AnotherVersion",
+             {"fault=text:{\"protocol\":2}", "when=HELLO"},
+             data,
+             "protocol 2, and this program speaks 1"},
+        Case{"NoFrame", {"fault=raw:ffffffff0100000000", "when=HELLO"}, data, "HELLO of 4294967295 bytes"},
+        Case{"NothingToTrain", {"tensors=[[\"none\",[0]]]"}, config, "it has no parameters to train"},
+        Case{"TheSameNameTwice", {"tensors=[[\"w\",[2]],[\"w\",[2]]]"}, config, "two of its tensors are called \"w\""},
+        Case{"NegativeExtents", {"tensors=[[\"w\",[-2]]]"}, config, "extents are 1 or more"},
+        Case{"TooLarge", {"tensors=[[\"w\",[1048576,1048575]]]"}, out_of_memory, "of memory to share with a program"},
+        Case{"FarTooLarge", {"tensors=[[\"w\",[4611686018427387904,4]]]"}, config, "at most 2^40"},
+        Case{"FailsBeforeItIsReady",
+             {"fault=failed:no CUDA", "when=READY"},
+             io,
+             "the program has failed: no CUDA; it ended with exit code 1; Traceback |   line 7"},
+        Case{"IsKilled", {"fault=kill", "when=READY"}, io, "; it was killed by signal 9 (Killed)"},
+        Case{"NoPlan", {"fault=hang", "when=PLAN"}, timeout, "is silent for 2 s (model.start_s)"},
+        Case{"PlansNothing", {"samples=0"}, data, "run.batches(0, 4, 1)"},
+        Case{"BatchAboveSamples", {"samples=3"}, data, "run.batches(3, 4, 1)"},
+        Case{"NeverTrains", {"fault=exit:0", "when=PLAN"}, io, "; it ended with exit code 0"}),
+    name_of_case);
+
+class GuestSteps : public GuestFaults {};
+
+// Four buckets; the fault is the worker's, in its second step.
+TEST_P(GuestSteps, EndInOneError) {
+  auto words = GetParam().words;
+  words.insert(words.begin(), {R"(tensors=[["a",[300000]],["b",[300000]]])", "who=workers"});
+  const auto program = scripted(std::move(words), kImpatient);
+  const ScriptedRun run(program);
+  ASSERT_TRUE(run.graph) << run.said.error().message;
+  auto replica = run.worker(true);
+  ASSERT_TRUE(replica) << replica.error().message;
+  core::Error error{internal, "nothing"};
+  try {
+    for (std::uint64_t lease = 0; lease < 3; ++lease) {
+      if (auto done = (*replica)->step(batch_of(kSamples, lease), {}); !done) {
+        error = done.error();
+        break;
+      }
+      (*replica)->apply({.lr = 1}, {});
+      (void)(*replica)->parameters();
+    }
+  } catch (const core::KernelsFailed& failed) {
+    error = failed.error();
+  }
+  expect(error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GuestSteps,
+    testing::Values(
+        Case{"IsKilled", {"fault=kill", "nth=2"}, io, "; it was killed by signal 9 (Killed)"},
+        Case{"Ends", {"fault=exit:0", "nth=2"}, io, "; it ended with exit code 0"},
+        Case{"LeavesAChildWithItsConnection",
+             {"fault=orphan", "nth=2"},
+             io,
+             "the guest has ended; it ended with exit code 5"},
+        Case{"Closes", {"fault=close", "nth=2"}, io, "the guest has closed its connection"},
+        Case{"Hangs", {"fault=hang", "nth=2"}, timeout, "the guest is silent for 0.1 s (model.silence_s)"},
+        Case{"HalfAnAnswer", {"fault=half", "nth=2"}, timeout, "the guest is silent for 0.1 s (model.silence_s)"},
+        Case{"Fails",
+             {"fault=failed:nan\x1b in\nx", "nth=2"},
+             io,
+             "the program has failed: nan? in?x; it ended with exit code 1; Traceback"},
+        Case{"AnotherLease",
+             {"fault=text:\x07\x07\x07\x07\x07\x07\x07\x07"
+              "2345678a2345678b2345678c",
+              "nth=2"},
+             data,
+             "has done lease 506381209866536711, and was given 1"},
+        Case{"AShortDone", {"fault=text:short", "nth=2"}, data, "the guest's DONE has 5 bytes"},
+        Case{"DoneTwice", {"fault=twice", "nth=2"}, data, "the guest said DONE where STEPPED was due"},
+        Case{"AnotherAnswer", {"fault=as:SYNCED", "nth=2"}, data, "the guest said SYNCED where DONE was due"},
+        Case{"NoFrame", {"fault=raw:000000000400ff00", "nth=2"}, data, "a frame of type 4 and 255"},
+        Case{"AnUnknownFrame", {"fault=raw:000000000c000000", "nth=2"}, data, "a frame of type 12 and 0"},
+        Case{"AMissingBucket", {"fault=none", "when=BUCKET", "nth=4"}, data, "a step with 1 of 2 buckets"},
+        Case{"TheSameBucketTwice", {"fault=twice", "when=BUCKET", "nth=3"}, data, "BUCKET is not number 1 of 2"},
+        Case{"ABucketTooMany", {"fault=twice", "when=BUCKET", "nth=4"}, data, "BUCKET is not number 2 of 2"},
+        Case{"ALongBucket", {"fault=text:longer", "when=BUCKET", "nth=3"}, data, "BUCKET is not number 0 of 2"},
+        Case{"StepsAtNothing", {"fault=hang", "when=STEPPED", "nth=2"}, timeout, "is silent"},
+        Case{"IsKilledWhileItSteps", {"fault=kill", "when=STEPPED", "nth=2"}, io, "killed by signal 9"},
+        Case{"NeverSyncs", {"mirrors=1", "fault=hang", "when=SYNCED", "nth=2"}, timeout, "is silent"},
+        Case{"SyncsWrongly",
+             {"mirrors=1", "fault=as:DONE", "when=SYNCED", "nth=2"},
+             data,
+             "the guest said DONE where SYNCED was due"}),
+    name_of_case);
+
+class GuestEvaluations : public GuestFaults {};
+
+TEST_P(GuestEvaluations, EndInOneError) {
+  const ScriptedRun run(scripted(GetParam().words, kImpatient));
+  ASSERT_TRUE(run.graph) << run.said.error().message;
+  auto replica = run.evaluator();
+  ASSERT_TRUE(replica);
+  const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
+  ASSERT_FALSE(found);
+  expect(found.error());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GuestEvaluations,
+    testing::Values(
+        Case{"NeverComesToIt", {"fault=hang", "when=WAITS"}, timeout, "is silent"},
+        Case{"EndsBadly", {"fault=exit:4", "when=WAITS"}, io, "; it ended with exit code 4"},
+        Case{"FailsBefore", {"fault=failed:no test set", "when=WAITS"}, io, "the program has failed: no test set"},
+        Case{"FailsWithin", {"fault=failed:no test set", "when=EVALUATED"}, io, "the program has failed: no test set"},
+        Case{"AnotherFrame", {"fault=as:DONE", "when=WAITS"}, data, "the guest said DONE where WAITS was due"},
+        Case{"Hangs", {"fault=hang", "when=EVALUATED"}, timeout, "is silent for 0.1 s (model.silence_s)"},
+        Case{"IsKilled", {"fault=kill", "when=EVALUATED"}, io, "killed by signal 9"}),
+    name_of_case);
+
+TEST(GuestHarmless, FramesMayComeInPieces) {
+  const ScriptedRun run(scripted({"fault=bytewise", "when=DONE", "who=workers"}));
+  ASSERT_TRUE(run.graph);
+  auto replica = run.worker(false);
+  ASSERT_TRUE(replica);
+  EXPECT_TRUE((*replica)->step(batch_of(kSamples, 0), {}));
+}
+
+// The protocol has none from the guest: it is closed, and not kept.
+TEST(GuestHarmless, ADescriptorFromTheGuestIsNotKept) {
+  const ScriptedRun run(scripted({"fault=descriptor", "when=DONE", "who=workers"}));
+  ASSERT_TRUE(run.graph);
+  auto replica = run.worker(false);
+  ASSERT_TRUE(replica);
+  const auto before = open_descriptors();
+  EXPECT_TRUE((*replica)->step(batch_of(kSamples, 0), {}));
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
+  for (const auto* text :
+       {"{}", "no JSON", R"({"metrics": 7})", R"({"metrics": {"loss": null, "accuracy": "all", "samples": -5}})",
+        R"({"metrics": {"loss": 1e308, "accuracy": 1e308, "samples": 1e308}})"}) {
+    const ScriptedRun run(scripted({"when=EVALUATED", std::string("fault=text:") + text}));
+    ASSERT_TRUE(run.graph);
+    auto replica = run.evaluator();
+    ASSERT_TRUE(replica);
+    const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
+    ASSERT_TRUE(found) << text << found.error().message;
+    EXPECT_GE(found->top1, 0) << text;
+    EXPECT_LE(found->top1, found->samples) << text;
+  }
+}
+
+class GuestOfAnotherRun : public testing::TestWithParam<std::pair<std::string, std::string>> {};
+
+// It must not go on as if its training were over: it may overwrite what it has saved.
+TEST_P(GuestOfAnotherRun, IsRefusedAndTold) {
+  const tests::Folder folder;
+  const ScriptedRun run(scripted({R"(statistics=[["mean",[2]]])"}));
+  ASSERT_TRUE(run.graph);
+  const auto other =
+      make_backend(scripted({R"(statistics=[["mean",[2]]])", GetParam().first, "log=" + folder.file("log")}));
+  const auto replica = other->compile(*run.graph, {.batch = 4});
+  ASSERT_FALSE(replica);
+  EXPECT_EQ(replica.error().code, core::Errc::config);
+  EXPECT_NE(replica.error().message.find(GetParam().second), std::string::npos) << replica.error().message;
+  const auto lines = logged(folder, "0");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back().rfind("END 78 it is another one than that of the run: ", 0), 0U) << lines.back();
+}
+
+INSTANTIATE_TEST_SUITE_P(, GuestOfAnotherRun,
+                         testing::Values(std::pair{R"(tensors=[["w",[3]]])", "it has 1 parameters, and the run has 2"},
+                                         std::pair{R"(tensors=[["w",[4]],["b",[]]])", "its parameter 0 is \"w\""},
+                                         std::pair{R"(tensors=[["w",[3]],["c",[]]])",
+                                                   "its parameter 1 is \"c\", and the run's is \"b\""},
+                                         std::pair{R"(statistics=[])", "it has 0 running values, and the run has 1"},
+                                         std::pair{R"(statistics=[["mean",[3]]])", "its running value 0 is \"mean\""},
+                                         std::pair{R"(statistics=[["var",[2]]])",
+                                                   "its running value 0 is \"var\", and the run's is \"mean\""}));
+
+}  // namespace
+}  // namespace troupe::guest
