@@ -14,6 +14,8 @@ namespace {
 
 using experiment::Settings;
 
+constexpr std::int64_t kHashEvery = 100;  // steps: a program is less sure to compute the same bits again than Troupe
+
 bool is_set(const Settings& settings, std::string_view key) { return settings.config.where(key) != "default"; }
 
 /// What the program decides in its own code.
@@ -75,6 +77,7 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   set("data.mean", std::string("none"));
   if (!is_set(settings, "data.batch")) set("data.batch", said->plan.batch);
   if (!is_set(settings, "run.epochs")) set("run.epochs", said->plan.epochs);
+  if (!is_set(settings, "run.hash_every")) set("run.hash_every", kHashEvery);
   // Nothing of it is used but the rate, a factor of the program's own.
   set("train.optimizer", std::string("sgd"));
   set("train.lr", 1.0);

@@ -228,6 +228,9 @@ const core::Table<RunConfig>& run_table() {
        {"journal", &RunConfig::journal, journal_policy(),
         "the order of every decision, from which a run can be replayed: \"all\", \"off\", or the newest \"64 MB\" of "
         "it"},
+       {"hash_every", &RunConfig::hash_every, between(0, core::kMostCount),
+        "steps of a worker between two hashes of its parameters in the journal, besides those of every model that is "
+        "evaluated or saved: a replay names the first that differs; 0: none"},
        {"tensorboard", &RunConfig::tensorboard, core::anything(),
         "write events.out.tfevents.* into the run's directory"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, between(2, core::kMostCount),

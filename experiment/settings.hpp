@@ -26,6 +26,7 @@ struct RunConfig {
   std::int64_t epochs = 5;
   std::string dir = "runs";
   std::string journal = "all";
+  std::int64_t hash_every = 0;  // steps of a worker between hashes of its parameters in the journal; 0: none
   bool tensorboard = true;
   std::string checkpoint_every = "1 epoch";  // "N epochs" | "N steps" | "N s" | "N min" | "never"
   std::int64_t keep_checkpoints = 2;

@@ -45,7 +45,9 @@ std::string difference(const nn::Graph& graph, const Introduction& there) {
 class ProgramBackend final : public GuestBackend {
  public:
   ProgramBackend(GuestProgram program, GuestProcess::OnLine on_line)
-      : program_(std::move(program)), on_line_(std::move(on_line)), empty_(::memfd_create("troupe-empty", MFD_CLOEXEC)) {}
+      : program_(std::move(program)),
+        on_line_(std::move(on_line)),
+        empty_(::memfd_create("troupe-empty", MFD_CLOEXEC)) {}
 
   [[nodiscard]] std::string name() const override { return "guest"; }
   [[nodiscard]] nn::Capabilities capabilities() const override {

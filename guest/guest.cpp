@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 20s;  // between END and the kill: what the program does after its last batch
+constexpr auto kEndPatience = 20s;               // between END and the kill: what the program does after its last batch
 constexpr auto kDeathPatience = 1000ms;          // between the connection's end and the process's
 constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
@@ -109,9 +109,9 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
       if (guest->process_->ending(0ms))
         return tl::unexpected(guest->explained({core::Errc::io, "the program has not called troupe.join"}));
       if (Clock::now() >= guest->started_by_)
-        return core::fail(core::Errc::timeout,
-                          fmt::format("the program has not called troupe.join after {:g} s (model.start_s)",
-                                      program.start.count()));
+        return core::fail(
+            core::Errc::timeout,
+            fmt::format("the program has not called troupe.join after {:g} s (model.start_s)", program.start.count()));
       continue;
     }
     ucred peer{};

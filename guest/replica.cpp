@@ -76,6 +76,7 @@ core::Span GuestReplica::parameters() noexcept {
 
 core::Span GuestReplica::statistics() noexcept {
   fetch();
+  written_ = true;  // perhaps: nothing tells of writes to them
   return memory_.statistics.view();
 }
 

@@ -173,6 +173,7 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
           .total_epochs = static_cast<double>(settings.run.epochs),
           .servers = spec.servers,
           .journal = settings.journal.keep,
+          .hash_every = static_cast<strategies::Step>(settings.run.hash_every),
           .slowdown = settings.slowdown(w),
           .synthetic_step = std::chrono::duration_cast<core::Duration>(
               std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms)),

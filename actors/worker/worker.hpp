@@ -31,6 +31,7 @@ struct WorkerSetup {
   double total_epochs = 1;
   std::uint32_t servers = 0;
   bool journal = true;                 // whether the worker writes journal records
+  strategies::Step hash_every = 0;     // run.hash_every
   double slowdown = 1;                 // factor on the time of a step: the worker sleeps for the rest
   core::Duration synthetic_step{0};    // shortest time of a step, before slowdown
   const core::Clock* clock = nullptr;  // outlives the actor

@@ -7,6 +7,7 @@
 
 #include "actors/protocol/vocabulary.hpp"
 #include "core/buffer.hpp"
+#include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
 
 namespace troupe::actors {
@@ -35,6 +36,7 @@ void WorkerBody::compute(strategies::Step step) {
   }
   wants_batch_ = true;
   wants_step_ = step;
+  hash_due_ = setup_.journal && setup_.hash_every > 0 && step % setup_.hash_every == 0;
   wants_since_ = now();
   take_batch();
   if (wants_batch_) report();
@@ -297,11 +299,20 @@ void WorkerBody::advance(Rendezvous::Key key) {
 // ---- between calls
 
 void WorkerBody::after_event() {
+  if (std::exchange(hash_due_, false)) hash_parameters();
   report_finished_collectives();
   help_or_leave();
   answer_settle_orders();
   answer_peer_messages(false);
   answer_dismissal();
+}
+
+/// Between two steps. While an exchange is in flight others may write to the parameters: then this hash is left out.
+void WorkerBody::hash_parameters() {
+  if (!host_ || host_->in_flight() > 0 || !collective_parts_.empty()) return;
+  const auto parameters = memory_->view(strategies::kParams);
+  const auto hash = nn::hash64(std::as_bytes(nn::HostView(memory_->kernels(), parameters).get()));
+  journal_.add(encode(SnapshotRecord{false, setup_.self, strategies::kParams, hash}));
 }
 
 /// Reports to the host what ended during one of its calls: a port never answers from inside a call.
@@ -380,6 +391,7 @@ void WorkerBody::halt() {
   host_.reset();
   if (mailbox_) mailbox_->clear();
   discard_batches();
+  output_->close();
   memory_.reset();
 }
 

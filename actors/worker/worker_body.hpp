@@ -97,6 +97,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void take_batch();
   void discard_batches() noexcept;
   void order_step();
+  void hash_parameters();
   [[nodiscard]] core::OptimizerStep optimizer_step() const;
   [[nodiscard]] core::Duration pretended(core::Duration computed) const;
   void collective(Rendezvous::Key key, Rendezvous::Task task, int bucket);
@@ -143,6 +144,7 @@ class WorkerBody final : public strategies::WorkerPort,
   SilenceDeadlines silences_;                                       // of asked_ and elsewhere_
   core::Duration moved_at_{0};                                      // last transfer between this site and another
   data::Lease lease_;                                               // of the current step, or of the last one
+  bool hash_due_ = false;                                           // of the parameters that the next step begins with
   bool lease_open_ = false;                                         // computed, its update not yet finished
   bool wants_batch_ = false;
   strategies::Step wants_step_ = 0;  // the step that the host asked for

@@ -24,8 +24,9 @@ struct LaunchArguments : TrainArguments {
 
 /// The script's name: "train" of ["python3", "train.py"].
 std::string name_of(const std::vector<std::string>& command) {
+  std::error_code none;
   for (const auto& word : command)
-    if (const std::filesystem::path path(word); path.has_extension() && !word.starts_with('-'))
+    if (const std::filesystem::path path(word); path.has_extension() && std::filesystem::is_regular_file(path, none))
       return path.stem().string();
   return std::filesystem::path(command.front()).filename().string();
 }
