@@ -40,13 +40,15 @@ std::vector<std::string> texts_of(const std::vector<nn::GivenTensor>& tensors) {
 
 core::Result<void> check_strategy_of_program(const Settings& settings) {
   const auto refuse = [&](std::string_view why) {
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: strategy.name = \"{}\" {}, and with model.command the optimizer is the program's: "
-                                  "use another strategy (`troupe strategies`)",
-                                  settings.config.where("strategy.name"), settings.strategy, why));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: strategy.name = \"{}\" {}, and with model.command the optimizer is the program's: "
+                    "use another strategy (`troupe strategies`)",
+                    settings.config.where("strategy.name"), settings.strategy, why));
   };
   if (settings.train.optimizer != "sgd") return refuse("reads the velocity of the workers' optimizer");
-  if (settings.strategy == "bsp_backup") return refuse("steps the optimizer on the servers");
+  if (settings.strategy == "bsp" && settings.config.value("strategy.backup") != core::Value{std::int64_t{0}})
+    return refuse("with strategy.backup steps the optimizer on the servers");
   if (settings.strategy == "downpour" &&
       settings.config.value("strategy.server_optimizer") != core::Value{std::string("none")})
     return refuse("with strategy.server_optimizer steps an optimizer on the servers");
@@ -70,9 +72,9 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   // Nothing of it is used but the rate, a factor of the program's own.
   set("train.optimizer", std::string("sgd"));
   set("train.lr", 1.0);
-  auto described = core::Config::parse(experiment::schema(), settings.config.to_toml(), "the program's description",
-                                       overrides)
-                       .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
+  auto described =
+      core::Config::parse(experiment::schema(), settings.config.to_toml(), "the program's description", overrides)
+          .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
   if (!described) return described;
   if (auto fits = check_strategy_of_program(*described); !fits) return tl::unexpected(std::move(fits.error()));
   if (!said->introduction.has_optimizer) {

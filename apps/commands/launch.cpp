@@ -22,12 +22,13 @@ struct LaunchArguments : TrainArguments {
   std::string strategy;
 };
 
-/// The script's name: "train" of ["python3", "train.py"].
+/// The script's name: "train" of ["python3.11", "train.py", "data.bin"].
 std::string name_of(const std::vector<std::string>& command) {
-  for (const auto& word : command)
-    if (const std::filesystem::path path(word); path.has_extension() && !word.starts_with('-'))
+  for (std::size_t k = 1; k < command.size(); ++k)
+    if (const std::filesystem::path path(command[k]);
+        path.has_extension() && !command[k].starts_with('-') && command[k].find('=') == std::string::npos)
       return path.stem().string();
-  return std::filesystem::path(command.front()).filename().string();
+  return std::filesystem::path(command.front()).stem().string();
 }
 
 /// As --set has them. Those of the user come last, and win.
@@ -67,9 +68,10 @@ core::Result<void> run_launch(const LaunchArguments& arguments) {
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   if (settings->model.command.empty())
-    return core::fail(core::Errc::usage,
-                      "there is no program: give it behind `--`, or as model.command; `troupe train` is for Troupe's own "
-                      "models");
+    return core::fail(
+        core::Errc::usage,
+        "there is no program: give it behind `--`, or as model.command; `troupe train` is for Troupe's own "
+        "models");
   std::unique_ptr<LocalNode> here;  // before any thread starts
   if (!arguments.nodes) {
     auto node = LocalNode::start();
@@ -102,7 +104,8 @@ Action declare_launch(CLI::App& app) {
       ->type_name("N")
       ->check(whole_at_least(1));
   add_set(app, arguments->overrides);
-  auto* config = app.add_option("--config", arguments->config, "settings of a configuration file (TOML)")->type_name("FILE");
+  auto* config =
+      app.add_option("--config", arguments->config, "settings of a configuration file (TOML)")->type_name("FILE");
   app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
       ->type_name("RUN_DIR")
       ->excludes(config);
