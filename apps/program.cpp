@@ -38,6 +38,13 @@ std::vector<std::string> texts_of(const std::vector<nn::GivenTensor>& tensors) {
 
 }  // namespace
 
+core::Result<void> check_no_program(const Settings& settings, std::string_view command) {
+  if (settings.model.command.empty()) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: model.command: {} is for models that Troupe computes: this one is a program's",
+                                settings.config.where("model.command"), command));
+}
+
 core::Result<void> check_strategy_of_program(const Settings& settings) {
   const auto refuse = [&](std::string_view why) {
     return core::fail(

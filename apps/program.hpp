@@ -13,6 +13,9 @@ namespace troupe::apps {
 [[nodiscard]] core::Result<experiment::Settings> with_program(const experiment::Settings& settings,
                                                               guest::GuestBackend& backend, experiment::Use use);
 
+/// Errc::config, if the model is a program: `command` is for models that Troupe computes.
+[[nodiscard]] core::Result<void> check_no_program(const experiment::Settings& settings, std::string_view command);
+
 /// Errc::config: the strategy needs more of a program's optimizer than that it steps.
 [[nodiscard]] core::Result<void> check_strategy_of_program(const experiment::Settings& settings);
 

@@ -44,8 +44,8 @@ std::string difference(const nn::Graph& graph, const Introduction& there) {
 
 class ProgramBackend final : public GuestBackend {
  public:
-  explicit ProgramBackend(GuestProgram program)
-      : program_(std::move(program)), empty_(::memfd_create("troupe-empty", MFD_CLOEXEC)) {}
+  ProgramBackend(GuestProgram program, GuestProcess::OnLine on_line)
+      : program_(std::move(program)), on_line_(std::move(on_line)), empty_(::memfd_create("troupe-empty", MFD_CLOEXEC)) {}
 
   [[nodiscard]] std::string name() const override { return "guest"; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
@@ -56,7 +56,7 @@ class ProgramBackend final : public GuestBackend {
   [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
 
   [[nodiscard]] core::Result<Description> describe() override {
-    auto guest = Guest::start(program_, {.role = Role::evaluator}, {});
+    auto guest = Guest::start(program_, {.role = Role::evaluator}, on_line_);
     if (!guest) return tl::unexpected(std::move(guest.error()));
     const auto& introduction = (*guest)->introduction();
     auto graph = nn::Graph::of_program("program", introduction.tensors, introduction.statistics);
@@ -100,7 +100,7 @@ class ProgramBackend final : public GuestBackend {
           fmt::format("{}: {}", options.training ? "the program" : "the program that evaluates", error.message);
       return tl::unexpected(std::move(error));
     };
-    auto guest = Guest::start(program_, place, options.on_output);
+    auto guest = Guest::start(program_, place, options.training ? options.on_output : on_line_);
     if (!guest) return explained(std::move(guest.error()));
     if (const auto other = difference(graph, (*guest)->introduction()); !other.empty()) {
       const auto why = "it is another one than that of the run: " + other;
@@ -116,6 +116,7 @@ class ProgramBackend final : public GuestBackend {
 
  private:
   const GuestProgram program_;
+  const GuestProcess::OnLine on_line_;
   const core::FileDescriptor empty_;
   GuestVectors vectors_;
   std::mutex mutex_;                                                         // guards the next one
@@ -124,8 +125,8 @@ class ProgramBackend final : public GuestBackend {
 
 }  // namespace
 
-std::unique_ptr<GuestBackend> make_backend(GuestProgram program) {
-  return std::make_unique<ProgramBackend>(std::move(program));
+std::unique_ptr<GuestBackend> make_backend(GuestProgram program, GuestProcess::OnLine on_line) {
+  return std::make_unique<ProgramBackend>(std::move(program), std::move(on_line));
 }
 
 }  // namespace troupe::guest

@@ -26,6 +26,7 @@ class GuestBackend : public nn::Backend {
   [[nodiscard]] virtual core::Result<Description> describe() = 0;
 };
 
-[[nodiscard]] std::unique_ptr<GuestBackend> make_backend(GuestProgram program);
+/// `on_line` takes what the evaluator's program prints; any thread.
+[[nodiscard]] std::unique_ptr<GuestBackend> make_backend(GuestProgram program, GuestProcess::OnLine on_line = {});
 
 }  // namespace troupe::guest

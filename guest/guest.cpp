@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 2s;                // between END and the kill
+constexpr auto kEndPatience = 20s;  // between END and the kill: what the program does after its last batch
 constexpr auto kDeathPatience = 1000ms;          // between the connection's end and the process's
 constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
@@ -107,10 +107,10 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
     core::FileDescriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       if (guest->process_->ending(0ms))
-        return tl::unexpected(guest->explained({core::Errc::io, "the program has not joined: it calls troupe.join?"}));
+        return tl::unexpected(guest->explained({core::Errc::io, "the program has not called troupe.join"}));
       if (Clock::now() >= guest->started_by_)
         return core::fail(core::Errc::timeout,
-                          fmt::format("the program has not joined after {:g} s (model.start_s): it calls troupe.join?",
+                          fmt::format("the program has not called troupe.join after {:g} s (model.start_s)",
                                       program.start.count()));
       continue;
     }
@@ -188,7 +188,7 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
   payload.reserve(40 + samples.size() * sizeof(std::uint64_t));
   put(payload, batch.lease);
   put(payload, static_cast<std::uint64_t>(batch.epoch));
-  put(payload, std::uint64_t{0});
+  put(payload, static_cast<std::uint64_t>(batch.position));
   put(payload, static_cast<std::uint32_t>(samples.size()));
   put(payload, optimize ? kOptimizes : std::uint32_t{0});
   put(payload, optimize ? batch.lr : 1.0);

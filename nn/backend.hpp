@@ -104,7 +104,7 @@ struct CompileOptions {
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
   bool measure = true;        // without a plan: may choose by measurement; false: the same on every machine of a kind
   bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
-  std::uint32_t worker = 0;  // whose replica it is, and of how many: a program of the user's is told it
+  std::uint32_t worker = 0;   // whose replica it is, and of how many: a program of the user's is told it
   std::uint32_t workers = 1;
   std::function<void(const std::string&)> on_output{};  // takes a line that a program of the user's prints; any thread
   Parallel parallel = Parallel::none;
@@ -124,8 +124,9 @@ struct Batch {
   std::int64_t count = 0;   // valid samples (≤ batch); the rest is padding, which evaluate() ignores
   std::int64_t first =
       0;  // number of its first sample in the step's batch, of which this may be a part: dropout counts from there
-  std::uint32_t epoch = 0;  // from 0; a program of the user's is told it
-  double lr = 1;            // of the optimizer step that follows, for a replica with its own optimizer
+  std::uint32_t epoch = 0;                // from 0; a program of the user's is told it,
+  std::int64_t position = 0;              // and the place of the first sample in the epoch
+  double lr = 1;                          // of the optimizer step that follows, for a replica with its own optimizer
   std::span<const std::uint8_t> bytes{};  // [batch, channels, height, width] of BytePreparation::source
   std::span<const Cut> cuts{};            // [batch], with bytes
   core::MemorySpace space =

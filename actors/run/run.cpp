@@ -295,7 +295,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
     return tl::unexpected(sums.error());
   if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   core::HostAllocator memory;
-  for (std::uint32_t worker = 0; worker < spec->workers; ++worker) {
+  for (std::uint32_t worker = 0; worker < spec->workers && !spec->graph->is_program(); ++worker) {
     auto options = settings.compile_options(worker);
     options.arenas = &memory;
     options.measure = false;  // the choices do not matter here

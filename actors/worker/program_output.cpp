@@ -1,5 +1,7 @@
 #include "actors/worker/program_output.hpp"
 
+#include <cstdio>
+
 namespace troupe::actors {
 
 void ProgramOutput::to(const RecorderActor& recorder, const WorkerActor& worker) {
@@ -12,6 +14,7 @@ void ProgramOutput::to(const RecorderActor& recorder, const WorkerActor& worker)
 
 void ProgramOutput::close() {
   const std::scoped_lock lock(mutex_);
+  closed_ = true;
   recorder_ = RecorderActor{};
   worker_ = WorkerActor{};
 }
@@ -19,7 +22,9 @@ void ProgramOutput::close() {
 void ProgramOutput::line(std::string line) {
   Note note{Note::Level::info, std::move(line)};
   const std::scoped_lock lock(mutex_);
-  if (recorder_)
+  if (closed_)
+    std::fputs((note.text + "\n").c_str(), stderr);
+  else if (recorder_)
     caf::send_as(caf::actor_cast<caf::actor>(worker_), recorder_, std::move(note));
   else if (kept_.size() < kMostKept)
     kept_.push_back(std::move(note));

@@ -14,7 +14,7 @@ class ProgramOutput {
  public:
   /// They go from `worker`, for a message without a sender ends a connection. Lines from before follow now.
   void to(const RecorderActor& recorder, const WorkerActor& worker);
-  /// The worker ends: no line leaves any more.
+  /// The worker ends: later lines, of a program that goes on after its last batch, go to this process's standard error.
   void close();
   /// `line`, with the worker's name.
   void line(std::string line);
@@ -25,6 +25,7 @@ class ProgramOutput {
   std::mutex mutex_;  // guards the others
   RecorderActor recorder_;
   WorkerActor worker_;
+  bool closed_ = false;
   std::vector<Note> kept_;
 };
 

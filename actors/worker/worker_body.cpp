@@ -61,6 +61,7 @@ nn::Batch WorkerBody::Ready::view() const noexcept {
           .lease = ready.lease.index,
           .count = ready.lease.count,
           .epoch = ready.lease.epoch,
+          .position = ready.lease.first,
           .bytes = batch.bytes,
           .cuts = batch.cuts,
           .space = batch.space};

@@ -14,27 +14,32 @@ namespace {
 
 /// A run of the user's own program (model.command) has no data set of Troupe's.
 template <class Read>
-core::Result<experiment::Settings> settings_by(const Read& read, const std::vector<std::string>& overrides,
-                                               experiment::Use use) {
+core::Result<core::Config> config_by(const Read& read, const std::vector<std::string>& overrides) {
   auto with_numbers = overrides;
   with_numbers.insert(with_numbers.begin(), "data.name=numbers");
-  if (auto program = read(with_numbers); program && !program->get(nn::model_table()).command.empty())
-    return experiment::resolve(std::move(*program), use);
-  return read(overrides).and_then([use](core::Config config) { return experiment::resolve(std::move(config), use); });
+  if (auto program = read(with_numbers); program && !program->get(nn::model_table()).command.empty()) return program;
+  return read(overrides);
 }
 
 }  // namespace
 
+core::Result<core::Config> load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  return config_by([&](const auto& all) { return core::Config::load(experiment::schema(), path, all); }, overrides);
+}
+
 core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides,
                                                  experiment::Use use) {
-  return settings_by([&](const auto& all) { return core::Config::load(experiment::schema(), path, all); }, overrides,
-                     use);
+  return load_config(path, overrides).and_then([use](core::Config config) {
+    return experiment::resolve(std::move(config), use);
+  });
 }
 
 core::Result<experiment::Settings> settings_without_file(const std::vector<std::string>& overrides,
                                                          experiment::Use use) {
-  return settings_by([&](const auto& all) { return core::Config::parse(experiment::schema(), "", "the command", all); },
-                     overrides, use);
+  const auto read = [](const auto& all) { return core::Config::parse(experiment::schema(), "", "the command", all); };
+  return config_by(read, overrides).and_then([use](core::Config config) {
+    return experiment::resolve(std::move(config), use);
+  });
 }
 
 }  // namespace troupe::apps

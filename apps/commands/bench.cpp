@@ -12,6 +12,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "apps/progress_line.hpp"
 #include "apps/reports/step_breakdown.hpp"
 #include "cpu/step_bench.hpp"
@@ -68,6 +69,7 @@ std::vector<std::string> model_names() {
 core::Result<nn::Graph> configured_model(BenchArguments& arguments) {
   const auto settings = load_settings(arguments.config, arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
+  if (auto own = check_no_program(*settings, "`troupe bench`"); !own) return tl::unexpected(std::move(own.error()));
   const auto spec = experiment::build_run_spec(*settings, false);
   if (!spec) return tl::unexpected(spec.error());
   const auto given = std::exchange(arguments.compile, settings->compile_options(0));

@@ -11,6 +11,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/exchange_check.hpp"
 #include "transport/registry/endpoint_registry.hpp"
@@ -50,13 +51,17 @@ void say_launch(const CheckArguments& arguments, const experiment::Settings& set
 }
 
 core::Result<void> run_check(const CheckArguments& arguments) {
-  auto config = core::Config::load(experiment::schema(), arguments.config, arguments.overrides);
+  auto config = load_config(arguments.config, arguments.overrides);
   if (!config) return tl::unexpected(config.error());
   const auto use = experiment::intended_use(*config);
-  const auto settings = experiment::resolve(std::move(*config), use);
+  auto settings = experiment::resolve(std::move(*config), use);
   if (!settings) return tl::unexpected(settings.error());
   const auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
+  if (auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get())) {
+    settings = with_program(*settings, *program, use);
+    if (!settings) return tl::unexpected(settings.error());
+  }
   ProgressLine progress("checking");
   const auto checked = actors::check_run(*settings, **backend, arguments.open_data);
   progress.clear();

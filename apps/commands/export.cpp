@@ -8,6 +8,7 @@
 #include "apps/command.hpp"
 #include "apps/model_description.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
@@ -24,6 +25,7 @@ struct ExportArguments {
 
 /// The data says how images become inputs. A model can be exported without it.
 core::Result<experiment::RunSpec> spec_of(const experiment::Settings& settings) {
+  if (auto own = check_no_program(settings, "`troupe export`"); !own) return tl::unexpected(std::move(own.error()));
   auto spec = experiment::build_run_spec(settings, true);
   if (spec) return spec;
   auto bare = experiment::build_run_spec(settings, false);

@@ -103,9 +103,10 @@ Action declare_node(CLI::App& app) {
                  "where others reach this node; off loopback with certificates only; port 0: any that is free")
       ->type_name("HOST:PORT")
       ->required();
-  app.add_flag("--programs", arguments->programs,
-               "runs may start programs of their own here (`troupe launch`): whoever can reach this node can then execute "
-               "anything as this user; without certificates every user of this host can");
+  app.add_flag(
+      "--programs", arguments->programs,
+      "runs may start programs of their own here (`troupe launch`): whoever can reach this node can then execute "
+      "anything as this user; without certificates every user of this host can");
   add_tls(app, arguments->tls);
   return [arguments] { return run_node(*arguments); };
 }

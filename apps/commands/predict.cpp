@@ -9,6 +9,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "apps/reports/prediction_report.hpp"
 #include "data/picture_sources.hpp"
 #include "experiment/evaluation.hpp"
@@ -37,6 +38,7 @@ struct Predictor {
 core::Result<void> load(const PredictArguments& arguments, Predictor& predictor) {
   const auto settings = settings_of(arguments.checkpoint);
   if (!settings) return tl::unexpected(settings.error());
+  if (auto own = check_no_program(*settings, "`troupe predict`"); !own) return tl::unexpected(std::move(own.error()));
   auto spec = experiment::build_run_spec(*settings, true);  // with the data: it has the mean to subtract
   if (!spec) return tl::unexpected(spec.error());
   predictor.spec = std::move(*spec);

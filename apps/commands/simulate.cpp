@@ -10,6 +10,7 @@
 #include "apps/help.hpp"
 #include "apps/measured_steps.hpp"
 #include "apps/output.hpp"
+#include "apps/program.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/run_spec.hpp"
 #include "sim/forecast/forecast.hpp"
@@ -70,6 +71,8 @@ core::Result<void> run_simulate(const SimulateArguments& arguments) {
   if (!settings) return tl::unexpected(std::move(settings.error()));
   auto cluster = sim::load_cluster(arguments.cluster, arguments.cluster_overrides);
   if (!cluster) return tl::unexpected(std::move(cluster.error()));
+  if (arguments.gradients || arguments.measure)
+    if (auto own = check_no_program(*settings, arguments.gradients ? "--gradients" : "--measure"); !own) return own;
   std::unique_ptr<nn::Backend> backend;
   if (arguments.gradients) {
     auto made = make_backend(*settings);

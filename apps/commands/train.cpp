@@ -1,3 +1,5 @@
+#include "apps/commands/train.hpp"
+
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -14,7 +16,6 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/dry_run.hpp"
-#include "apps/commands/train.hpp"
 #include "apps/help.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
@@ -77,8 +78,8 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   auto backend = make_backend(request.settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   if (auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get()); program && arguments.resume.empty()) {
-    auto described = with_program(request.settings, *program,
-                                  arguments.nodes ? experiment::Use::processes : experiment::Use::run);
+    auto described =
+        with_program(request.settings, *program, arguments.nodes ? experiment::Use::processes : experiment::Use::run);
     if (!described) return tl::unexpected(std::move(described.error()));
     request.settings = std::move(*described);
   }
@@ -163,6 +164,7 @@ core::Result<void> run_dry(TrainArguments arguments) {
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  if (auto own = check_no_program(*settings, "--dry-run"); !own) return own;
   auto backend = make_backend(*settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   return dry_run(*settings, **backend, {.profile = arguments.profile, .json = arguments.json});

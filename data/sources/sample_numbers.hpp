@@ -9,7 +9,7 @@ namespace troupe::data {
 
 /// Errc::config: data.train_samples is 0, or more than an int can count.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_numbers(const DataConfig& config, Split split,
-                                                                       std::int64_t limit);
+                                                                        std::int64_t limit);
 [[nodiscard]] core::Result<PublishedForm> numbers_form(const DataConfig& config);
 
 }  // namespace troupe::data

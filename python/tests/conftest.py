@@ -1,4 +1,4 @@
-"""Every test is one program that joins at most once."""
+"""What the tests of the Python package share."""
 
 import pathlib
 import sys
@@ -14,11 +14,11 @@ import troupe  # noqa: E402
 @pytest.fixture
 def join(monkeypatch):
     """join(engine, …): troupe.join() of a guest that `engine` has started. Without an engine: alone."""
-    monkeypatch.setattr(troupe, "_joined", False)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.delenv("TROUPE_GUEST", raising=False)
 
     def joined(engine, *arguments, **named):
+        monkeypatch.setattr(troupe, "_joined", False)  # each call is another program's
         if engine is not None:
             monkeypatch.setenv("TROUPE_GUEST", engine.name)
             monkeypatch.setenv("TROUPE_TOKEN", "0" * 32)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import math
 import os
 import socket
 import struct
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
@@ -27,6 +28,7 @@ class FakeEngine:
         self.hello: Dict[str, Any] = {}
         self.offsets: Dict[str, int] = {}
         self.error: Optional[BaseException] = None
+        self.connection: Any = None
         self._script = script
         self._thread = threading.Thread(target=self._run)
 
@@ -34,10 +36,13 @@ class FakeEngine:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and self.connection is not None:  # the test has failed already
+            with contextlib.suppress(OSError):
+                self.connection.shutdown(socket.SHUT_RDWR)
         self._thread.join(60)
         self._listener.close()
-        if self.error is not None:
+        if self.error is not None and kind is None:
             raise self.error
 
     def _run(self) -> None:
@@ -72,7 +77,7 @@ class FakeEngine:
 
     def silent(self) -> bool:
         """Whether the guest has closed its connection and said nothing more."""
-        return self.connection.recv(1) == b""
+        return bool(self.connection.recv(1) == b"")
 
     def _exactly(self, count: int) -> bytes:
         data = b""
@@ -82,8 +87,10 @@ class FakeEngine:
             data += more
         return data
 
-    def welcome(self, gradients: bool = False, role: str = "worker", buckets: Sequence[Sequence[str]] = (), **others: Any) -> Tuple[Any, Any, Any]:
-        """HELLO, WELCOME, READY. Returns the vectors: parameters, gradients, statistics. buckets: names of tensors that lie together."""
+    def welcome(self, gradients: bool = False, role: str = "worker", buckets: Sequence[Sequence[str]] = (),
+                mutated: Mapping[str, Any] = {}, **others: Any) -> Tuple[Any, Any, Any]:
+        """HELLO, WELCOME, READY. Returns the vectors: parameters, gradients, statistics. buckets: names of tensors that lie together.
+        mutated: keys of WELCOME that are other than they should be."""
         self.hello = self.receive_json(frames.HELLO)
         layouts = []
         for tensors in (self.hello["tensors"], self.hello["statistics"]):
@@ -106,7 +113,7 @@ class FakeEngine:
         self.send(frames.WELCOME, json.dumps({
             "role": role, "worker": 1, "workers": 2, "seed": 1, "floats": floats, "offsets": offsets, "statistics_floats": statistics,
             "statistics_offsets": statistics_offsets, "gradients": gradients, "buckets": [[begin, end - begin] for begin, end in ranges],
-            "silence_s": 60, **others}).encode(), descriptors)
+            "silence_s": 60, **others, **mutated}).encode(), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         self.receive(frames.READY)

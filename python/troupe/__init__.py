@@ -17,9 +17,14 @@ from troupe._checkpoint import Loaded, load
 from troupe._version import __version__
 from troupe.run import Alone, AloneArrays, AloneModule, AloneRun, Run, RunEnded
 
-__all__ = ["join", "load", "Loaded", "Run", "RunEnded", "__version__"]
+__all__ = ["join", "load", "local_worker", "Loaded", "Run", "RunEnded", "__version__"]
 
 _joined = False
+
+
+def local_worker() -> int:
+    """This worker's number among those of its machine, from 0, also before join(): for the choice of a GPU. Alone: 0."""
+    return int(os.environ.get("TROUPE_LOCAL_WORKER") or 0)
 
 
 def join(model: Any = None, optimizer: Any = None, *, params: Optional[Dict[str, Any]] = None,

@@ -46,7 +46,7 @@ class Frames:
         os.register_at_fork(after_in_child=self._socket.close)
 
     def limit_silence(self, seconds: float) -> None:
-        whole = max(int(seconds), 1)
+        whole = min(max(int(seconds), 1), 1_000_000)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             self._socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", whole, 0))
 
@@ -88,9 +88,11 @@ class Frames:
 
     def descriptors(self, count: int) -> List[int]:
         """The file descriptors that came with the frames so far; the caller owns them."""
-        if len(self._descriptors) != count:
-            raise ProtocolError(f"{len(self._descriptors)} file descriptors came, {count} were announced")
         taken, self._descriptors = self._descriptors, []
+        if len(taken) != count:
+            for descriptor in taken:
+                os.close(descriptor)
+            raise ProtocolError(f"{len(taken)} file descriptors came, {count} were announced")
         return taken
 
     def _take(self, count: int, between: bool = False) -> bytes:

@@ -24,6 +24,7 @@ class Gradients:
         self._given: Dict[str, int] = {}  # accumulations in this step
         self._active = False
         self._kept: List[Any] = []  # autograd's nodes of the hooks
+        self._devices = {p.value.device for p in placements if p.value.device.type == "cuda"}
         if overlap and buckets is not None:
             for placement in placements:
                 if placement.value.device.type == "cpu":
@@ -31,6 +32,14 @@ class Gradients:
 
     def view(self, name: str) -> torch.Tensor:
         return self._views[name]
+
+    def back(self, placement: Placement) -> None:
+        """What came back becomes the gradient of a parameter that has a copy in the vector."""
+        value, view = placement.value, self._views[placement.name]
+        if value.grad is None or value.grad.is_sparse:
+            value.grad = view.to(device=value.device, dtype=value.dtype)
+        else:
+            value.grad.copy_(view, non_blocking=True)
 
     def begin(self) -> None:
         self._active = True
@@ -43,6 +52,9 @@ class Gradients:
         for placement in self._placements:
             if self._given.get(placement.name, 0) < self._passes or not self._kept:
                 self._take(placement)
+        for device in self._devices:
+            stream: Any = torch.cuda.current_stream(device)
+            stream.synchronize()
         if self._buckets is not None:
             self._buckets.finish()
 
@@ -57,9 +69,9 @@ class Gradients:
             if gradient is None:
                 view.zero_()
             elif gradient.is_sparse:
-                view.copy_(gradient.to_dense())
+                view.copy_(gradient.to_dense(), non_blocking=True)
             elif gradient.data_ptr() != view.data_ptr() or gradient.numel() == 0:
-                view.copy_(gradient)
+                view.copy_(gradient, non_blocking=True)
             if placement.kind == "view":
                 value.grad = view
 

@@ -26,6 +26,7 @@ PROTOCOL = 1
 MOST_TRACEBACK = 65536  #: characters
 CONNECT_S = 60
 EXIT_PROTOCOL, EXIT_GONE = 74, 75
+BELOW_ONE = 1 - 2.0**-53  #: the greatest float below 1
 
 
 class JoinedRun(Run):
@@ -70,7 +71,7 @@ class JoinedRun(Run):
         descriptors = self._link.descriptors(3)
         try:
             self.role = str(welcome["role"])
-            self.worker, self.workers = int(welcome["worker"]), int(welcome["workers"])
+            self.worker, self.workers, self.seed = int(welcome["worker"]), int(welcome["workers"]), int(welcome["seed"])
             self._exchanges = bool(welcome["gradients"])
             floats, statistics = int(welcome["floats"]), int(welcome["statistics_floats"])
             offsets = [int(offset) for offset in welcome["offsets"]]
@@ -117,7 +118,7 @@ class JoinedRun(Run):
             self._current, self._count = step, len(batch)
             self.epoch = step.epoch
             total = plan.epochs * plan.samples
-            self.progress = min((step.epoch * plan.samples + step.position) / total, math.nextafter(1, 0))
+            self.progress = min((step.epoch * plan.samples + step.position) / total, BELOW_ONE)
             self._model.begin_step(self._exchanges and not step.flags & frames.FLAG_OPTIMIZE)
             yield batch.astype(numpy.int64)
             if self._current is not None:

@@ -109,4 +109,4 @@ class NumpyModel:
         own = getattr(self._step, "state", None)
         if isinstance(own, dict):
             own.clear()
-            own.update(_state.decode(state))
+            own.update(_state.decode(state, lambda array: array.copy()))

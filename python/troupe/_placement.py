@@ -12,8 +12,12 @@ def is_half(value: torch.Tensor) -> bool:
     return value.is_floating_point() and value.element_size() < 4
 
 
+def on_host(value: torch.Tensor) -> bool:
+    return value.device.type == "cpu"
+
+
 def can_be_view(value: torch.Tensor) -> bool:
-    return value.dtype == torch.float32 and value.device.type == "cpu" and value.layout == torch.strided
+    return value.dtype == torch.float32 and on_host(value) and value.layout == torch.strided
 
 
 class Placement:
@@ -36,7 +40,7 @@ class Placement:
             shared.copy_(value)
             self.master = value.detach()  # the newest float values, on the tensor's device
             if self.kind == "master":
-                self.master = shared if value.device.type == "cpu" else value.detach().float()
+                self.master = shared if on_host(value) else value.detach().float()
             if self.kind == "view":
                 value.data = shared
         self.address = value.data_ptr()

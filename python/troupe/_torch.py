@@ -13,7 +13,9 @@ from troupe._model import Description, program_steps_alone
 from troupe._placement import Copies, Placement, can_be_view, is_half, moved
 from troupe._vectors import Tensor, Vectors
 
-CHECKED_EACH_STEP = 8  #: tensors looked up in their modules; the others in later steps
+# What a step checks, the others in later steps: a step without an exchange is to cost some 30 µs.
+POINTERS_EACH_STEP = 32
+LOOKED_UP_EACH_STEP = 2
 
 
 def original(module: torch.nn.Module) -> torch.nn.Module:
@@ -22,9 +24,12 @@ def original(module: torch.nn.Module) -> torch.nn.Module:
     return inner if isinstance(inner, torch.nn.Module) else module
 
 
-def _lies_in(module: torch.nn.Module, name: str) -> Tuple[torch.nn.Module, str]:
-    folder, _, leaf = name.rpartition(".")
-    return module.get_submodule(folder), leaf
+def _at(module: torch.nn.Module, name: str) -> Any:
+    """What the module has under this name; None: nothing."""
+    at: Any = module
+    for part in name.split("."):
+        at = getattr(at, part, None)
+    return at
 
 
 def _trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
@@ -65,8 +70,9 @@ class TorchModel:
         self._buffers = _statistics(self._module)
         self._trained: List[Placement] = []
         self._averaged: List[Placement] = []
-        self._owners: List[Tuple[Placement, torch.nn.Module, str]] = []
+        self._all: List[Placement] = []
         self._masters: List[Placement] = []
+        self._adopted: List[Placement] = []  # buffers that their module replaces: looked at after every step
         self._gradients: Optional[Gradients] = None
         self._worker = 0
         self._steps = 0
@@ -89,9 +95,9 @@ class TorchModel:
         self._averaged = [Placement(name, value, torch.from_numpy(vectors.statistics[name]), trained=False)
                           for name, value in self._buffers.items()]
         self._masters = [p for p in self._trained if p.kind == "master"]
-        self._owners = [(p, *_lies_in(self._module, p.name)) for p in [*self._trained, *self._averaged]]
+        self._all = [*self._trained, *self._averaged]
         self._fixed = [(p.value, p.address, p.name) for p in self._trained if p.kind == "view" and p.value.numel() > 0]
-        self._copies = Copies([*self._trained, *self._averaged])
+        self._copies = Copies(self._all)
         for vector in (vectors.parameters, vectors.statistics):
             self._copies.pin(torch.from_numpy(vector.floats))
         if vectors.gradients is not None:
@@ -113,22 +119,30 @@ class TorchModel:
             self._gradients.finish()
 
     def _check(self) -> None:
-        """Every parameter that is a view still is; of a few tensors, in turn, also that their module still has them."""
-        for value, address, name in self._fixed:
+        """Of some tensors, in turn, that they lie in the vectors, and that the module still has them; of all after the first step."""
+        if self._steps == 0:
+            self._check_all()
+        for value, address, name in self._next(self._fixed, POINTERS_EACH_STEP):
             if value.data_ptr() != address:
                 raise moved(name)
-        count = len(self._owners) if self._steps == 0 else min(CHECKED_EACH_STEP, len(self._owners))
-        for n in range(count):
-            placement, owner, leaf = self._owners[(self._steps * CHECKED_EACH_STEP + n) % len(self._owners)]
-            self._check_one(placement, owner, leaf)
+        for placement in self._next(self._all, LOOKED_UP_EACH_STEP):
+            self._check_one(placement)
+        for placement in self._adopted:
+            self._check_one(placement)
         self._steps += 1
 
-    def _check_all(self) -> None:
-        for placement, owner, leaf in self._owners:
-            self._check_one(placement, owner, leaf)
+    def _next(self, items: List[Any], count: int) -> List[Any]:
+        if len(items) <= count:
+            return items
+        first = self._steps * count % len(items)
+        return items[first : first + count]
 
-    def _check_one(self, placement: Placement, owner: torch.nn.Module, leaf: str) -> None:
-        now = getattr(owner, leaf, None)
+    def _check_all(self) -> None:
+        for placement in self._all:
+            self._check_one(placement)
+
+    def _check_one(self, placement: Placement) -> None:
+        now = _at(self._module, placement.name)
         if now is not placement.value:
             if isinstance(now, torch.nn.Parameter) or not isinstance(now, torch.Tensor) or isinstance(placement.value, torch.nn.Parameter):
                 raise RuntimeError(f"{placement.name} is another tensor than at join(): a module or parameter was replaced. Build the model before join()")
@@ -147,6 +161,8 @@ class TorchModel:
                 placement.shared.copy_(now)
                 now.data = placement.shared
         placement.value = now
+        if placement not in self._adopted:
+            self._adopted.append(placement)
 
     def optimize(self, factor: float, exchanged: bool) -> None:
         if self._optimizer is None:
@@ -156,8 +172,7 @@ class TorchModel:
             with torch.no_grad():
                 for placement in self._trained:
                     if placement.kind == "mirror":
-                        view = self._gradients.view(placement.name)
-                        placement.value.grad = view.to(device=placement.value.device, dtype=placement.value.dtype)
+                        self._gradients.back(placement)
         with self._on_masters(exchanged), scaled(self._optimizer, factor):
             self._optimizer.step()
 

@@ -30,6 +30,8 @@ class Run:
     #: This worker's number, and how many there are.
     worker: int = 0
     workers: int = 1
+    #: The run's, or join()'s.
+    seed: int = 0
     #: The epoch of the current batch, from 0.
     epoch: int = 0
     #: Where the current batch is in the run: from 0, below 1. The same for the same batch, whoever has it: for learning-rate schedules.
@@ -127,12 +129,12 @@ class AloneRun(Run):
 
     def __init__(self, model: Alone, seed: int) -> None:
         self._model = model
-        self._seed = seed
+        self.seed = seed
         self._open = False
 
     def _loop(self, plan: Plan) -> Iterator[Any]:
         for self.epoch in range(plan.epochs):
-            order = numpy.random.default_rng([self._seed, self.epoch]).permutation(plan.samples)
+            order = numpy.random.default_rng([self.seed, self.epoch]).permutation(plan.samples)
             for first in range(0, plan.samples, plan.size):
                 self.progress = (self.epoch * plan.samples + first) / (plan.epochs * plan.samples)
                 self._open = True

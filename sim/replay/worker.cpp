@@ -132,9 +132,8 @@ bool ReplayWorker::feed(const StepDone& event) {
 /// Of the current lease.
 core::OptimizerStep ReplayWorker::optimizer_step() const {
   const auto& spec = segment_.spec();
-  return nn::optimizer_step(spec.settings->train, lease_.epoch_position,
-                            static_cast<double>(spec.settings->run.epochs), static_cast<int>(spec.workers),
-                            lease_.lr_factor);
+  return nn::optimizer_step(spec.settings->train, lease_.epoch_position, static_cast<double>(spec.settings->run.epochs),
+                            static_cast<int>(spec.workers), lease_.lr_factor);
 }
 
 /// In version 1 the optimizer's step number was the worker's step, even for a newcomer, whose optimizer starts at 0.
@@ -225,17 +224,18 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
     segment_.fail(built.error());
     return false;
   }
-  const auto step = experiment::guarded_step(
-      memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
-      {.images = images_,
-       .labels = labels_,
-       .lease = lease_.index,
-       .count = lease_.count,
-       .epoch = lease_.epoch,
-       .lr = optimizer_step().lr},
-      [&](int bucket) {
-        if (tell_buckets) host_.bucket_ready(bucket);
-      });
+  const auto step =
+      experiment::guarded_step(memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
+                               {.images = images_,
+                                .labels = labels_,
+                                .lease = lease_.index,
+                                .count = lease_.count,
+                                .epoch = lease_.epoch,
+                                .position = lease_.first,
+                                .lr = optimizer_step().lr},
+                               [&](int bucket) {
+                                 if (tell_buckets) host_.bucket_ready(bucket);
+                               });
   if (!step) {
     segment_.fail(step.error());
     return false;

@@ -1,0 +1,118 @@
+"""Guests of the real engine: `troupe launch` of the program in TROUPE. Skipped where that has no such command."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+import troupe
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+LINEAR = """
+import sys
+import numpy
+import troupe
+random = numpy.random.default_rng(1)
+x = random.standard_normal((64, 3)).astype(numpy.float32)
+y = (x @ numpy.float32([[1], [-2], [0.5]]) + 0.25).astype(numpy.float32)
+params = {"w": numpy.zeros((3, 1), numpy.float32), "b": numpy.zeros(1, numpy.float32)}
+
+def gradients_of(batch):
+    error = x[batch] @ params["w"] + params["b"] - y[batch]
+    return (error ** 2).mean(), {"w": 2 * x[batch].T @ error / len(batch), "b": 2 * error.mean(0)}
+
+def sgd(params, gradients, factor):
+    for name in params:
+        params[name] -= 0.1 * factor * gradients[name]
+"""
+JOINED = LINEAR + """
+run = troupe.join(params=params, step=sgd)
+with open(f"{sys.argv[1]}/{run.role}-{run.worker}", "w") as log:
+    for batch in run.batches(64, 4, epochs=3):
+        print(*batch, file=log, flush=True)
+        run.step(*gradients_of(batch))
+run.evaluate(lambda: {"loss": gradients_of(numpy.arange(64))[0]})
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    program = os.environ.get("TROUPE", "")
+    if not program or subprocess.run([program, "launch", "--help"], capture_output=True).returncode != 0:
+        pytest.skip("TROUPE names no program with the command launch")
+    return program
+
+
+def launch(program, folder, strategy, script, *arguments, settings=()):
+    """The run's summary."""
+    (folder / "guest.py").write_text(script)
+    done = subprocess.run([program, "launch", "--workers", "2", "--strategy", strategy, "--json", "--quiet", "--set", f"run.dir={folder}/runs",
+                           *(word for setting in settings for word in ("--set", setting)), "--",
+                           sys.executable, "-B", str(folder / "guest.py"), *map(str, arguments)],
+                          capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def batches(folder, worker):
+    return [list(map(int, line.split())) for line in (folder / f"worker-{worker}").read_text().splitlines()]
+
+
+def test_two_workers_of_bsp_are_one_with_twice_the_batch(program, tmp_path):
+    summary = launch(program, tmp_path, "bsp", JOINED, tmp_path)
+    first, second = batches(tmp_path, 0), batches(tmp_path, 1)
+    assert len(first) == len(second) == 3 * 64 // 8 and summary["samples"] == 3 * 64
+    alone = {}
+    exec(LINEAR, alone)
+    for batch in (a + b for a, b in zip(first, second)):
+        loss, gradients = alone["gradients_of"](batch)
+        alone["sgd"](alone["params"], gradients, 1)
+    trained = {name: numpy.zeros_like(value) for name, value in alone["params"].items()}
+    troupe.load(trained, summary["run"])
+    for name, value in trained.items():
+        numpy.testing.assert_allclose(value, alone["params"][name], rtol=1e-5)
+    assert summary["test"]["loss"] == pytest.approx(alone["gradients_of"](list(range(64)))[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["bsp", "easgd", "gossip"])
+def test_each_sample_comes_once_in_an_epoch(program, tmp_path, strategy):
+    launch(program, tmp_path, strategy, JOINED, tmp_path)
+    seen = sorted(sum(batches(tmp_path, 0) + batches(tmp_path, 1), []))
+    assert seen == sorted(3 * list(range(64)))
+
+
+MODULE = """
+import sys
+import torch
+import troupe
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).to(getattr(torch, sys.argv[1]))
+model[0].bias.requires_grad_(False)
+optimizer = torch.optim.Adam([value for value in model.parameters() if value.requires_grad], lr=0.01)
+x = torch.randn(256, 8)
+y = x.sum(1, keepdim=True)
+
+def loss_of(batch):
+    return (model(x[batch].to(model[0].weight.dtype)).float() - y[batch]).square().mean()
+
+run = troupe.join(model, optimizer, overlap=sys.argv[2] == "overlap")
+for batch in run.batches(256, 16, epochs=4):
+    optimizer.zero_grad()
+    loss = loss_of(batch)
+    loss.backward()
+    run.step(loss)
+run.evaluate(lambda: {"loss": loss_of(slice(None))})
+"""
+
+
+@pytest.mark.parametrize("strategy, dtype", [("bsp", "float32"), ("bsp", "bfloat16"), ("easgd", "float64"), ("diloco", "bfloat16")])
+def test_modules_of_all_types_learn(program, tmp_path, strategy, dtype):
+    pytest.importorskip("torch")
+    summary = launch(program, tmp_path, strategy, MODULE, dtype, "no")
+    assert summary["test"]["loss"] < 4  # 8 at the beginning: the variance of a sum of 8
+    if (strategy, dtype) == ("bsp", "float32"):
+        assert launch(program, tmp_path, strategy, MODULE, dtype, "overlap")["center_hash"] == summary["center_hash"]
