@@ -56,7 +56,8 @@ core::Result<void> check_strategy_of_program(const Settings& settings) {
                     settings.config.where("strategy.name"), settings.strategy, why));
   };
   if (settings.train.optimizer != "sgd") return refuse("reads the velocity of the workers' optimizer");
-  if (settings.strategy == "bsp_backup") return refuse("steps the optimizer on the servers");
+  if (settings.strategy == "bsp" && settings.config.value("strategy.backup") != core::Value{std::int64_t{0}})
+    return refuse("with strategy.backup steps the optimizer on the servers");
   if (settings.strategy == "downpour" &&
       settings.config.value("strategy.server_optimizer") != core::Value{std::string("none")})
     return refuse("with strategy.server_optimizer steps an optimizer on the servers");

@@ -325,6 +325,7 @@ core::Error Guest::explained(core::Error error, const std::string& traceback) {
     error.message += "; " + traceback;
   else if (!lines.empty())
     error.message += fmt::format("; its last lines: {}", fmt::join(lines, " | "));
+  if (has_plan_) error.code = core::Errc::io;
   return error;
 }
 

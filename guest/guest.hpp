@@ -70,6 +70,8 @@ class Guest {
   /// once that there are no batches. Errors as start().
   [[nodiscard]] core::Result<TrainingPlan> welcome(const SharedVectors& vectors);
 
+  // From here on every error is Errc::io, of a device that failed: the worker is lost, and not the run.
+
   /// The samples with these numbers. `optimize`: it steps its optimizer at `lr` times its rate, too.
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, bool optimize,
                                                   const std::function<void(int)>& on_bucket_ready);

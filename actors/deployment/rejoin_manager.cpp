@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/deployment/rejoin_pauses.hpp"
 #include "actors/protocol/proxy.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/vocabulary.hpp"
@@ -20,8 +21,7 @@ namespace troupe::actors {
 
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{2};
-constexpr std::chrono::seconds kLongestPause = std::chrono::minutes(5);
+constexpr auto kLookEvery = kShortestPause;
 constexpr core::Duration kReconnectDeadline = std::chrono::seconds(2);
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
@@ -48,6 +48,7 @@ class RejoinManagerBody {
       self_->send(*std::exchange(replacement.member, std::nullopt), Halt{});  // the site that is lost now
     drop(replacement);                                                        // a site not yet admitted
     replacement.vacant = true;
+    replacement.pauses.lost(clock_.now());
     look_soon();
   }
 
@@ -69,7 +70,7 @@ class RejoinManagerBody {
       if (turn == replacements_.end()) turn = replacements_.begin();
       last_ = turn->first;
       auto& replacement = turn->second;
-      if (!is_sought(replacement) || clock_.now() < replacement.not_before) continue;
+      if (!is_sought(replacement) || clock_.now() < replacement.pauses.not_before()) continue;
       const auto& at = setup_.nodes.at(last_);
       const auto began = clock_.now();
       auto node = tried.find({at.host, at.port});
@@ -141,9 +142,8 @@ class RejoinManagerBody {
     std::optional<SiteActor> site;    // open, compiling or compiled; not yet a member
     std::optional<SiteActor> member;  // an admitted newcomer's site
     std::string address;
-    std::string reported;          // the last reported reason
-    unsigned refusals = 0;         // consecutive failures of open sites
-    core::Duration not_before{0};  // earliest time of the next look
+    std::string reported;  // the last reported reason
+    RejoinPauses pauses;
     bool asking = false;
   };
 
@@ -186,7 +186,7 @@ class RejoinManagerBody {
   void accept(strategies::WorkerId worker, Admitting promise, const SiteMembers& members, const SiteActor& site) {
     auto& replacement = replacements_[worker];
     replacement.member = std::exchange(replacement.site, std::nullopt);
-    replacement.refusals = 0;
+    replacement.pauses.admitted(clock_.now());
     replacement.reported.clear();  // a later failure is reported again
     end_admission(promise, {}, members, OpenedSite{site});
   }
@@ -203,13 +203,12 @@ class RejoinManagerBody {
     end_admission(promise, why);
   }
 
-  /// Backs off after expensive failures: the pause doubles with each, up to kLongestPause.
+  /// After expensive failures comes a pause.
   void turn_down(strategies::WorkerId worker, const std::string& why) {
     report_once(worker, why);
     auto& replacement = replacements_[worker];
     drop(replacement);
-    replacement.not_before =
-        clock_.now() + std::min(kLookEvery * (1U << std::min(++replacement.refusals, 10U)), kLongestPause);
+    replacement.pauses.refused(clock_.now());
   }
 
   /// Reports a reason once, not again at each look.

@@ -116,6 +116,7 @@ bool is_gone(const caf::error& error) {
 
 std::string reason_of(caf::actor_system& system, const caf::error& error) {
   if (is_gone(error)) return "its process no longer answers";
+  if (!error) return "it has ended";
   const bool told = error == caf::sec::runtime_error && error.context().match_elements<std::string>();
   return told ? one_line(error.context().get_as<std::string>(0)) : system.render(error);
 }

@@ -12,8 +12,10 @@ void supervise(WorkerActor::stateful_pointer<WorkerState> self, const std::strin
   self->set_exception_handler(
       [self, name, coordinator = actors.coordinator, site = actors.site](std::exception_ptr& thrown) -> caf::error {
         const auto failure = failure_of(name, thrown);
-        if (failure.code == core::Errc::io && site != 0)
+        if (failure.code == core::Errc::io && site != 0) {
+          self->state.body->tell_failure(failure.message);
           return caf::make_error(caf::sec::runtime_error, failure.message);
+        }
         self->send(coordinator, RunError{failure.code, failure.message, site});
         return caf::exit_reason::unhandled_exception;
       });

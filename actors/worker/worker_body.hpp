@@ -38,6 +38,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void batch_ready(const BatchReady& ready, const BorrowedBatch& batch);
   void compute_now();
   void step_ended();
+  void tell_failure(const std::string& why);  // of a program of the user's
   void answered(const strategies::ShardReply& reply);
   void offered(const CollectiveOffer& offer, const BorrowedView& slice);
   void share_done(const CollectiveDone& done);

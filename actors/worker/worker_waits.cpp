@@ -58,7 +58,14 @@ void WorkerBody::step_failed(const core::Error& error) {
   if (error.code != core::Errc::io || actors_.site == 0) return run_error(error.code, error.message);
   failed_ = true;
   report();
+  tell_failure(error.message);
   self_->quit(caf::make_error(caf::sec::runtime_error, error.message));
+}
+
+/// A peer may notice first that its endpoint is closed, which does not say why.
+void WorkerBody::tell_failure(const std::string& why) {
+  if (memory_ && memory_->replica().graph().is_program() && actors_.recorder)
+    self_->send(actors_.recorder, Note{Note::Level::warning, why});
 }
 
 void WorkerBody::run_error(core::Errc code, const std::string& text) {

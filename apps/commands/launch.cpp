@@ -22,13 +22,14 @@ struct LaunchArguments : TrainArguments {
   std::string strategy;
 };
 
-/// The script's name: "train" of ["python3", "train.py"].
+/// The script's name: "train" of ["python3.11", "train.py", "data.bin"].
 std::string name_of(const std::vector<std::string>& command) {
   std::error_code none;
-  for (const auto& word : command)
-    if (const std::filesystem::path path(word); path.has_extension() && std::filesystem::is_regular_file(path, none))
+  for (std::size_t k = 1; k < command.size(); ++k)
+    if (const std::filesystem::path path(command[k]);
+        path.has_extension() && std::filesystem::is_regular_file(path, none))
       return path.stem().string();
-  return std::filesystem::path(command.front()).filename().string();
+  return std::filesystem::path(command.front()).stem().string();
 }
 
 /// As --set has them. Those of the user come last, and win.

@@ -1,0 +1,163 @@
+// Programs that fail under `troupe launch`: what is lost, what goes on, and what is said.
+#include <csignal>
+
+#include "tests/apps/launch/launched.hpp"
+#include "tests/wait.hpp"
+
+namespace troupe::apps {
+namespace {
+
+class LaunchedFaults : public Launched {
+ protected:
+  Outcome fails(const Words& options, const Words& words) const { return run_program(command(options, words)); }
+  static void expect_says(const Outcome& outcome, std::string_view text) {
+    EXPECT_NE(outcome.err.find(text), std::string::npos) << outcome.err;
+  }
+  /// easgd, long enough for a newcomer.
+  static Words easgd(const Words& more = {}) {
+    Words all{"--workers", "2", "--strategy", "easgd", "--set", "strategy.tau=2"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+TEST_F(LaunchedFaults, AProgramThatDoesNotJoinIsRefused) {
+  const auto outcome =
+      run_program(command_of({"--workers", "2"}, {"sh", "-c", "echo no module named troupe >&2; exit 3"}));
+  EXPECT_EQ(outcome.code, 74);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  expect_says(outcome,
+              "the program has not joined: it calls troupe.join?; it ended with exit code 3; its last lines: no module "
+              "named troupe");
+}
+
+TEST_F(LaunchedFaults, AProgramThatIsNotThereIsRefused) {
+  const auto outcome = run_program(command_of({"--workers", "2"}, {"/nonexistent/program"}));
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+  expect_says(outcome, "/nonexistent/program cannot be started: No such file or directory");
+}
+
+TEST_F(LaunchedFaults, ASilentProgramIsRefusedInTime) {
+  const auto outcome = run_program(command_of({"--workers", "2", "--set", "model.start_s=1"}, {"sleep", "1000"}));
+  EXPECT_EQ(outcome.code, 75);
+  expect_says(outcome, "the program has not joined after 1 s (model.start_s)");
+}
+
+// The evaluator comes first, and says what the run is.
+TEST_F(LaunchedFaults, AnotherProgramThanItsNeighboursIsRefused) {
+  const auto script =
+      folder_.write("other.sh", "mkdir " + folder_.file("first") +
+                                    " 2>/dev/null && exec " TROUPE_SCRIPTED_GUEST
+                                    " samples=8\nexec " TROUPE_SCRIPTED_GUEST " samples=8 'tensors=[[\"v\",[2]]]'\n");
+  const auto outcome = run_program(command_of({"--workers", "2"}, {"sh", script}));
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+  expect_says(outcome, "it is another one than that of the run: it has 1 parameters, and the run has 2");
+}
+
+TEST_F(LaunchedFaults, AnExceptionCostsItsWorkerAndSaysWhere) {
+  const auto outcome = fails(
+      easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:ValueError: boom", "who=1", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_says(outcome,
+              "worker 1, step 2: the program has failed: ValueError: boom; it ended with exit code 1; "
+              "Traceback |   line 7");
+  EXPECT_NE(outcome.out.find("\"samples\":144"), std::string::npos) << outcome.out;  // its leases return
+  expect_replays();
+}
+
+TEST_F(LaunchedFaults, AnEarlyExitCostsItsWorker) {
+  const auto outcome =
+      fails(easgd(), {"samples=48", "batch=4", "epochs=3", "fault=exit:0", "who=1", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_says(outcome, "; it ended with exit code 0");
+  expect_says(outcome, "its batches return, 1 of 2 workers go on");
+  expect_replays();
+}
+
+TEST_F(LaunchedFaults, AHangCostsItsWorker) {
+  const auto outcome = fails(easgd({"--set", "model.silence_s=1"}),
+                             {"samples=48", "batch=4", "epochs=3", "fault=hang", "who=1", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_says(outcome, "the guest is silent for 1 s (model.silence_s)");
+  expect_replays();
+}
+
+TEST_F(LaunchedFaults, RubbishCostsItsWorker) {
+  const auto outcome =
+      fails(easgd(), {"samples=48", "batch=4", "epochs=3", "fault=as:SYNCED", "who=1", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_says(outcome, "the guest said SYNCED where DONE was due");
+}
+
+TEST_F(LaunchedFaults, AFailedOptimizerStepCostsItsWorker) {
+  const auto outcome =
+      fails({"--workers", "2", "--strategy", "ssp"},
+            {"samples=48", "batch=4", "epochs=3", "fault=kill", "who=1", "when=STEPPED", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_says(outcome, "killed by signal 9");
+}
+
+TEST_F(LaunchedFaults, WhenAllFailTheRunEndsAndCanGoOn) {
+  const auto outcome = fails(easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:no memory", "who=workers",
+                                       "nth=3", "pause_ms=5", "once=" + folder_.file("never/there")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;  // a folder that cannot be made: no fault
+  const auto failed = fails(
+      easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:no memory", "who=workers", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(failed.code, 75) << failed.err;
+  expect_says(failed, "the program has failed: no memory");
+  expect_says(failed, "no worker is left: go on with `troupe ");
+}
+
+// bsp cannot go on without a worker. Its neighbour may notice first that the worker's endpoint is closed: the cause is told all the same.
+TEST_F(LaunchedFaults, ABspRunSaysWhatKilledIt) {
+  const auto outcome = fails({"--workers", "2", "--strategy", "bsp"},
+                             {"samples=48", "batch=4", "epochs=3", "fault=kill", "who=1", "nth=3", "pause_ms=5"});
+  EXPECT_EQ(outcome.code, 75) << outcome.err;
+  expect_says(outcome, "it was killed by signal 9 (Killed)");
+}
+
+TEST_F(LaunchedFaults, AKilledWorkerIsReplacedAndTheRunReplays) {
+  nodes::Process run(command(easgd(), {"samples=4000", "batch=4", "epochs=100", "fault=kill", "who=1", "nth=3",
+                                       "pause_ms=30", "once=" + folder_.file("once"), log_word()}));
+  ASSERT_TRUE(run.says("killed by signal 9 (Killed)")) << run.err();
+  ASSERT_TRUE(run.says("joined as a new member: 2 of 2 workers")) << run.err();
+  const auto before = steps_of("1").size();
+  EXPECT_TRUE(tests::eventually([&] { return steps_of("1").size() > before + 3; }));
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
+  expect_replays();
+}
+
+TEST_F(LaunchedFaults, AnEvaluatorThatFailsIsSaid) {
+  const auto outcome =
+      fails(easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:no test set", "when=EVALUATED"});
+  EXPECT_NE(outcome.code, 0) << outcome.err;
+  expect_says(outcome, "the program has failed: no test set");
+}
+
+TEST_F(LaunchedFaults, ANodeStartsNoProgramsUnlessItMay) {
+  nodes::NodeProcess node;
+  ASSERT_TRUE(node.up()) << node.log();
+  const auto outcome = run_program(command({"--workers", "1", "--nodes", node.name()}, {"samples=8"}));
+  EXPECT_NE(outcome.code, 0);
+  expect_says(outcome, "this node starts no programs");
+  expect_says(outcome, "troupe node --programs");
+}
+
+TEST_F(LaunchedFaults, ANodeThatMayStartsThem) {
+  nodes::Process node(nodes::program({"node", "--listen", "127.0.0.1:0", "--programs"}));
+  const std::string sign = "listens on 127.0.0.1:";
+  ASSERT_TRUE(node.says(sign)) << node.err();
+  ASSERT_TRUE(node.says("\n")) << node.err();
+  const auto port = std::stoi(node.err().substr(node.err().find(sign) + sign.size()));
+  const auto outcome =
+      run_program(command({"--workers", "2", "--nodes", "127.0.0.1:" + std::to_string(port)}, {"samples=48"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_replays();
+  node.signal(SIGTERM);
+  EXPECT_EQ(node.wait(), 0) << node.err();
+}
+
+}  // namespace
+}  // namespace troupe::apps

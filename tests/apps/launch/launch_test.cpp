@@ -1,0 +1,139 @@
+#include <unistd.h>
+
+#include "tests/apps/launch/launched.hpp"
+
+namespace troupe::apps {
+namespace {
+
+struct Strategy {
+  std::string name;
+  int workers;
+  Words options;
+};
+std::ostream& operator<<(std::ostream& out, const Strategy& strategy) { return out << strategy.name; }
+
+class LaunchedStrategies : public Launched, public testing::WithParamInterface<Strategy> {};
+
+TEST_P(LaunchedStrategies, TrainEverySampleAndReplay) {
+  const auto& strategy = GetParam();
+  Words options{"--workers", std::to_string(strategy.workers)};
+  options.insert(options.end(), strategy.options.begin(), strategy.options.end());
+  const auto summary = launch(options, {"samples=48", "batch=4", "epochs=3", R"(statistics=[["mean",[2]]])"});
+  ASSERT_TRUE(summary.is_object());
+  EXPECT_EQ(summary.at("samples"), 144);
+  EXPECT_EQ(summary.at("workers"), strategy.workers);
+  double loss = 0;
+  for (const double p : parameters()) loss += p * p;
+  EXPECT_NEAR(summary.at("test").at("loss").get<double>(), loss,
+              1e-5);  // what the evaluator finds of the model that is saved
+  EXPECT_NEAR(summary.at("test").at("accuracy").get<double>(), 0.25, 1e-9);
+  expect_replays();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , LaunchedStrategies,
+    testing::Values(Strategy{"bsp", 2, {"--strategy", "bsp"}}, Strategy{"bsp_of_one", 1, {"--strategy", "bsp"}},
+                    Strategy{"bsp_updates", 2, {"--strategy", "bsp", "--set", "strategy.combine=updates"}},
+                    Strategy{"easgd", 2, {"--strategy", "easgd", "--set", "strategy.tau=2"}},
+                    Strategy{"easgd_overlap",
+                             2,
+                             {"--strategy", "easgd", "--set", "strategy.tau=2", "--set", "strategy.overlap=wait"}},
+                    Strategy{"sync_easgd", 2, {"--strategy", "sync_easgd", "--set", "strategy.tau=2"}},
+                    Strategy{"downpour", 2, {"--strategy", "downpour"}}, Strategy{"ssp", 2, {"--strategy", "ssp"}},
+                    Strategy{"local_sgd", 2, {"--strategy", "local_sgd", "--set", "strategy.tau=2"}},
+                    Strategy{"diloco", 2, {"--strategy", "diloco", "--set", "strategy.tau=4"}},
+                    Strategy{"mixed", 4, {"--strategy", "mixed", "--set", "strategy.group_size=2"}},
+                    Strategy{"gossip", 3, {"--strategy", "gossip"}},
+                    Strategy{"pairs", 2, {"--strategy", "pairs", "--set", "strategy.tau=2"}}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(Launched, AConfigurationMayNameTheProgram) {
+  const auto config = folder_.write(
+      "a.toml", "[model]\ncommand = [\"" TROUPE_SCRIPTED_GUEST "\", \"samples=48\"]\n[cluster]\nworkers = 2\n");
+  const auto outcome =
+      run_program({TROUPE_BINARY, "launch", "--plain", "--config", config, "--set", "run.dir=" + folder_.file("runs")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_replays();
+}
+
+TEST_F(Launched, OneProcessTrainsAProgramToo) {
+  const auto config = folder_.write(
+      "a.toml", "[model]\ncommand = [\"" TROUPE_SCRIPTED_GUEST "\", \"samples=48\"]\n[cluster]\nworkers = 2\n");
+  const auto outcome =
+      run_program({TROUPE_BINARY, "train", config, "--plain", "--set", "run.dir=" + folder_.file("runs")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_replays();
+}
+
+TEST_F(Launched, AProgramThatComputesSomethingElseFailsItsReplay) {
+  launch({"--workers", "2", "--strategy", "easgd", "--set", "strategy.tau=2"}, {"samples=48", "batch=4", "epochs=2"});
+  const auto config = contents(run() + "/config.toml");
+  const auto at = config.find("\"epochs=2\"");
+  ASSERT_NE(at, std::string::npos) << config;
+  std::ofstream(run() + "/config.toml") << config.substr(0, at) << "\"epochs=2\", \"lr=0.2\"" << config.substr(at + 10);
+  const auto replay = troupe({"replay", run()});
+  EXPECT_NE(replay.code, 0);
+  EXPECT_TRUE(replay.err.find("the recording says") != std::string::npos) << replay.out << replay.err;
+}
+
+TEST_F(Launched, WhatProgramsPrintComesHomeWithAPrefix) {
+  const auto outcome = run_program(command({"--workers", "2"}, {"output=hello from \x1b[31mme"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("worker 0: hello from ?[31mme\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("worker 1: hello from ?[31mme\n"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Launched, TheRunIsCalledAsTheScript) {
+  const auto script = folder_.write("my_script.sh", "exec " TROUPE_SCRIPTED_GUEST " samples=8\n");
+  const auto outcome = run_program(command_of({"--workers", "1"}, {"/bin/sh", script, "--rate=0.5"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(run().find("-my_script"), std::string::npos) << run();
+}
+
+struct Refusal {
+  std::string name;
+  Words options;
+  Words words;
+  std::string says;
+};
+std::ostream& operator<<(std::ostream& out, const Refusal& refusal) { return out << refusal.name; }
+
+class LaunchedRefusals : public Launched, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(LaunchedRefusals, AreOneLineAndNoRun) {
+  const auto outcome = run_program(command(GetParam().options, GetParam().words));
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+  EXPECT_TRUE(is_one_line(outcome)) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.err.find(GetParam().says), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("runs")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , LaunchedRefusals,
+    testing::Values(Refusal{"Eamsgd", {"--strategy", "eamsgd"}, {}, R"(strategy.name = "eamsgd" reads the velocity)"},
+                    Refusal{"BackupWorkers",
+                            {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
+                            {},
+                            "with strategy.backup steps"},
+                    Refusal{"ServerOptimizer",
+                            {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
+                            {},
+                            "with strategy.server_optimizer"},
+                    Refusal{"NoOptimizerForGradients",
+                            {"--strategy", "bsp"},
+                            {"optimizer=0"},
+                            "exchanges gradients, and the program steps by itself"},
+                    Refusal{"LearningRate", {"--set", "train.lr=0.5"}, {}, "train.lr has no effect with model.command"},
+                    Refusal{"Optimizer", {"--set", "train.optimizer=adam"}, {}, "train.optimizer has no effect"},
+                    Refusal{"Clipping", {"--set", "train.clip_norm=1"}, {}, "train.clip_norm has no effect"},
+                    Refusal{"NothingToTrain", {}, {"tensors=[]"}, "it has no parameters to train"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(Launched, WithoutAProgramItSaysHowToGiveOne) {
+  const auto outcome = troupe({"launch", "--workers", "2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("`troupe launch --workers 2 -- python3 train.py`"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace troupe::apps
