@@ -258,3 +258,22 @@ def test_alone_the_script_trains_as_it_did(join):
         other.step()
     assert torch.equal(model[0].weight, same[0].weight)
     assert run.evaluate(lambda: {"training": model.training}) == {"training": False} and model.training
+
+
+def test_a_data_loader_takes_the_loop_as_its_batch_sampler(join):
+    def script(engine):
+        engine.welcome()
+        planned(engine)
+        engine.step(0, [3, 1], optimize=1.0)
+        engine.step(1, [2], optimize=1.0)
+        engine.end()
+
+    model = net()
+    seen = []
+    with FakeEngine(script) as engine:
+        run = join(engine, model, sgd(model))
+        data = torch.utils.data.TensorDataset(torch.arange(8))
+        for numbers, in torch.utils.data.DataLoader(data, batch_sampler=run.batches(8, 4)):
+            seen.append(numbers.tolist())
+            run.step(0.5)
+    assert seen == [[3, 1], [2]]
