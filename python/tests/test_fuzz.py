@@ -20,7 +20,7 @@ SEED = int(os.environ.get("TROUPE_FUZZ_SEED", "1"))
 ALLOWED = {  # what the program's own part says of bytes that fit the protocol
     "not a file of safetensors", "not a header of safetensors", "not the state of an optimizer", "tensor ", "Expecting", "Extra data", "unknown kind of value",
     "the run scales the learning rate", "codec can't decode"}
-KEYS = ["code", "reason", "role", "worker", "workers", "floats", "offsets", "statistics_floats", "statistics_offsets", "gradients", "buckets",
+KEYS = ["code", "reason", "role", "worker", "workers", "epochs", "floats", "offsets", "statistics_floats", "statistics_offsets", "gradients", "buckets",
         "silence_s"]
 
 

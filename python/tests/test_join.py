@@ -174,9 +174,10 @@ def test_an_evaluator_evaluates_what_lies_in_its_vectors_until_the_end(join):
         assert run.evaluate(lambda: pytest.fail("after the end")) is None
 
 
-def test_epochs_and_progress_are_those_of_the_batch(join):
+@pytest.mark.parametrize("others, epochs", [({}, 2), ({"epochs": None}, 2), ({"epochs": 4}, 4)])
+def test_epochs_and_progress_are_those_of_the_batch(join, others, epochs):
     def script(engine):
-        engine.welcome()
+        engine.welcome(**others)
         planned(engine, epochs=2)
         engine.step(0, [0, 1, 2, 3], epoch=0, position=4)
         engine.step(1, [0, 1, 2, 3], epoch=1, position=4)
@@ -189,7 +190,7 @@ def test_epochs_and_progress_are_those_of_the_batch(join):
         for _ in run.batches(8, size=4, epochs=2):
             seen.append((run.epoch, run.progress))
             run.step(0)
-    assert seen == [(0, 4 / 16), (1, 12 / 16)]
+    assert seen == [(0, 4 / (8 * epochs)), (1, 12 / (8 * epochs))]
 
 
 def test_a_second_loop_is_empty_and_says_what_to_write(join, capsys):

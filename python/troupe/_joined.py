@@ -72,6 +72,7 @@ class JoinedRun(Run):
         try:
             self.role = str(welcome["role"])
             self.worker, self.workers, self.seed = int(welcome["worker"]), int(welcome["workers"]), int(welcome["seed"])
+            self._epochs = int(welcome.get("epochs") or 0)
             self._exchanges = bool(welcome["gradients"])
             floats, statistics = int(welcome["floats"]), int(welcome["statistics_floats"])
             offsets = [int(offset) for offset in welcome["offsets"]]
@@ -117,7 +118,7 @@ class JoinedRun(Run):
                     raise frames.ProtocolError(f"STEP with {len(batch)} samples up to number {batch.max()}; the plan is {plan}")
             self._current, self._count = step, len(batch)
             self.epoch = step.epoch
-            total = plan.epochs * plan.samples
+            total = max(self._epochs or plan.epochs, 1) * plan.samples
             self.progress = min((step.epoch * plan.samples + step.position) / total, BELOW_ONE)
             self._model.begin_step(self._exchanges and not step.flags & frames.FLAG_OPTIMIZE)
             yield batch.astype(numpy.int64)

@@ -155,7 +155,7 @@ class AloneRun(Run):
 
 
 def left_without_step() -> RuntimeError:
-    return RuntimeError("a batch was left without run.step(loss): every batch of run.batches needs one")
+    return RuntimeError("a batch was left without run.step(loss): every batch of run.batches needs one (a DataLoader over it: num_workers=0)")
 
 
 def step_without_batch() -> RuntimeError:
