@@ -61,13 +61,11 @@ class GpuBackend final : public nn::Backend {
       return tl::unexpected(std::move(checked.error()));
     Seat& seat = *seats_[static_cast<std::size_t>(options.device)];
     const std::lock_guard lock(seat.compiling);
-    auto stream = seat.streams.mine();
-    if (!stream) return tl::unexpected(std::move(stream.error()));
     auto compiled = gpu::compile(*seat.device, graph, options, seat.cache ? &*seat.cache : nullptr);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     const bool on_device = options.arenas->space() == core::MemorySpace::device;
-    auto replica = GpuReplica::make(*seat.device, on_device ? *seat.kernels : core::host_kernels(), std::move(*stream),
-                                    graph, options, std::move(*compiled));
+    auto replica = GpuReplica::make(*seat.device, on_device ? *seat.kernels : core::host_kernels(), seat.streams, graph,
+                                    options, std::move(*compiled));
     if (!replica) return tl::unexpected(std::move(replica.error()));
     if (seat.cache) (void)seat.cache->save();  // without it the next start measures again, no more
     return std::unique_ptr<nn::Replica>(std::move(*replica));

@@ -37,7 +37,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
     : options_(options),
       memory_(core::MemorySpace::device, options.memory, options.hides_memory),
       pinned_(core::MemorySpace::host_pinned, std::numeric_limits<std::ptrdiff_t>::max()),
-      queue_(options.schedule_seed) {
+      queue_(options.schedule_seed, options.executes_lazily) {
   info_.name = "host";
   info_.uuid = "host";
   info_.multiprocessors = 1;
