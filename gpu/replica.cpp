@@ -70,6 +70,7 @@ GpuReplica::GpuReplica(Device& device, const core::Kernels& kernels, ThreadStrea
     : device_(device),
       kernels_(kernels),
       graph_(graph),
+      bytes_(options.bytes ? std::optional(*options.bytes) : std::nullopt),
       batch_(options.batch),
       compiled_(std::move(compiled)),
       streams_(streams),

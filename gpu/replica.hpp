@@ -54,6 +54,7 @@ class GpuReplica final : public nn::Replica {
 
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
                                                   const std::function<void(int)>& on_bucket_ready) override;
+  [[nodiscard]] const nn::BytePreparation* bytes() const noexcept override { return bytes_ ? &*bytes_ : nullptr; }
   void prefetch(const nn::Batch& batch) override { inputs_->prefetch(batch); }
   void discard(const nn::Batch& batch) override { inputs_->discard(batch); }
   [[nodiscard]] std::uint64_t state_of_steps() const noexcept override { return scale_ ? scale_->state() : 0; }
@@ -93,6 +94,7 @@ class GpuReplica final : public nn::Replica {
   Device& device_;
   const core::Kernels& kernels_;
   nn::Graph graph_;
+  std::optional<nn::BytePreparation> bytes_;
   std::int64_t batch_;
   Compiled compiled_;
   ThreadStreams& streams_;

@@ -57,7 +57,7 @@ struct Capabilities {
   /// Whether the arenas of all replicas are in memory that the kernels of any of them reach: members of one process may then exchange them in
   /// place.
   bool shares_memory = true;
-  bool takes_bytes = false;  // CompileOptions::bytes, Batch::bytes
+  bool takes_bytes = false;  // all its replicas take CompileOptions::bytes, Batch::bytes
   core::Allocator* batches =
       nullptr;  // of memory from which it copies batches ahead (Replica::prefetch); null: it reads
                 // batches where they are. The backend's, thread-safe
@@ -76,6 +76,7 @@ struct BytePreparation {
   Shape source;              // of a sample in Batch::bytes
   std::vector<float> scale;  // [channels]
   std::vector<float> bias;   // [source]
+  bool operator==(const BytePreparation&) const = default;
 };
 
 /// The backend's part of plan.json: the choices that a backend made by measurement. With them another run computes the same numbers.
@@ -104,7 +105,8 @@ struct CompileOptions {
   bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
   Parallel parallel = Parallel::none;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
-  /// Not null: step() also takes Batch::bytes, with the channels of the graph's input. REQUIRES Capabilities::takes_bytes.
+  /// Not null: the replica also takes Batch::bytes, if its device can prepare images (Replica::bytes). With the channels of the graph's input.
+  /// Only compile() reads it.
   const BytePreparation* bytes = nullptr;
 };
 
@@ -189,6 +191,9 @@ class Replica {
   [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;
   /// The last layer's outputs of the latest step or evaluate: [batch, outputs], row-major.
   [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;
+
+  /// How it prepares Batch::bytes, for step() and evaluate(): CompileOptions::bytes. Null: it takes floats only.
+  [[nodiscard]] virtual const BytePreparation* bytes() const noexcept { return nullptr; }
 
   void export_canonical(core::Span canonical);
   void import_canonical(core::ConstSpan canonical);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/batches/batch_memory.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
@@ -36,10 +37,12 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   membership_ = start.membership;
   for (std::uint32_t w = 0; w < spec_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
   workers_.resize(spec_.workers);
+  const auto bytes = experiment::byte_preparation(*spec_.source.train);
   for (const auto w : membership_.workers) {
     auto compile = settings.compile_options(w);
     compile.arenas = &memory();
     compile.plan = options_.plan;
+    compile.bytes = bytes.get();
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = spec_.graph.get(),
                                                     .compile = compile,
