@@ -47,6 +47,10 @@ class GpuBackend final : public nn::Backend {
     return core::host_kernels();
   }
 
+  [[nodiscard]] std::string device_model(const nn::CompileOptions& options) override {
+    return seats_.at(static_cast<std::size_t>(options.device))->device->info().name;
+  }
+
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
     const auto refuse = [&](const std::string& why) { return nn::refuse(graph, "the gpu", why); };

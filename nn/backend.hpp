@@ -218,6 +218,9 @@ class Backend {
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
   /// Kernels for vectors of `memory`: the arenas of a device, or any memory that the host reads. Those of one device do not reach another's.
   [[nodiscard]] virtual const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept;
+  /// The model of the device that replicas of these options compute on ("NVIDIA H200"): those of one model take each other's plans. name()
+  /// where there is one kind only; empty for a device that cannot be opened.
+  [[nodiscard]] virtual std::string device_model(const CompileOptions& options);
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

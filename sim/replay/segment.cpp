@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiment/batches/batch_memory.hpp"
+#include "experiment/state/local_rank.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
@@ -41,6 +42,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   for (const auto w : membership_.workers) {
     auto compile = settings.compile_options(w);
     compile.arenas = &memory();
+    compile.local_rank = experiment::local_rank(settings, *options_.exchange, w);
     compile.plan = options_.plan;
     compile.bytes = bytes.get();
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,

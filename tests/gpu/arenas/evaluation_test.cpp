@@ -1,40 +1,28 @@
 // Evaluations and replays on a device: it prepares their images from bytes, and the numbers are those of images that the host prepares.
 #include "experiment/evaluation.hpp"
 
+#include <atomic>
+
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
 #include "experiment/batches/batch_memory.hpp"
 #include "tests/gpu/arenas/device_runs.hpp"
+#include "tests/gpu/arenas/watched_backend.hpp"
 
 namespace troupe::tests {
 namespace {
 
-/// Passes everything on, and counts the replicas that were asked to prepare images.
-class CountingBackend final : public nn::Backend {
- public:
-  explicit CountingBackend(nn::Backend& backend) : backend_(backend) {}
-  [[nodiscard]] std::string name() const override { return backend_.name(); }
-  [[nodiscard]] nn::Capabilities capabilities() const override { return backend_.capabilities(); }
-  [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions& options) noexcept override {
-    return backend_.arenas(options);
+/// The replicas that were asked to prepare images.
+struct Counts {
+  explicit Counts(WatchedBackend& backend) {
+    backend.on_compile = [this](const nn::CompileOptions& options) {
+      ++(options.bytes == nullptr ? of_floats : options.training ? training : evaluating);
+    };
   }
-  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return backend_.kernels(); }
-  [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
-    return backend_.kernels_for(memory);
-  }
-  [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
-                                                                   const nn::CompileOptions& options) override {
-    ++(options.bytes != nullptr ? options.training ? training : evaluating : of_floats);
-    return backend_.compile(graph, options);
-  }
-
   std::atomic<int> training = 0;
   std::atomic<int> evaluating = 0;
   std::atomic<int> of_floats = 0;
-
- private:
-  nn::Backend& backend_;
 };
 
 /// A mean for each pixel, and a crop that differs from sample to sample in training.
@@ -82,15 +70,16 @@ TEST(EvaluationOnADevice, AnotherPreparationThanTheReplicasTravelsAsFloats) {
 TEST(EvaluationOnADevice, TheEvaluatorAndReplaysSendBytes) {
   auto options = run_options_of("bsp", kPrepared);
   options.emplace_back("data.validation=\"0.25\"");
-  CountingBackend trained(resident());
-  SmallRun run(options, trained);
+  WatchedBackend backend(resident());
+  const Counts trained(backend);
+  SmallRun run(options, backend);
   const auto end = run.train();
   ASSERT_FALSE(end.failed) << end.error.message;
   EXPECT_EQ(trained.evaluating, 1);
   EXPECT_EQ(trained.training, 2);
   EXPECT_EQ(trained.of_floats, 0);
-  CountingBackend replayed(resident());
-  const auto report = replay::replay_run({run.run_directory().string(), {}}, replayed);
+  const Counts replayed(backend);
+  const auto report = replay::replay_run({run.run_directory().string(), {}}, backend);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(replayed.evaluating, 1);
   EXPECT_EQ(replayed.training, 2);
