@@ -60,8 +60,7 @@ core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> HostDevice::plans(co
 
 core::Result<std::vector<std::unique_ptr<MatrixPlan>>> HostDevice::plans(const MatrixProduct& product,
                                                                          std::size_t workspace) {
-  const bool accepted = (options_.fuses_everything || is_fused(product.bias, false, product.activation)) &&
-                        (options_.mixes_types || !product.bias || product.output == product.type);
+  const bool accepted = options_.mixes_types || !product.bias || product.output == product.type;
   return host_plans<host::HostMatrixPlan, MatrixPlan>(product, accepted, workspace);
 }
 

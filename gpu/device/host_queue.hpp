@@ -45,7 +45,7 @@ class HostQueue {
   struct Item {
     Work work{};
     std::shared_ptr<EventState> event{};  // that it waits for; null: none
-    std::uint64_t target = 0;           // until it was reached so often
+    std::uint64_t target = 0;             // until it was reached so often
     const EventState* records = nullptr;
   };
   void put(StreamId stream, Item item);
