@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "cpu/backend.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/device/load.hpp"
 #include "nn/layout.hpp"
 #include "nn/zoo/models.hpp"
 
@@ -50,7 +52,23 @@ nn::Graph without_dropout(const nn::Graph& graph) {
   return taken(nn::Graph::build(graph.name(), graph.input(), specs, graph.loss(), auxiliary));
 }
 
+/// The first NVIDIA GPU.
+core::Result<std::shared_ptr<gpu::Device>>& gpu_here() {
+  static auto device = gpu::load_device(0);
+  return device;
+}
+
+std::unique_ptr<nn::Backend> backend_named(const std::string& name) {
+  if (name == "cpu") return cpu::make_backend();
+  if (name == "gpu_on_host") return gpu::make_backend_on_host();
+  return gpu::make_backend({taken(gpu_here())}, "gpu");
+}
+
 }  // namespace
+
+void GoldenTest::SetUp() {
+  if (GetParam() == "cuda" && !gpu_here()) GTEST_SKIP() << gpu_here().error().message;
+}
 
 std::vector<double> uniform(const std::string& name, std::size_t count) {
   std::uint64_t seed = 0xCBF29CE484222325;  // FNV-1a
@@ -102,7 +120,8 @@ nn::Graph zoo_model(const nlohmann::json& row) {
 }
 
 // Kernels by measurement round differently from run to run, and a maximum of two nearly equal values moves its gradient to another weight.
-Model::Model(const nn::Graph& graph, std::int64_t batch, bool training) : backend(cpu::make_backend()) {
+Model::Model(const std::string& on, const nn::Graph& graph, std::int64_t batch, bool training)
+    : backend(backend_named(on)) {
   replica = taken(backend->compile(graph, {.batch = batch, .arenas = &memory, .training = training, .measure = false}));
   replica->import_canonical(parameters_of(graph));
   nn::statistics_layout(graph).from_canonical(statistics_of(graph), replica->statistics());
