@@ -82,17 +82,15 @@ cudnnPointwiseMode_t mode_of(NodeKind kind) {
   }
 }
 
-/// What a pointwise operation computes. relu hands NaN on: a run that diverges must be seen to. cuDNN 9 calls the attribute deprecated, and has
-/// no other way to ask for it; a library that refuses it fuses no relu.
+/// What a pointwise operation computes. relu is asked to hand NaN on: a run that diverges must be seen to. cuDNN 9 has no other way to ask
+/// for it, calls this one deprecated, and says of few engines that they do (CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP: the slow ones), so that
+/// engines are tried (gpu/program/measuring.hpp). A library that refuses the attribute fuses no relu.
 core::Result<CudnnDescriptor> make_pointwise(const CudnnTarget& target, NodeKind kind) {
   CudnnBuilder pointwise(target.library, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   pointwise.set_one(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode_of(kind))
       .set_one(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   if (kind == NodeKind::relu)
     pointwise.set_one(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
-#pragma GCC diagnostic pop
   return pointwise.finish();
 }
 
