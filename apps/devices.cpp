@@ -69,6 +69,11 @@ class DevicesBackend final : public nn::Backend {
     return core::host_kernels();
   }
 
+  [[nodiscard]] std::string device_model(const nn::CompileOptions& options) override {
+    auto backend = open(name_in(options), options.local_rank);
+    return backend ? (*backend)->device_model({}) : std::string();
+  }
+
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
     const auto& name = name_in(options);
@@ -78,7 +83,8 @@ class DevicesBackend final : public nn::Backend {
     own.device_name.clear();
     std::optional<nn::Plan> part;
     if (options.plan != nullptr) {
-      part = nn::part_for(*options.plan, nn::backend_of(nn::parse_device_name(name)->kind));
+      part =
+          nn::part_for(*options.plan, nn::backend_of(nn::parse_device_name(name)->kind), (*backend)->device_model({}));
       own.plan = part ? &*part : nullptr;
       own.measure = options.measure && part;
     }

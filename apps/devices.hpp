@@ -6,8 +6,8 @@
 /// device is opened when a replica is compiled for it: a process needs those of its own members only. Replicas of different kinds exchange
 /// arenas if both are compiled with canonical_arenas.
 ///
-/// Plans: a replica's is that of its device's backend; compile() takes its part of a plan of several kinds (nn::part_for). Where a given plan
-/// has none, choices are made by rule, so that a replay, whose plan has none either, makes the same ones.
+/// Plans: a replica's is that of its device's backend; compile() takes the part of its device's model (nn::part_for). Where a given plan has
+/// none, choices are made by rule, so that a replay, whose plan has none either, makes the same ones.
 ///
 /// Thread-safe. Outlives its replicas.
 #pragma once

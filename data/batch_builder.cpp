@@ -86,21 +86,38 @@ core::Result<std::int64_t> BatchBuilder::build_bytes(const Lease& lease, std::sp
       [&](std::size_t i, const View& view) { views[i] = view; });
 }
 
+template <class PixelsOf, class Use>
+core::Result<void> BatchBuilder::read_range(std::int64_t first, std::int64_t count, std::span<std::int32_t> labels,
+                                            const PixelsOf& pixels_of, const Use& use) const {
+  if (first < 0 || first + count > size())
+    throw std::out_of_range(fmt::format("samples {} to {} of {}", first, first + count, size()));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const auto read = this->read(first + static_cast<std::int64_t>(i), nullptr, pixels_of(i));
+    if (!read) return tl::unexpected(read.error());
+    labels[i] = read->label;
+    use(i);
+  }
+  return {};
+}
+
 core::Result<void> BatchBuilder::build_range(std::int64_t first, std::int64_t count, std::span<float> images,
                                              std::span<std::int32_t> labels) const {
   check_room(count, image_shape().size(), images.size(), labels.size());
-  if (first < 0 || first + count > size())
-    throw std::out_of_range(fmt::format("samples {} to {} of {}", first, first + count, size()));
   const auto image = static_cast<std::size_t>(image_shape().size());
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data_->shape().size()));
   const View center = preprocess_.center_view();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const auto read = this->read(first + static_cast<std::int64_t>(i), nullptr, pixels);
-    if (!read) return tl::unexpected(read.error());
-    labels[i] = read->label;
-    preprocess_.apply(pixels, center, images.subspan(i * image, image));
-  }
-  return {};
+  return read_range(
+      first, count, labels, [&](std::size_t) { return std::span(pixels); },
+      [&](std::size_t i) { preprocess_.apply(pixels, center, images.subspan(i * image, image)); });
+}
+
+core::Result<void> BatchBuilder::build_range_bytes(std::int64_t first, std::int64_t count,
+                                                   std::span<std::uint8_t> bytes,
+                                                   std::span<std::int32_t> labels) const {
+  check_room(count, data_->shape().size(), bytes.size(), labels.size());
+  const auto source = static_cast<std::size_t>(data_->shape().size());
+  return read_range(
+      first, count, labels, [&](std::size_t i) { return bytes.subspan(i * source, source); }, [](std::size_t) {});
 }
 
 }  // namespace troupe::data

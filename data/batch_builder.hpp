@@ -54,6 +54,12 @@ class BatchBuilder {
   [[nodiscard]] core::Result<void> build_range(std::int64_t first, std::int64_t count, std::span<float> images,
                                                std::span<std::int32_t> labels) const;
 
+  /// The same before its preparation: the first `count` sources `bytes` [count, dataset().shape()]. Preprocess::apply of each with
+  /// center_view() gives what build_range() gives, bit for bit.
+  [[nodiscard]] core::Result<void> build_range_bytes(std::int64_t first, std::int64_t count,
+                                                     std::span<std::uint8_t> bytes,
+                                                     std::span<std::int32_t> labels) const;
+
  private:
   /// The sample that stands for `sample`: itself, or the next one that can be read. Its bytes are in `pixels`.
   struct Readable {
@@ -63,6 +69,10 @@ class BatchBuilder {
   [[nodiscard]] core::Result<Readable> read(std::int64_t sample, const AugmentKey* key,
                                             std::span<std::uint8_t> pixels) const;
   void check_room(std::int64_t count, std::int64_t sample, std::size_t images, std::size_t labels) const;
+  /// Reads samples [first, first + count): sample k into pixels_of(k), then calls use(k).
+  template <class PixelsOf, class Use>
+  [[nodiscard]] core::Result<void> read_range(std::int64_t first, std::int64_t count, std::span<std::int32_t> labels,
+                                              const PixelsOf& pixels_of, const Use& use) const;
   /// Reads the lease's samples: sample k into pixels_of(k), then calls use(k, its view).
   template <class PixelsOf, class Use>
   [[nodiscard]] core::Result<std::int64_t> read_lease(const Lease& lease, std::span<std::int32_t> labels,

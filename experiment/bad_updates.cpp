@@ -21,11 +21,14 @@ core::Result<GuardedStep> guarded_step(nn::Replica& replica, const core::Kernels
     }
     const auto& range = replica.buckets()[static_cast<std::size_t>(bucket)];
     const auto gradient = replica.gradients().subspan(range.offset, range.count);
-    if (!kernels.all_within(gradient, limit)) {
+    // No square is larger than the sum of all, also as it is rounded: a small sum says that every number is usable. NaN is not small.
+    double square = kernels.squared_norm(gradient);
+    if (!(square <= static_cast<double>(limit) * static_cast<double>(limit)) && !kernels.all_within(gradient, limit)) {
       kernels.fill(gradient, 0);
       step.refused = true;
+      square = 0;
     }
-    squares += kernels.squared_norm(gradient);
+    squares += square;
     if (on_bucket_ready) on_bucket_ready(bucket);
   };
   auto result = replica.step(batch, look);

@@ -1,8 +1,8 @@
 #include "experiment/evaluation.hpp"
 
 #include <algorithm>
-#include <vector>
 
+#include "experiment/batches/batch_memory.hpp"
 #include "nn/arenas/host_view.hpp"
 
 namespace troupe::experiment {
@@ -12,23 +12,21 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
                              ConfusionMatrix* confusion) {
   replica.import_canonical(parameters);
   nn::write_canonical(replica.kernels(), nn::statistics_layout(replica.graph()), statistics, replica.statistics());
-  const auto batch = replica.batch();
-  std::vector<float> images(static_cast<std::size_t>(batch * builder.image_shape().size()));
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
+  BatchMemory memory(replica, builder);
   Score total{.top5 = builder.classes() < 5 ? -1 : 0};
   double loss = 0;
-  for (std::int64_t first = 0; first < builder.size(); first += batch) {
-    const auto count = std::min(batch, builder.size() - first);
-    if (const auto built = builder.build_range(first, count, images, labels); !built)
-      return tl::unexpected(built.error());
-    const auto result = replica.evaluate({.images = images, .labels = labels, .lease = 0, .count = count});
+  for (std::int64_t first = 0; first < builder.size(); first += replica.batch()) {
+    const auto count = std::min(replica.batch(), builder.size() - first);
+    const auto batch = memory.build_range(first, count);
+    if (!batch) return tl::unexpected(batch.error());
+    const auto result = replica.evaluate(*batch);
     if (!result) return tl::unexpected(result.error());
     loss += result->loss * static_cast<double>(result->samples);
     total.top1 += result->top1;
     if (total.top5 >= 0) total.top5 += result->top5;
     total.samples += result->samples;
     if (confusion != nullptr && !replica.graph().is_program())  // a program keeps its outputs
-      confusion->add(std::span(labels).first(static_cast<std::size_t>(count)), replica.outputs(),
+      confusion->add(batch->labels.first(static_cast<std::size_t>(count)), replica.outputs(),
                      replica.graph().output().size());
     if (goes_on && !goes_on()) return core::fail(core::Errc::interrupted, "the evaluation is not needed any more");
   }
@@ -52,10 +50,19 @@ nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Al
           .deterministic = spec.settings->cluster.deterministic};
 }
 
+core::Result<std::unique_ptr<nn::Replica>> compile_evaluation(nn::Backend& backend, const nn::Graph& graph,
+                                                              nn::CompileOptions options,
+                                                              const data::BatchBuilder& test) {
+  const auto bytes = byte_preparation(test);
+  options.bytes = bytes.get();
+  return backend.compile(graph, options);
+}
+
 core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                              core::ConstSpan statistics, ConfusionMatrix* confusion) {
   core::HostAllocator memory;
-  auto replica = backend.compile(*spec.graph, evaluation_options(spec, spec.settings->threads(0), memory));
+  auto replica = compile_evaluation(backend, *spec.graph, evaluation_options(spec, spec.settings->threads(0), memory),
+                                    *spec.source.test);
   if (!replica) return tl::unexpected(replica.error());
   return evaluate(**replica, *spec.source.test, parameters, statistics, {}, confusion);
 }

@@ -37,6 +37,12 @@ struct Score {
 /// REQUIRES the data to be open. `arenas` outlives the replica.
 [[nodiscard]] nn::CompileOptions evaluation_options(const RunSpec& spec, int threads, core::Allocator& arenas);
 
+/// The replica of such options. It prepares images of `test` itself, if it can.
+[[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile_evaluation(nn::Backend& backend,
+                                                                            const nn::Graph& graph,
+                                                                            nn::CompileOptions options,
+                                                                            const data::BatchBuilder& test);
+
 /// Evaluates the test split of `spec`, whose data is open, on a replica compiled for it. Errors: as above, and those of Backend::compile.
 [[nodiscard]] core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::ConstSpan parameters,
                                            core::ConstSpan statistics, ConfusionMatrix* confusion = nullptr);

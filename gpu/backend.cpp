@@ -47,6 +47,10 @@ class GpuBackend final : public nn::Backend {
     return core::host_kernels();
   }
 
+  [[nodiscard]] std::string device_model(const nn::CompileOptions& options) override {
+    return seats_.at(static_cast<std::size_t>(options.device))->device->info().name;
+  }
+
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
     const auto refuse = [&](const std::string& why) { return nn::refuse(graph, "the gpu", why); };
@@ -61,13 +65,11 @@ class GpuBackend final : public nn::Backend {
       return tl::unexpected(std::move(checked.error()));
     Seat& seat = *seats_[static_cast<std::size_t>(options.device)];
     const std::lock_guard lock(seat.compiling);
-    auto stream = seat.streams.mine();
-    if (!stream) return tl::unexpected(std::move(stream.error()));
     auto compiled = gpu::compile(*seat.device, graph, options, seat.cache ? &*seat.cache : nullptr);
     if (!compiled) return tl::unexpected(std::move(compiled.error()));
     const bool on_device = options.arenas->space() == core::MemorySpace::device;
-    auto replica = GpuReplica::make(*seat.device, on_device ? *seat.kernels : core::host_kernels(), std::move(*stream),
-                                    graph, options, std::move(*compiled));
+    auto replica = GpuReplica::make(*seat.device, on_device ? *seat.kernels : core::host_kernels(), seat.streams, graph,
+                                    options, std::move(*compiled));
     if (!replica) return tl::unexpected(std::move(replica.error()));
     if (seat.cache) (void)seat.cache->save();  // without it the next start measures again, no more
     return std::unique_ptr<nn::Replica>(std::move(*replica));

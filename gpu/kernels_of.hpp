@@ -1,4 +1,4 @@
-/// core::Kernels on a device. Each call runs on the calling thread's stream, behind that thread's earlier work on the device, and returns
+/// core::Kernels on a device. Each call runs on the calling thread's stream of now (ThreadStreams), behind that thread's earlier work on the device, and returns
 /// when it is done, so that any thread may use the result; finish() waits for that thread's other work, such as a replica's apply().
 /// Thread-safe. A device that fails throws core::KernelsFailed.
 #pragma once

@@ -46,8 +46,8 @@ class BatchInUse {
   const nn::Batch& batch_;
 };
 
-template <class Made>
-core::Result<void> take(Made& to, core::Result<Made> made) {
+template <class To, class Made>
+core::Result<void> take(To& to, core::Result<Made> made) {
   if (!made) return tl::unexpected(std::move(made.error()));
   to = std::move(*made);
   return {};
@@ -64,26 +64,31 @@ core::Result<void> check_labels(std::span<const std::int32_t> labels, std::int64
 
 }  // namespace
 
-GpuReplica::GpuReplica(Device& device, const core::Kernels& kernels, std::shared_ptr<Stream> compute,
-                       const nn::Graph& graph, const nn::CompileOptions& options, Compiled compiled)
+GpuReplica::GpuReplica(Device& device, const core::Kernels& kernels, ThreadStreams& streams,
+                       std::shared_ptr<Stream> compute, const nn::Graph& graph, const nn::CompileOptions& options,
+                       Compiled compiled)
     : device_(device),
       kernels_(kernels),
       graph_(graph),
+      bytes_(options.bytes ? std::optional(*options.bytes) : std::nullopt),
       batch_(options.batch),
       compiled_(std::move(compiled)),
+      streams_(streams),
       compute_(std::move(compute)) {}
 
 GpuReplica::~GpuReplica() {
   // Memory is freed only when nothing uses it any more; an error has been reported before.
-  if (copy_) (void)copy_->synchronize();
+  if (exchange_) (void)exchange_->synchronize();
   (void)compute_->synchronize();
 }
 
 core::Result<std::unique_ptr<GpuReplica>> GpuReplica::make(Device& device, const core::Kernels& kernels,
-                                                           std::shared_ptr<Stream> compute, const nn::Graph& graph,
+                                                           ThreadStreams& streams, const nn::Graph& graph,
                                                            const nn::CompileOptions& options, Compiled compiled) {
+  auto compute = streams.mine();
+  if (!compute) return tl::unexpected(std::move(compute.error()));
   std::unique_ptr<GpuReplica> replica(
-      new GpuReplica(device, kernels, std::move(compute), graph, options, std::move(compiled)));
+      new GpuReplica(device, kernels, streams, std::move(*compute), graph, options, std::move(compiled)));
   if (auto prepared = replica->prepare(options); !prepared) return tl::unexpected(std::move(prepared.error()));
   return replica;
 }
@@ -95,7 +100,7 @@ core::Result<void> GpuReplica::prepare(const nn::CompileOptions& options) {
   const auto batch = static_cast<std::size_t>(batch_);
   const std::size_t largest = std::max(static_cast<std::size_t>(graph_.input().size()) * batch * sizeof(float),
                                        compiled_.mirrors.parameters.size() * sizeof(float));
-  if (auto ok = take(copy_, device_.make_stream()); !ok) return ok;
+  if (auto ok = take(exchange_, device_.make_stream()); !ok) return ok;
   if (auto ok = take(staging_, Staging::make(device_, largest / 2)); !ok) return ok;
   arenas_.emplace(device_, compiled_, *staging_, options.arenas == &device_.pinned());
   for (auto* event : {&begun_, &forward_done_})
@@ -141,7 +146,7 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   if (auto checked = check_labels(labels, graph_.output().size()); !checked) return checked;
   if (is_busy_) {  // a pass was left by an error or an exception: it may still use the memory of this one
     if (auto waited = compute_->synchronize(); !waited) return waited;
-    if (auto waited = copy_->synchronize(); !waited) return waited;
+    if (auto waited = exchange_->synchronize(); !waited) return waited;
   }
   is_busy_ = true;
   outputs_are_here_ = false;
@@ -168,9 +173,10 @@ core::Result<void> GpuReplica::enqueue_buckets(const std::function<void(int)>& o
 
 core::Result<void> GpuReplica::give_buckets(const std::function<void(int)>& on_bucket_ready) {
   for (std::size_t b = 0; b < bucket_done_.size(); ++b) {
-    if (auto waits = copy_->wait(*bucket_done_[b]); !waits) return waits;
-    if (auto copied = arenas_->after_bucket(*copy_, compiled_.buckets[b]); !copied) return copied;
-    if (auto waited = copy_->synchronize(); !waited) return waited;
+    if (auto waits = exchange_->wait(*bucket_done_[b]); !waits) return waits;
+    if (auto copied = arenas_->after_bucket(*exchange_, compiled_.buckets[b]); !copied) return copied;
+    if (auto waited = exchange_->synchronize(); !waited) return waited;
+    const ThreadStreams::Instead exchange(streams_, exchange_);
     on_bucket_ready(static_cast<int>(b));
   }
   return {};

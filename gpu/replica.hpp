@@ -1,6 +1,15 @@
 /// A compiled model on a device (nn::Replica). Batches are host memory, or on their way (gpu/input_buffers.hpp); the arenas are what
 /// CompileOptions::arenas is: device memory, or host memory that mirrors it (gpu/arenas.hpp). A step waits for the device once, at its end,
-/// and with a callback once for each bucket. With device arenas apply() returns before the device is done: later calls of this thread, also to
+/// and with a callback once for each bucket.
+///
+/// Buckets during backward: with a callback backward is as many captured graphs as there are buckets, all launched at once, with an event
+/// behind each. When bucket b's has happened its callback is called, while the device computes what follows. Kernels that the thread calls
+/// in there, as the check for numbers that are not finite, run on the replica's exchange stream: on its own they would queue behind the
+/// whole of backward. Without a callback backward is one graph. (One graph with nodes that record external events would save a launch for
+/// each bucket; but a stream that waits for such an event waits for its latest record, and CUDA does not say that a launch counts as one
+/// before the node has run. Launches by the host run ahead of the device: what they cost is the gap between two graphs.)
+///
+/// With device arenas apply() returns before the device is done: later calls of this thread, also to
 /// Backend::kernels(), are ordered behind it. In fp16 a step is computed again with a smaller loss scale if its gradients are not finite
 /// (gpu/loss_scale.hpp): buckets are therefore final at its end, all at once. An error of apply() is returned by the next step or evaluation.
 /// Thread rule: as nn::Replica, only the thread that made it.
@@ -14,16 +23,17 @@
 #include "gpu/loss_scale.hpp"
 #include "gpu/program/sequence.hpp"
 #include "gpu/staging.hpp"
+#include "gpu/thread_streams.hpp"
 
 namespace troupe::gpu {
 
 class GpuReplica final : public nn::Replica {
  public:
-  /// `kernels`: for the memory of options.arenas. `device`, `kernels` and `options.arenas` outlive the replica. Errors: those of memory,
+  /// `kernels`: for the memory of options.arenas; on the device they run on `streams`. `device`, `kernels`, `streams` and `options.arenas`
+  /// outlive the replica. Errors: those of memory,
   /// streams and events.
   [[nodiscard]] static core::Result<std::unique_ptr<GpuReplica>> make(Device& device, const core::Kernels& kernels,
-                                                                      std::shared_ptr<Stream> compute,
-                                                                      const nn::Graph& graph,
+                                                                      ThreadStreams& streams, const nn::Graph& graph,
                                                                       const nn::CompileOptions& options,
                                                                       Compiled compiled);
   GpuReplica(const GpuReplica&) = delete;
@@ -44,6 +54,7 @@ class GpuReplica final : public nn::Replica {
 
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch,
                                                   const std::function<void(int)>& on_bucket_ready) override;
+  [[nodiscard]] const nn::BytePreparation* bytes() const noexcept override { return bytes_ ? &*bytes_ : nullptr; }
   void prefetch(const nn::Batch& batch) override { inputs_->prefetch(batch); }
   void discard(const nn::Batch& batch) override { inputs_->discard(batch); }
   [[nodiscard]] std::uint64_t state_of_steps() const noexcept override { return scale_ ? scale_->state() : 0; }
@@ -61,8 +72,8 @@ class GpuReplica final : public nn::Replica {
   [[nodiscard]] bool is_captured() const noexcept { return forward_.is_captured() && backward_.is_captured(); }
 
  private:
-  GpuReplica(Device& device, const core::Kernels& kernels, std::shared_ptr<Stream> compute, const nn::Graph& graph,
-             const nn::CompileOptions& options, Compiled compiled);
+  GpuReplica(Device& device, const core::Kernels& kernels, ThreadStreams& streams, std::shared_ptr<Stream> compute,
+             const nn::Graph& graph, const nn::CompileOptions& options, Compiled compiled);
   [[nodiscard]] core::Result<void> prepare(const nn::CompileOptions& options);
   /// Checks the batch, brings it and the parameters to the device, and enqueues forward with the losses.
   [[nodiscard]] core::Result<void> enqueue_forward(const nn::Batch& batch, std::int64_t samples, bool training);
@@ -83,10 +94,12 @@ class GpuReplica final : public nn::Replica {
   Device& device_;
   const core::Kernels& kernels_;
   nn::Graph graph_;
+  std::optional<nn::BytePreparation> bytes_;
   std::int64_t batch_;
   Compiled compiled_;
+  ThreadStreams& streams_;
   std::shared_ptr<Stream> compute_;
-  std::unique_ptr<Stream> copy_;
+  std::shared_ptr<Stream> exchange_;  // copies of buckets, and the kernels of callbacks
   std::unique_ptr<Staging> staging_;
   std::optional<ReplicaArenas> arenas_;
   std::unique_ptr<Event> begun_;

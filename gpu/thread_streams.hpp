@@ -1,4 +1,5 @@
-/// One stream for each thread and device: a thread's replicas and its kernels are ordered without events. Thread-safe.
+/// One stream for each thread and device: a thread's replicas and its kernels are ordered without events. While a step gives out a bucket of
+/// gradients the thread has another one (Instead), because its own is full of the rest of backward. Thread-safe.
 #pragma once
 
 #include <map>
@@ -18,7 +19,23 @@ class ThreadStreams {
   /// The calling thread's stream: made by its first call, kept for the threads to come.
   [[nodiscard]] core::Result<std::shared_ptr<Stream>> mine();
 
+  /// As long as it lives `stream` is the calling thread's. Destroyed by the same thread. REQUIRES that mine() was called before.
+  class Instead {
+   public:
+    Instead(ThreadStreams& streams, std::shared_ptr<Stream> stream);
+    Instead(const Instead&) = delete;
+    Instead& operator=(const Instead&) = delete;
+    ~Instead();
+
+   private:
+    ThreadStreams& streams_;
+    std::shared_ptr<Stream> own_;
+  };
+
  private:
+  /// The calling thread's stream becomes `stream`; returns the one before.
+  [[nodiscard]] std::shared_ptr<Stream> exchange(std::shared_ptr<Stream> stream);
+
   Device& device_;
   std::mutex mutex_;
   std::map<std::thread::id, std::shared_ptr<Stream>> streams_;

@@ -59,7 +59,7 @@ struct Capabilities {
   /// place.
   bool shares_memory = true;
   bool own_arenas = false;   // replicas compute in Backend::arenas() alone, though it is host memory
-  bool takes_bytes = false;  // CompileOptions::bytes, Batch::bytes
+  bool takes_bytes = false;  // all its replicas take CompileOptions::bytes, Batch::bytes
   core::Allocator* batches =
       nullptr;  // of memory from which it copies batches ahead (Replica::prefetch); null: it reads
                 // batches where they are. The backend's, thread-safe
@@ -78,6 +78,7 @@ struct BytePreparation {
   Shape source;              // of a sample in Batch::bytes
   std::vector<float> scale;  // [channels]
   std::vector<float> bias;   // [source]
+  bool operator==(const BytePreparation&) const = default;
 };
 
 /// The backend's part of plan.json: the choices that a backend made by measurement. With them another run computes the same numbers.
@@ -112,7 +113,8 @@ struct CompileOptions {
   /// itself, steps within step(), and its gradients() are empty. Other replicas ignore it.
   bool gradients = true;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits
-  /// Not null: step() also takes Batch::bytes, with the channels of the graph's input. REQUIRES Capabilities::takes_bytes.
+  /// Not null: the replica also takes Batch::bytes, if its device can prepare images (Replica::bytes). With the channels of the graph's input.
+  /// Only compile() reads it.
   const BytePreparation* bytes = nullptr;
 };
 
@@ -204,6 +206,9 @@ class Replica {
   /// The last layer's outputs of the latest step or evaluate: [batch, outputs], row-major.
   [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;
 
+  /// How it prepares Batch::bytes, for step() and evaluate(): CompileOptions::bytes. Null: it takes floats only.
+  [[nodiscard]] virtual const BytePreparation* bytes() const noexcept { return nullptr; }
+
   void export_canonical(core::Span canonical);
   void import_canonical(core::ConstSpan canonical);
 
@@ -227,6 +232,9 @@ class Backend {
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
   /// Kernels for vectors of `memory`: the arenas of a device, or any memory that the host reads. Those of one device do not reach another's.
   [[nodiscard]] virtual const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept;
+  /// The model of the device that replicas of these options compute on ("NVIDIA H200"): those of one model take each other's plans. name()
+  /// where there is one kind only; empty for a device that cannot be opened.
+  [[nodiscard]] virtual std::string device_model(const CompileOptions& options);
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

@@ -1,7 +1,8 @@
 #include "nn/device_names.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -10,12 +11,55 @@ namespace {
 
 constexpr auto kBackend = "backend";
 constexpr auto kParts = "parts";
+constexpr auto kDevice = "device";
 constexpr auto kMixed = "mixed";
 constexpr int kMostDevices = 1024;
 
-std::string backend_in(const nlohmann::json& plan) {
-  const auto found = plan.is_object() ? plan.find(kBackend) : plan.end();
+std::string text_in(const nlohmann::json& plan, const char* key) {
+  const auto found = plan.is_object() ? plan.find(key) : plan.end();
   return found != plan.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string backend_in(const nlohmann::json& plan) { return text_in(plan, kBackend); }
+
+/// The choices of one backend for one model of device; empty: for all.
+struct Part {
+  nlohmann::json json;
+  std::string backend;
+  std::string device;
+  [[nodiscard]] bool is_for(std::string_view of, std::string_view model) const {
+    return backend == of && (device.empty() || model.empty() || device == model);
+  }
+};
+
+/// In their order: parts are named so that the first of a backend comes first.
+std::vector<Part> parts_of(const nlohmann::json& plan) {
+  std::vector<Part> parts;
+  const auto add = [&](const nlohmann::json& json) {
+    parts.push_back({json, backend_in(json), text_in(json, kDevice)});
+  };
+  if (backend_in(plan) != kMixed)
+    add(plan);
+  else if (plan.contains(kParts) && plan.at(kParts).is_object())
+    for (const auto& [name, part] : plan.at(kParts).items()) add(part);
+  return parts;
+}
+
+Plan plan_of(const std::vector<Part>& parts) {
+  if (parts.size() == 1) return {parts.front().json.dump()};
+  nlohmann::json mixed{{kBackend, kMixed}, {kParts, nlohmann::json::object()}};
+  for (const auto& part : parts) {
+    const bool first = !mixed[kParts].contains(part.backend);
+    mixed[kParts].emplace(first ? part.backend : part.backend + ": " + part.device, part.json);
+  }
+  return {mixed.dump()};
+}
+
+/// Whether a backend of ours wrote it, or several did.
+bool is_known(const nlohmann::json& plan) {
+  const auto written = backend_in(plan);
+  if (written == kMixed) return plan.contains(kParts) && plan.at(kParts).is_object();
+  return written == backend_of(DeviceKind::cpu) || written == backend_of(DeviceKind::cuda);
 }
 
 }  // namespace
@@ -43,32 +87,30 @@ Plan joined(const std::optional<Plan>& plan, const Plan& more) {
   if (!plan || plan->json.empty()) return more;
   const auto known = nlohmann::json::parse(plan->json, nullptr, false);
   const auto other = nlohmann::json::parse(more.json, nullptr, false);
-  const auto known_backend = backend_in(known);
-  const auto other_backend = backend_in(other);
-  if (other_backend.empty() || known_backend.empty() || known_backend == other_backend) return *plan;
-  nlohmann::json mixed{{kBackend, kMixed}, {kParts, nlohmann::json::object()}};
-  for (const auto* from : {&known, &other}) {
-    const auto backend = backend_in(*from);
-    if (backend != kMixed)
-      mixed[kParts].emplace(backend, *from);
-    else if (from->contains(kParts) && from->at(kParts).is_object())
-      for (const auto& [name, part] : from->at(kParts).items()) mixed[kParts].emplace(name, part);
+  if (backend_in(other).empty() || backend_in(known).empty()) return *plan;
+  auto parts = parts_of(known);
+  const auto had = parts.size();
+  for (auto& part : parts_of(other)) {
+    const auto same = [&](const auto& one) { return one.is_for(part.backend, part.device); };
+    if (std::ranges::none_of(parts, same)) parts.push_back(std::move(part));
   }
-  return {mixed.dump()};
+  return parts.size() == had ? *plan : plan_of(parts);
+}
+
+std::optional<Plan> part_for(const Plan& plan, std::string_view backend, std::string_view model) {
+  const auto json = nlohmann::json::parse(plan.json, nullptr, false);
+  if (!is_known(json)) return plan;
+  for (const auto& part : parts_of(json))
+    if (part.is_for(backend, model)) return Plan{part.json.dump()};
+  return std::nullopt;
 }
 
 std::optional<Plan> part_for(const Plan& plan, std::string_view backend) {
   const auto json = nlohmann::json::parse(plan.json, nullptr, false);
-  const auto written = backend_in(json);
-  if (written == kMixed) {
-    const auto parts = json.find(kParts);
-    if (parts == json.end() || !parts->is_object()) return plan;
-    const auto part = parts->find(backend);
-    return part == parts->end() ? std::nullopt : std::optional(Plan{part->dump()});
-  }
-  for (const auto other : {backend_of(DeviceKind::cpu), backend_of(DeviceKind::cuda)})
-    if (written == other && other != backend) return std::nullopt;
-  return plan;
+  if (!is_known(json)) return plan;
+  auto parts = parts_of(json);
+  std::erase_if(parts, [&](const Part& part) { return part.backend != backend; });
+  return parts.empty() ? std::nullopt : std::optional(plan_of(parts));
 }
 
 }  // namespace troupe::nn

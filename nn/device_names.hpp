@@ -31,9 +31,13 @@ inline constexpr std::string_view kDeviceNames =
 /// The "backend" in plans of its backend: devices with the same one have the same arena layouts and take each other's plans.
 [[nodiscard]] std::string_view backend_of(DeviceKind kind) noexcept;
 
-/// `plan` with what it has no part for; where there are several, it has "backend": "mixed" and `parts`, by backend.
+/// `plan` with what it has no part for; where there are several, it has "backend": "mixed" and `parts`, by backend. GPUs of different models
+/// have a part each, by the "device" that they were chosen on: the first is "gpu", others are "gpu: NVIDIA H200".
 [[nodiscard]] Plan joined(const std::optional<Plan>& plan, const Plan& more);
-/// The part of `plan` for this backend; nothing if it is for others. What no backend wrote is returned as it is, for the backend to refuse.
+/// The part of `plan` for this backend on a device of this model; nothing if it is for others. A part that names no device is for all. What
+/// no backend wrote is returned as it is, for the backend to refuse.
+[[nodiscard]] std::optional<Plan> part_for(const Plan& plan, std::string_view backend, std::string_view model);
+/// All of `plan` that is for this backend, whatever the device's model.
 [[nodiscard]] std::optional<Plan> part_for(const Plan& plan, std::string_view backend);
 
 }  // namespace troupe::nn

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Usage: count-tests.py DIRECTORY
 
-Sums what scripts/test left in DIRECTORY and prints "N passed, N failed[, N skipped]"; exits 1 when anything failed or nothing ran.
+Sums what scripts/test left in DIRECTORY and prints "N passed, N failed[, N skipped]", before it how many of the skipped ones need an NVIDIA
+GPU; exits 1 when anything failed or nothing ran.
 
   PRESET.ctest    CTest's JUnit file: one of its tests each
   PRESET/*.xml    GoogleTest's own results of a test: its cases (tests that are not GoogleTest programs have none and count as one)
@@ -28,6 +29,12 @@ def count_test(program, results):
     return (total - failed - skipped, failed, skipped)
 
 
+def count_without_gpu(directory):
+    """How many tests were skipped because there is no GPU: their message is the loader's, or CUDA's."""
+    return sum(any(reason in why.get("message", "") for reason in ("NVIDIA", "troupe_gpu.so", "CUDA finds no device"))
+               for path in directory.glob("*/*.xml") for why in xml.parse(path).getroot().iter("skipped"))
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
@@ -44,6 +51,8 @@ def main():
     for line in checks.read_text().splitlines() if checks.exists() else []:
         passed += line.startswith("ok ")
         failed += line.startswith("not ok ")
+    if without_gpu := count_without_gpu(directory):
+        print(f"{without_gpu} skipped tests need an NVIDIA GPU")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 0 if failed == 0 and passed > 0 else 1
 

@@ -18,7 +18,8 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
       [self](const EvaluateOrder& order, const BorrowedView& parameters, const BorrowedView& statistics) -> Evaluated {
         auto& state = self->state;
         if (!state.replica) {
-          auto compiled = state.setup.backend->compile(*state.setup.graph, state.setup.compile);
+          auto compiled = experiment::compile_evaluation(*state.setup.backend, *state.setup.graph, state.setup.compile,
+                                                         *state.setup.test);
           if (!compiled) return failed(compiled.error());
           state.replica = std::move(*compiled);
         }

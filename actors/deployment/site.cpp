@@ -185,17 +185,16 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
 
 core::Result<void> Site::compile() {
   const auto& workers = setup_.workers;
-  const auto& settings = *context_.spec->settings;
   if (workers.empty() || setup_.plan || !compile_options(context_, workers.front()).measure)
     return compile(0, workers.size());
-  // The first worker of each kind of device measures while nothing else computes. The others take its choices: two measurements may differ,
-  // and plan.json has one of each kind.
-  std::vector<std::string_view> measured;
+  // The first worker of each model of device measures while nothing else computes. The others take its choices: two measurements may differ,
+  // and plan.json has one of each model.
+  std::vector<std::string> measured;
   std::size_t next = 0;
   for (std::size_t k = 0; k < workers.size(); ++k) {
-    const auto backend = settings.backend(workers[k]);
-    if (std::ranges::find(measured, backend) != measured.end()) continue;
-    measured.push_back(backend);
+    auto model = context_.backend->device_model(worker_setup(k).compile);
+    if (std::ranges::find(measured, model) != measured.end()) continue;
+    measured.push_back(std::move(model));
     if (auto before = compile(next, k); !before) return before;
     if (auto first = compile(k, k + 1, true); !first) return first;
     next = k + 1;

@@ -85,10 +85,15 @@ core::Result<void> open_store(const RunRequest& request, core::Result<RunDirecto
 }
 
 /// What this run's devices can go by of the choices before: after a change of devices perhaps nothing.
-std::optional<nn::Plan> usable_part(const RunRequest& request, const nn::Plan& plan, Beginning& beginning) {
-  const auto backends = request.settings.backends();
+std::optional<nn::Plan> usable_part(const RunRequest& request, const nn::Plan& plan, nn::Backend& backend,
+                                    Beginning& beginning) {
+  const auto& settings = request.settings;
+  const auto backends = settings.backends();
   if (backends.size() > 1) return plan;
   auto part = nn::part_for(plan, backends.front());
+  // Other processes know the models of their own devices.
+  const auto model = request.nodes.empty() ? backend.device_model(settings.compile_options(0)) : std::string();
+  if (part && !nn::part_for(plan, backends.front(), model)) part.reset();
   if (!part)
     beginning.notes.push_back(
         {Note::Level::info, fmt::format("{}/plan.json was made for other devices: implementations are chosen for {}; "
@@ -98,7 +103,7 @@ std::optional<nn::Plan> usable_part(const RunRequest& request, const nn::Plan& p
 }
 
 /// Reads plan.json, except with `replan`.
-core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
+core::Result<void> read_plan(const RunRequest& request, nn::Backend& backend, Beginning& beginning) {
   if (request.replan) {
     beginning.notes.push_back(
         {Note::Level::warning, fmt::format("{}/plan.json is ignored (--replan): implementations are chosen again; "
@@ -111,7 +116,8 @@ core::Result<void> read_plan(const RunRequest& request, Beginning& beginning) {
   if (!*made) return {};
   auto chosen = experiment::parse_plan(**made, request.resume + "/plan.json");
   if (!chosen) return core::fail(chosen.error().code, chosen.error().message + ": resume with --replan to choose anew");
-  if (request.settings.data.batch.size() == 1) beginning.plan = usable_part(request, chosen->backend, beginning);
+  if (request.settings.data.batch.size() == 1)
+    beginning.plan = usable_part(request, chosen->backend, backend, beginning);
   beginning.exchange = std::move(chosen->exchange);
   return {};
 }
@@ -137,7 +143,7 @@ core::Result<Beginning> begin_new(const RunSpec& spec) {
 }
 
 /// The state of a resumed run; for a new run that of run.init, or an empty Beginning.
-core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec) {
+core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec, nn::Backend& backend) {
   if (request.resume.empty()) return begin_new(spec);
   Beginning beginning;
   if (const auto where = spec.settings->config.where("run.init"); where == "--set")
@@ -147,7 +153,7 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
                                   where, request.resume));
   if (auto opened = open_store(request, RunDirectory::open(request.resume), beginning); !opened)
     return tl::unexpected(opened.error());
-  if (auto read = read_plan(request, beginning); !read) return tl::unexpected(read.error());
+  if (auto read = read_plan(request, backend, beginning); !read) return tl::unexpected(read.error());
   if (auto found = find_newest(*beginning.checkpoints, spec, beginning); !found) return tl::unexpected(found.error());
   if (auto restored = spec.leases->restore(beginning.checkpoint->leases); !restored)
     return tl::unexpected(restored.error());
@@ -248,7 +254,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   caf::actor_system system(*config);
   std::optional<DetachedActorsWait> last;
   if (!alone) last.emplace(system);
-  auto beginning = find_start(request, *spec);
+  auto beginning = find_start(request, *spec, backend);
   if (!beginning) return failed(beginning.error());
   const auto show = [&] {
     if (request.on_console) request.on_console();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "experiment/batches/batch_memory.hpp"
+
 namespace troupe::actors {
 
 DecodingThread::DecodingThread(core::Cpus cpus, const core::Clock& clock) : cpus_(std::move(cpus)), clock_(clock) {}
@@ -19,9 +21,7 @@ core::Result<std::int64_t> build_bytes(const data::BatchBuilder& builder, const 
                                        const BorrowedBatch& space) {
   std::vector<data::View> views(space.cuts.size());
   auto built = builder.build_bytes(lease, space.bytes, views, space.labels);
-  std::ranges::transform(views, space.cuts.begin(), [](const data::View& view) {
-    return nn::Cut{static_cast<std::int32_t>(view.top), static_cast<std::int32_t>(view.left), view.mirrored ? 1 : 0};
-  });
+  std::ranges::transform(views, space.cuts.begin(), experiment::cut_of);
   return built;
 }
 

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "experiment/batches/batch_memory.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -10,20 +12,10 @@ core::HostAllocator& plain_memory() {
   return allocator;
 }
 
-nn::Shape shape_of(const data::ImageShape& shape) { return {shape.channels, shape.height, shape.width}; }
-
 }  // namespace
 
 BatchForm batch_form(const nn::Capabilities& capabilities, const data::BatchBuilder& builder) {
-  const data::Preprocess& preprocess = builder.preprocess();
-  const auto floats = builder.image_shape().size() * static_cast<std::int64_t>(sizeof(float));
-  BatchForm form{nullptr, capabilities.batches};
-  if (!capabilities.takes_bytes || preprocess.source_shape().size() > floats) return form;
-  nn::BytePreparation bytes{shape_of(preprocess.source_shape()), {}, {}};
-  bytes.scale.assign(preprocess.scale().begin(), preprocess.scale().end());
-  bytes.bias.assign(preprocess.bias().begin(), preprocess.bias().end());
-  form.bytes = std::make_shared<const nn::BytePreparation>(std::move(bytes));
-  return form;
+  return {capabilities.takes_bytes ? experiment::byte_preparation(builder) : nullptr, capabilities.batches};
 }
 
 StagingBuffer::StagingBuffer(const BatchForm& form, const data::BatchBuilder& builder, std::int64_t batch)

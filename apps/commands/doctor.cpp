@@ -21,6 +21,7 @@
 #include "data/hdf5/array_library.hpp"
 #include "gpu/device/load.hpp"
 #include "transport/common/module.hpp"
+#include "transport/fabric/fabric_module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::apps {
@@ -72,11 +73,29 @@ Json module(std::string_view absent) {
   return absent.empty() ? Json{{"built", true}} : Json{{"built", false}, {"absent", absent}};
 }
 
+/// Loads the endpoint's module as a run would: its libraries may not be here.
+Json endpoint_module(const transport::EndpointInfo& endpoint, std::string_view absent) {
+  auto found = module(absent);
+  if (!absent.empty()) return found;
+  const auto symbols = endpoint.library.global_symbols ? transport::Symbols::global : transport::Symbols::local;
+  const auto loaded = transport::load_fabric(std::string(endpoint.name), symbols);
+  found["usable"] = loaded.has_value();
+  if (!loaded) found["why"] = loaded.error().message;
+  return found;
+}
+
+std::string endpoint_report(const transport::EndpointInfo& endpoint, const Json& found) {
+  if (!found["built"].get<bool>()) return "not in this build: " + found["absent"].get<std::string>();
+  if (!found["usable"].get<bool>()) return found["why"].get<std::string>();
+  return fmt::format("endpoint {} is loaded when it is used", endpoint.name);
+}
+
 /// The GPU backend and what it needs. "why" has a line for each thing that is missing.
 Json cuda() {
   const auto survey = gpu::devices();
   Json found{{"built", survey.built}, {"devices", survey.devices.size()}};
-  found["staging"] = transport::find_module("cuda").has_value();
+  const auto staging = transport::open_module("cuda");
+  found["staging"] = staging && !survey.devices.empty();
   found["driver"] = survey.driver;
   found["libraries"] = survey.libraries;
   found["names"] = Json::array();
@@ -100,6 +119,8 @@ Json cuda() {
     told["text"] = fmt::format("{} ({}): {}", gpu.name, gpu.uuid, core::to_text(gpu));
     found["use"].push_back(std::move(told));
   }
+  if (!staging && survey.built)
+    found["why"].push_back("endpoints cannot stage device memory: " + staging.error().message);
   for (const auto* missing : {&survey.no_module, &survey.no_devices, &survey.no_libraries, &survey.no_fusions})
     if (!missing->empty()) found["why"].push_back(*missing);
   return found;
@@ -185,7 +206,8 @@ Json findings(const Workers& workers) {
       {"memory_bytes", memory},    {"cuda", cuda()},
   };
   const auto registry = transport::built_in_endpoints();
-  for (const auto& endpoint : modules()) found[std::string(endpoint.name)] = module(registry.absence(endpoint.name));
+  for (const auto& endpoint : modules())
+    found[std::string(endpoint.name)] = endpoint_module(endpoint, registry.absence(endpoint.name));
   found["pinning"] = pinning(workers);
   found["onednn"] = {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}};
   found["caf"] = {{"version", caf}};
@@ -207,13 +229,9 @@ std::string report(const Json& found, const Workers& workers) {
                ? fmt::format("HDF5     {}, for data.name = \"hickle\"\n", found["hdf5"]["version"].get<std::string>())
                : fmt::format("HDF5     {}\n", found["hdf5"]["absent"].get<std::string>());
   lines += cuda_report(found["cuda"]);
-  for (const auto& endpoint : modules()) {
-    const auto& module = found[std::string(endpoint.name)];
+  for (const auto& endpoint : modules())
     lines +=
-        module["built"].get<bool>()
-            ? fmt::format("{:<8} endpoint {} is loaded when it is used\n", endpoint.library.title, endpoint.name)
-            : fmt::format("{:<8} not in this build: {}\n", endpoint.library.title, module["absent"].get<std::string>());
-  }
+        fmt::format("{:<8} {}\n", endpoint.library.title, endpoint_report(endpoint, found[std::string(endpoint.name)]));
   return lines;
 }
 

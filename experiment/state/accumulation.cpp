@@ -28,6 +28,7 @@ class AccumulatingReplica final : public nn::Replica {
   [[nodiscard]] std::uint64_t state_of_steps() const noexcept override { return part_->state_of_steps(); }
   void set_state_of_steps(std::uint64_t state) noexcept override { part_->set_state_of_steps(state); }
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return outputs_; }
+  [[nodiscard]] const nn::BytePreparation* bytes() const noexcept override { return part_->bytes(); }
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return part_->plan(); }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override {
     return part_->workspace_bytes() + sum_.size() * sizeof(float);

@@ -186,10 +186,8 @@ core::Result<std::vector<std::unique_ptr<MatrixPlan>>> CudaDevice::plans(const M
   const std::lock_guard lock(planning_);
   if (auto entered = context_->enter(); !entered) return tl::unexpected(entered.error());
   if (auto made = make_handles(); !made) return tl::unexpected(made.error());
-  const auto call = matrix_call(product);
-  if (!call) return tl::unexpected(call.error());
-  auto found =
-      find_products(*libraries_->cublas, cublas_, *call, {product.math, product.deterministic}, workspace, kMostPlans);
+  auto found = find_products(*libraries_->cublas, cublas_, matrix_call(product), {product.math, product.deterministic},
+                             workspace, kMostPlans);
   if (!found) return tl::unexpected(context_->library_error(found.error()));
   if (found->empty()) return tl::unexpected(no_engine(to_string(product), workspace));
   std::vector<std::unique_ptr<MatrixPlan>> plans;
@@ -202,10 +200,8 @@ core::Result<std::unique_ptr<MatrixPlan>> CudaDevice::plan(const MatrixProduct& 
   const std::lock_guard lock(planning_);
   if (auto entered = context_->enter(); !entered) return tl::unexpected(entered.error());
   if (auto made = make_handles(); !made) return tl::unexpected(made.error());
-  const auto call = matrix_call(product);
-  if (!call) return tl::unexpected(call.error());
-  auto found =
-      find_product(*libraries_->cublas, cublas_, *call, {product.math, product.deterministic}, workspace, engine);
+  auto found = find_product(*libraries_->cublas, cublas_, matrix_call(product), {product.math, product.deterministic},
+                            workspace, engine);
   if (!found) return tl::unexpected(context_->library_error(found.error()));
   return std::make_unique<CudaMatrixPlan>(std::move(*found));
 }

@@ -37,7 +37,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
     : options_(options),
       memory_(core::MemorySpace::device, options.memory, options.hides_memory),
       pinned_(core::MemorySpace::host_pinned, std::numeric_limits<std::ptrdiff_t>::max()),
-      queue_(options.schedule_seed) {
+      queue_(options.schedule_seed, options.executes_lazily) {
   info_.name = "host";
   info_.uuid = "host";
   info_.multiprocessors = 1;
@@ -60,8 +60,7 @@ core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> HostDevice::plans(co
 
 core::Result<std::vector<std::unique_ptr<MatrixPlan>>> HostDevice::plans(const MatrixProduct& product,
                                                                          std::size_t workspace) {
-  const bool accepted = (options_.fuses_everything || is_fused(product.bias, false, product.activation)) &&
-                        (options_.mixes_types || !product.bias || product.output == product.type);
+  const bool accepted = options_.mixes_types || !product.bias || product.output == product.type;
   return host_plans<host::HostMatrixPlan, MatrixPlan>(product, accepted, workspace);
 }
 

@@ -25,6 +25,9 @@ struct HostDeviceOptions {
   /// on the seed lacks an event. Pinned memory that is read too early, or written too early, shows as well. Threads of a kernel run
   /// backwards.
   std::optional<std::uint64_t> schedule_seed{};
+  /// An operation is executed when the host waits for something that needs it, and no sooner: what the host is told too early, or waits for
+  /// without need, shows. Not with schedule_seed.
+  bool executes_lazily = false;
   bool fuses_everything = false;  // any bias, addend and activation
   bool mixes_types = true;        // a bias may be added to products of another type than their factors
   bool hides_memory = false;      // code that reads or writes device memory on the host dies, as with a device

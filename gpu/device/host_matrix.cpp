@@ -68,8 +68,7 @@ void multiply(const MatrixProduct& product, const MatrixOperands& operands) {
       for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < columns; ++c) {
           const float bias = product.bias ? element(operands.bias, product.output, first + c, Math::fp32) : 0.0F;
-          set_element(operands.d, product.output, (top + r) * product.n + first + c,
-                      activated(sums[r][c] + bias, product.activation));
+          set_element(operands.d, product.output, (top + r) * product.n + first + c, sums[r][c] + bias);
         }
     }
   }

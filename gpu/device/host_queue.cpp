@@ -1,5 +1,6 @@
 #include "gpu/device/host_queue.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -15,8 +16,8 @@ void reach(EventState& event) {
 
 }  // namespace
 
-HostQueue::HostQueue(std::optional<std::uint64_t> seed)
-    : later_(seed.has_value()), random_(seed.value_or(0), core::Purpose::schedule, 0) {}
+HostQueue::HostQueue(std::optional<std::uint64_t> seed, bool lazy)
+    : lazy_(lazy), later_(lazy || seed.has_value()), random_(seed.value_or(0), core::Purpose::schedule, 0) {}
 
 HostQueue::StreamId HostQueue::add_stream() {
   const std::lock_guard lock(mutex_);
@@ -31,30 +32,52 @@ void HostQueue::remove_stream(StreamId stream) {
 
 void HostQueue::add(StreamId stream, Work work) {
   if (later_)
-    put(stream, {std::move(work), nullptr, 0});
+    put(stream, {.work = std::move(work)});
   else
     work();
 }
 
 void HostQueue::record(StreamId stream, const std::shared_ptr<EventState>& event) {
   ++event->recorded;
-  add(stream, [event] { reach(*event); });
+  if (later_)
+    put(stream, {.work = [event] { reach(*event); }, .records = event.get()});
+  else
+    reach(*event);
 }
 
 void HostQueue::wait(StreamId stream, const std::shared_ptr<EventState>& event) {
-  if (later_) put(stream, {[] {}, event, event->recorded});
+  if (later_) put(stream, {.work = [] {}, .event = event, .target = event->recorded});
 }
 
 void HostQueue::put(StreamId stream, Item item) {
   const std::lock_guard lock(mutex_);
   waiting_.at(stream).push_back(std::move(item));
-  if (random_.below(4) == 0) advance();  // the device works while the host goes on
+  if (!lazy_ && random_.below(4) == 0) advance();  // the device works while the host goes on
 }
 
 void HostQueue::drain(StreamId stream) {
   if (!later_) return;
   const std::lock_guard lock(mutex_);
-  while (!waiting_.at(stream).empty()) advance();
+  auto& items = waiting_.at(stream);
+  while (!items.empty())
+    if (lazy_)
+      execute_first(items);
+    else
+      advance();
+}
+
+void HostQueue::execute_first(std::deque<Item>& items) {
+  while (items.front().event && items.front().event->reached < items.front().target) {
+    const auto recording = std::ranges::find_if(waiting_, [&](const auto& other) {
+      return std::ranges::any_of(other.second, [&](const Item& i) { return i.records == items.front().event.get(); });
+    });
+    if (recording == waiting_.end() || &recording->second == &items)
+      throw std::logic_error("streams wait for each other");
+    execute_first(recording->second);
+  }
+  const Item item = std::move(items.front());
+  items.pop_front();
+  item.work();
 }
 
 void HostQueue::advance() {

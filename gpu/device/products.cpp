@@ -48,7 +48,7 @@ std::string to_string(const MatrixProduct& p) {
   std::string text = fmt::format("{}x{}{} · {}x{}{}, {}", p.m, p.k, p.transpose_a ? "ᵀ" : "", p.k, p.n,
                                  p.transpose_b ? "ᵀ" : "", name_of(p.type));
   if (p.output != p.type) text += fmt::format(" → {}", name_of(p.output));
-  return text + properties(p.bias, false, p.activation, p.math, p.deterministic);
+  return text + properties(p.bias, false, {}, p.math, p.deterministic);
 }
 
 }  // namespace troupe::gpu

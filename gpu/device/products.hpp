@@ -55,8 +55,9 @@ struct ConvolutionOperands {
   const void* addend = nullptr;
 };
 
-/// Row-major: d [m, n] ← activation(op(a) · op(b) + bias), op(a) [m, k], op(b) [k, n]; a transposed operand is stored the other way
-/// round. bias [n], of `output`.
+/// Row-major: d [m, n] ← op(a) · op(b) + bias, op(a) [m, k], op(b) [k, n]; a transposed operand is stored the other way
+/// round. bias [n], of `output`. No activation: cuBLASLt's relu is max(x, 0), which makes 0 of NaN, so that a run that diverges would not be
+/// seen to.
 struct MatrixProduct {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -67,7 +68,6 @@ struct MatrixProduct {
   Type output = Type::fp32;  // of d
   Math math = Math::fp32;
   bool bias = false;
-  std::optional<nn::Activation> activation{};
   bool deterministic = false;
   auto operator<=>(const MatrixProduct&) const = default;
 };

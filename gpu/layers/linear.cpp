@@ -42,10 +42,6 @@ Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::
   forward.output = y.type;
   forward.bias = true;
   std::vector<MatrixProduct> descriptions{forward};
-  if (context.activation == nn::Activation::relu) {  // Device::plans: others are not fused everywhere
-    descriptions.insert(descriptions.begin(), forward);
-    descriptions.front().activation = context.activation;
-  }
   if (y.type != type) {  // a library may add no bias of another type than the factors'
     descriptions.push_back(forward);
     descriptions.back().output = type;
@@ -59,7 +55,7 @@ Lowered lower_linear(Lowering& lowering, const LayerContext& context, const nn::
     program.add_kernel(Phase::forward, "cast", {product}, {y}, [=](const Addresses& at) {
       return Cast{at(product), at(y), product.type, y.type, y.shape.size()};
     });
-  if (context.activation && !forward.activation)
+  if (context.activation)
     program.add_kernel(Phase::forward, "activation", {y}, {y}, [=, f = *context.activation](const Addresses& at) {
       return ActivationForward{f, at(y), at(y), y.shape.size(), y.type};
     });

@@ -7,11 +7,9 @@
 
 namespace troupe::gpu {
 
-core::Result<MatrixCall> matrix_call(const MatrixProduct& product) {
+MatrixCall matrix_call(const MatrixProduct& product) {
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   if (m < 1 || n < 1 || k < 1) throw std::invalid_argument(fmt::format("no such product: {}", to_string(product)));
-  if (product.activation && *product.activation != nn::Activation::relu)
-    return core::fail(core::Errc::config, fmt::format("{}: no library fuses this activation", to_string(product)));
   MatrixCall call;
   // The memory of b, [k, n] by rows, is [n, k] by columns.
   call.first = product.transpose_b ? ColumnMatrix{k, n, k, product.type} : ColumnMatrix{n, k, n, product.type};
@@ -20,7 +18,6 @@ core::Result<MatrixCall> matrix_call(const MatrixProduct& product) {
   call.transpose_second = product.transpose_a;
   call.d = {n, m, n, product.output};
   call.bias = product.bias;
-  call.relu = product.activation.has_value();
   return call;
 }
 

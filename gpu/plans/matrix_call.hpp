@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "core/error.hpp"
 #include "gpu/device/products.hpp"
 
 namespace troupe::gpu {
@@ -17,7 +16,7 @@ struct ColumnMatrix {
   Type type = Type::fp32;
 };
 
-/// d ← activation(op(first) · op(second) + bias), all by columns; op transposes where asked. bias has one element for each row of d.
+/// d ← op(first) · op(second) + bias, all by columns; op transposes where asked. bias has one element for each row of d.
 /// A matrix by rows is its transpose by columns, so that d = a · b becomes dᵀ = bᵀ · aᵀ: `first` is b's memory, `second` a's.
 struct MatrixCall {
   ColumnMatrix first;
@@ -26,10 +25,9 @@ struct MatrixCall {
   bool transpose_first = false;
   bool transpose_second = false;
   bool bias = false;
-  bool relu = false;
 };
 
-/// Errc::config for an activation that libraries do not fuse with a product: only relu is. Bug (std::invalid_argument): an extent below 1.
-[[nodiscard]] core::Result<MatrixCall> matrix_call(const MatrixProduct& product);
+/// Bug (std::invalid_argument): an extent below 1.
+[[nodiscard]] MatrixCall matrix_call(const MatrixProduct& product);
 
 }  // namespace troupe::gpu

@@ -9,6 +9,8 @@ namespace troupe::gpu {
 namespace {
 
 constexpr int kPlanVersion = 1;
+/// In the cache: no engine of the device does it as it must be done.
+constexpr auto kNoEngine = "none";
 
 tl::unexpected<core::Error> refuse_plan(const std::string& why) {
   return core::fail(core::Errc::config, fmt::format("{}{}", nn::kPlanRefused, why));
@@ -33,25 +35,37 @@ core::Result<void> Choices::take(const nn::Plan& plan) {
 }
 
 template <class Plan, class Description>
+std::vector<std::unique_ptr<Plan>> Choices::engines_for(const Description& description, const std::string& name) {
+  auto plans = device_.plans(description, workspace_);
+  if (!plans && plans.error().code == core::Errc::config) return {};
+  if (!plans) throw LoweringFailed{std::move(plans.error())};
+  if (!device_.is_measurable()) return std::move(*plans);  // the host's, which are known
+  if (!trying_) {
+    auto stream = device_.make_stream();
+    if (!stream) throw LoweringFailed{std::move(stream.error())};
+    trying_ = std::move(*stream);
+  }
+  const bool offered = !plans->empty();
+  const auto tried = remove_hiding_nan(device_, *trying_, description, *plans);
+  if (!tried) throw LoweringFailed{tried.error()};
+  if (*tried && offered && plans->empty() && cache_ != nullptr) cache_->put(name, {kNoEngine, 0});
+  return std::move(*plans);
+}
+
+template <class Plan, class Description>
 std::shared_ptr<const Plan> Choices::measured(const Description& description, const std::string& name) {
   const auto known = cache_ == nullptr ? std::nullopt : cache_->find(name);
+  if (known && known->engine == kNoEngine) return nullptr;
   if (known) {
     auto plan = device_.plan(description, workspace_, known->engine);
     if (plan) return std::move(*plan);
     if (plan.error().code != core::Errc::config) throw LoweringFailed{std::move(plan.error())};
   }
-  auto plans = device_.plans(description, workspace_);
-  if (!plans && plans.error().code == core::Errc::config) return nullptr;
-  if (!plans) throw LoweringFailed{std::move(plans.error())};
-  if (plans->empty()) return nullptr;
-  if (!measuring_) {
-    auto stream = device_.make_stream();
-    if (!stream) throw LoweringFailed{std::move(stream.error())};
-    measuring_ = std::move(*stream);
-  }
-  const auto best = fastest(device_, *measuring_, description, *plans);
+  auto plans = engines_for<Plan>(description, name);
+  if (plans.empty()) return nullptr;
+  const auto best = fastest(device_, *trying_, description, plans);
   if (!best) throw LoweringFailed{best.error()};
-  std::shared_ptr<const Plan> plan = std::move((*plans)[best->index]);
+  std::shared_ptr<const Plan> plan = std::move(plans[best->index]);
   // A choice for less workspace than usual does not replace one that is known.
   if (cache_ != nullptr && !known && best->seconds > 0) cache_->put(name, {plan->engine(), best->seconds});
   return plan;
@@ -68,9 +82,8 @@ std::shared_ptr<const Plan> Choices::make(const Description& description, const 
                                          planned->second, name, plan.error().message)}};
   }
   if (measures_) return measured<Plan>(description, name);
-  auto plans = device_.plans(description, workspace_);
-  if (!plans && plans.error().code != core::Errc::config) throw LoweringFailed{std::move(plans.error())};
-  return plans && !plans->empty() ? std::move(plans->front()) : nullptr;
+  auto plans = engines_for<Plan>(description, name);
+  return plans.empty() ? nullptr : std::move(plans.front());
 }
 
 template <class Plan, class Description>

@@ -49,6 +49,10 @@ class Choices {
   template <class Plan, class Description>
   [[nodiscard]] Choice<Plan> choose_from(const std::vector<Description>& descriptions,
                                          std::map<std::string, std::shared_ptr<const Plan>>& made);
+  /// The engines of the device for the description that hand NaN on. None: the device cannot execute it; that all hide it is kept in the
+  /// cache.
+  template <class Plan, class Description>
+  [[nodiscard]] std::vector<std::unique_ptr<Plan>> engines_for(const Description& description, const std::string& name);
   /// The fastest engine, of an earlier measurement or a new one. None: the device cannot execute the description.
   template <class Plan, class Description>
   [[nodiscard]] std::shared_ptr<const Plan> measured(const Description& description, const std::string& name);
@@ -61,7 +65,7 @@ class Choices {
   bool measures_;
   EngineCache* cache_;
   std::size_t workspace_ = 0;
-  std::unique_ptr<Stream> measuring_;  // made by the first measurement: libraries take long to prepare a stream
+  std::unique_ptr<Stream> trying_;  // made by the first engines that are tried: libraries take long to prepare a stream
   std::map<std::string, std::string> planned_;  // description → engine, from a given plan
   std::map<std::string, std::string> engines_;  // description → engine
   std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolutions_;

@@ -1,6 +1,9 @@
 #include "gpu/program/measuring.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -86,24 +89,76 @@ core::Result<Fastest> measure(Device& device, Stream& stream, const std::vector<
   return best;
 }
 
+/// The memory of a convolution's operands, and a workspace for the largest of the plans.
+struct ConvolutionScratch {
+  ConvolutionScratch(Device& device, const Convolution& description,
+                     const std::vector<std::unique_ptr<ConvolutionPlan>>& plans)
+      : x(device, sized(description.shape.input.size(), description.type)),
+        w(device, sized(weights_of(description.shape), Type::fp32)),  // as gradients may be
+        y(device, sized(description.shape.output.size(), description.type)),
+        bias(device, description.bias ? sized(description.shape.output.channels, description.type) : 0),
+        addend(device, description.addend ? sized(description.shape.output.size(), description.type) : 0),
+        workspace(device, largest_workspace(plans)) {}
+  [[nodiscard]] bool is_there() const {
+    return std::ranges::all_of(std::array{&x, &w, &y, &bias, &addend, &workspace}, &Scratch::is_there);
+  }
+  [[nodiscard]] ConvolutionOperands operands() const { return {x.get(), w.get(), y.get(), bias.get(), addend.get()}; }
+  static std::int64_t weights_of(const ConvolutionShape& shape) {
+    return shape.output.channels * shape.kernel * shape.kernel * shape.input.channels / shape.groups;
+  }
+
+  Scratch x, w, y, bias, addend, workspace;
+};
+
+/// NaN in every type.
+constexpr int kNanBytes = 0xFF;
+
+bool is_nan(const void* value, Type type) {
+  if (type == Type::fp32) {
+    float number = 0;
+    std::memcpy(&number, value, sizeof(number));
+    return std::isnan(number);
+  }
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, value, sizeof(bits));
+  const std::uint16_t infinity = type == Type::bf16 ? 0x7F80 : 0x7C00;
+  return (bits & 0x7FFF) > infinity;
+}
+
 }  // namespace
+
+core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convolution& description,
+                                     std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
+  if (description.activation != nn::Activation::relu || !description.bias) return true;
+  const ConvolutionScratch scratch(device, description, plans);
+  const std::size_t bytes = sized(description.shape.output.channels, description.type);
+  auto host = core::Buffer::allocate(device.pinned(), core::align_floats((bytes + sizeof(float) - 1) / sizeof(float)),
+                                     "a bias that is none");
+  if (!host && host.error().code != core::Errc::out_of_memory) return tl::unexpected(std::move(host.error()));
+  if (!host || !scratch.is_there()) {
+    plans.clear();
+    return false;
+  }
+  std::memset(host->data(), kNanBytes, bytes);
+  auto ready = stream.copy_to_device(scratch.bias.get(), host->data(), bytes);
+  if (ready) ready = stream.synchronize();
+  if (!ready) return tl::unexpected(std::move(ready.error()));
+  std::erase_if(plans, [&](const std::unique_ptr<ConvolutionPlan>& plan) {
+    std::memset(host->data(), 0, bytes);
+    const bool fetched = stream.run(*plan, scratch.operands(), scratch.workspace.get()) &&
+                         stream.copy_to_host(host->data(), scratch.y.get(), bytes_of(description.type));
+    return !stream.synchronize() || !fetched || !is_nan(host->data(), description.type);
+  });
+  if (auto idle = stream.synchronize(); !idle) return tl::unexpected(std::move(idle.error()));
+  return true;
+}
 
 core::Result<Fastest> fastest(Device& device, Stream& stream, const Convolution& description,
                               const std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
   if (plans.size() < 2) return Fastest{};
-  const ConvolutionShape& shape = description.shape;
-  const std::int64_t weights =
-      shape.output.channels * shape.kernel * shape.kernel * shape.input.channels / shape.groups;
-  const Scratch x(device, sized(shape.input.size(), description.type));
-  const Scratch w(device, sized(weights, Type::fp32));  // as gradients may be
-  const Scratch y(device, sized(shape.output.size(), description.type));
-  const Scratch bias(device, description.bias ? sized(shape.output.channels, description.type) : 0);
-  const Scratch addend(device, description.addend ? sized(shape.output.size(), description.type) : 0);
-  const Scratch workspace(device, largest_workspace(plans));
-  for (const Scratch* scratch : {&x, &w, &y, &bias, &addend, &workspace})
-    if (!scratch->is_there()) return Fastest{};
-  return measure(device, stream, plans, ConvolutionOperands{x.get(), w.get(), y.get(), bias.get(), addend.get()},
-                 workspace.get());
+  const ConvolutionScratch scratch(device, description, plans);
+  if (!scratch.is_there()) return Fastest{};
+  return measure(device, stream, plans, scratch.operands(), scratch.workspace.get());
 }
 
 core::Result<Fastest> fastest(Device& device, Stream& stream, const MatrixProduct& description,

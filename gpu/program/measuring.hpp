@@ -1,5 +1,5 @@
-/// Times the engines of a description on scratch memory, as captured steps: an engine that cannot be captured is not taken. Compile time
-/// only. Thread rule: one thread.
+/// Tries the engines of a description on scratch memory. They are timed as captured steps: an engine that cannot be captured is not taken.
+/// Compile time only. Thread rule: one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,17 @@ struct Fastest {
   std::size_t index = 0;
   double seconds = 0;  // 0: not measured
 };
+
+/// Removes those of `plans` whose fused relu makes 0 of NaN, so that a run that diverges would not be seen to: libraries say of few engines
+/// that they hand it on. Each is executed once, with a bias that is NaN. All are removed where there is no memory for it, none of a
+/// description without a fused relu. `stream`: as of fastest(). False: there was no memory. Errors: those of a lost device.
+[[nodiscard]] core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convolution& description,
+                                                   std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
+[[nodiscard]] inline core::Result<bool> remove_hiding_nan(Device& /*device*/, Stream& /*stream*/,
+                                                          const MatrixProduct& /*description*/,
+                                                          std::vector<std::unique_ptr<MatrixPlan>>& /*plans*/) {
+  return true;
+}
 
 /// The fastest of `plans`, on a stream of `device` that is idle before and afterwards; the first, not measured, if there is one only, or no
 /// memory to measure in, or none runs. Errors: those of a lost device.

@@ -17,6 +17,8 @@ core::Allocator& Backend::arenas(const CompileOptions& /*options*/) noexcept {
   return plain;
 }
 
+std::string Backend::device_model(const CompileOptions& /*options*/) { return name(); }
+
 const core::Kernels& Backend::kernels_for(const core::Allocator& /*memory*/) const noexcept {
   return core::host_kernels();
 }

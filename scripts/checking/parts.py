@@ -64,11 +64,13 @@ def _tests(machine):
         few = "HostDevice.*:CudaDeviceTest.*:TimedDeviceTest.*:VectorRatesTest.*"
         contract = "Backends/Lrn.*:Backends/DropoutByLease.*"
         return [_tests_of("tests", "gpu_tests", "gpu_tests", few, 30, machine), _tests_of("tests", "backend contract", "backend_contract_tests", contract, 30, machine, 2),
+                _tests_of("tests", "PyTorch's numbers", "golden_tests", "*GoldenTraining*/gpu_on_host", 30, machine),
                 _tests_of("tests", "device memory of endpoints", "transport_tests", "Cuda*:Staged*", 30, machine)]
     shards = max(1, min(4, (os.cpu_count() or 1) // 2))
     return [_tests_of("tests", "gpu_tests", "gpu_tests", "*", 60, machine, shards),
             _tests_of("tests", "backend contract on cuda", "backend_contract_tests", "*/cuda*", 110, machine, shards, at_least_one=True),
-            _tests_of("tests", "device memory of endpoints", "transport_tests", "Cuda*:Staged*", 30, machine)]
+            _tests_of("tests", "device memory of endpoints", "transport_tests", "Cuda*:Staged*", 30, machine),
+            _tests_of("tests", "PyTorch's numbers on cuda", "golden_tests", "*/cuda", 60, machine, at_least_one=True)]
 
 
 def _sanitizer(machine):

@@ -10,6 +10,7 @@
 #include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
+#include "experiment/state/local_rank.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/hash.hpp"
 #include "nn/layout.hpp"
@@ -45,27 +46,11 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
   const auto initial = experiment::initial_model(spec);
   if (!initial) return tl::unexpected(initial.error());
   g.start_ = experiment::start_state(spec, initial->checkpoint.get());
-  std::int64_t largest = 1;
-  const nn::Layout* layout = nullptr;
-  for (WorkerId worker = 0; worker < spec.workers; ++worker) {
-    const auto batch = settings.batch(worker);
-    largest = std::max(largest, batch);
-    auto& replica = g.replicas_[batch];
-    if (replica) continue;
-    auto options = settings.compile_options(worker);
-    options.arenas = &g.allocator_;
-    auto compiled = experiment::compile_worker(backend, *spec.graph, options, settings.train.accumulate);
-    if (!compiled) return tl::unexpected(std::move(compiled.error()));
-    replica = std::move(*compiled);
-    if (!layout) layout = replica->layout().get();
-    if (replica->layout_fingerprint() != layout->fingerprint())
-      return core::fail(Errc::config,
-                        fmt::format("{}: workers lay their parameters out otherwise with batch {} than with others and "
-                                    "cannot exchange them in place: use one batch size for all workers",
-                                    settings.config.where("data.batch"), batch));
-  }
-  auto evaluator =
-      backend.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), g.allocator_));
+  for (WorkerId worker = 0; worker < spec.workers; ++worker)
+    if (auto compiled = g.compile(backend, worker); !compiled) return tl::unexpected(std::move(compiled.error()));
+  const nn::Layout* const layout = &g.layout();
+  auto evaluator = experiment::compile_evaluation(
+      backend, *spec.graph, experiment::evaluation_options(spec, settings.threads(0), g.allocator_), *spec.source.test);
   if (!evaluator) return tl::unexpected(std::move(evaluator.error()));
   g.evaluator_ = std::move(*evaluator);
   auto shards =
@@ -81,20 +66,42 @@ core::Result<std::unique_ptr<Gradients>> Gradients::create(const experiment::Run
   for (int k = 0; k < core::state_slots(nn::optimizer_kind(settings.train)); ++k)
     options.slots.push_back(experiment::optimizer_state(k));
   g.memory_.emplace(options, std::move(*shards));
-  const auto& train = *spec.source.train;
-  const auto statistics = g.replicas_.begin()->second->statistics();
+  const auto statistics = g.computing_.front().replica->statistics();
   if (g.start_.statistics) nn::statistics_layout(*spec.graph).from_canonical(*g.start_.statistics, statistics);
   g.first_statistics_.assign(statistics.begin(), statistics.end());
-  g.images_.resize(static_cast<std::size_t>(largest * train.image_shape().size()));
-  g.labels_.resize(static_cast<std::size_t>(largest));
   g.model_.resize(layout->canonical_floats());
   return gradients;
+}
+
+core::Result<void> Gradients::compile(nn::Backend& backend, WorkerId worker) {
+  const auto& settings = *spec_.settings;
+  auto options = settings.compile_options(worker);
+  options.local_rank = experiment::local_rank(settings, {}, worker);  // as if all were on one host
+  const auto* const arenas = &backend.arenas(options);
+  const auto same = std::ranges::find_if(computing_, [&](const Computing& one) {
+    return one.batch == options.batch && one.backend == settings.backend(worker) && one.arenas == arenas;
+  });
+  computes_.push_back(static_cast<std::size_t>(same - computing_.begin()));
+  if (same != computing_.end()) return {};
+  const auto& train = *spec_.source.train;
+  const auto bytes = experiment::byte_preparation(train);
+  options.arenas = &allocator_;
+  options.bytes = bytes.get();
+  auto compiled = experiment::compile_worker(backend, *spec_.graph, options, settings.train.accumulate);
+  if (!compiled) return tl::unexpected(std::move(compiled.error()));
+  auto memory = std::make_unique<experiment::BatchMemory>(**compiled, train);
+  computing_.push_back({options.batch, settings.backend(worker), arenas, std::move(*compiled), std::move(memory)});
+  if (computing_.back().replica->layout_fingerprint() == layout().fingerprint()) return {};
+  return core::fail(Errc::config,
+                    fmt::format("{}: workers lay their parameters out otherwise with batch {} than with others and "
+                                "cannot exchange them in place: use one batch size for all workers",
+                                settings.config.where("data.batch"), options.batch));
 }
 
 core::Result<void> Gradients::begin(WorkerId worker) {
   if (auto begun = memory_->begin(worker); !begun) return begun;
   std::copy(first_statistics_.begin(), first_statistics_.end(), memory_->view(worker, strategies::kStatistics).begin());
-  const auto& layout = *replicas_.begin()->second->layout();
+  const auto& layout = this->layout();
   layout.from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
   if (start_.average) layout.from_canonical(*start_.average, memory_->view(worker, start_.average_slot));
   return {};
@@ -110,22 +117,16 @@ void Gradients::fetch_center(WorkerId worker) {
 }
 
 core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const data::Lease& lease) {
-  auto& replica = *replicas_.at(lease.count);
-  if (auto built = spec_.source.train->build(lease, images_, labels_); !built)
-    return tl::unexpected(std::move(built.error()));
+  const auto& computing = computing_[computes_.at(worker)];
+  auto& replica = *computing.replica;
+  const auto batch = computing.memory->build(lease);
+  if (!batch) return tl::unexpected(batch.error());
   const auto params = memory_->view(worker, strategies::kParams), grads = memory_->view(worker, strategies::kGrads);
   const auto statistics = memory_->view(worker, strategies::kStatistics);
   std::copy(params.begin(), params.end(), replica.parameters().begin());
   std::copy(statistics.begin(), statistics.end(), replica.statistics().begin());
   replica.parameters_written();
-  const auto pixels = static_cast<std::size_t>(lease.count * spec_.source.train->image_shape().size());
-  const auto guarded =
-      experiment::guarded_step(replica, *kernels_, core::kLargestUsable,
-                               {.images = std::span(images_).first(pixels),
-                                .labels = std::span(labels_).first(static_cast<std::size_t>(lease.count)),
-                                .lease = lease.index,
-                                .count = lease.count},
-                               {});
+  const auto guarded = experiment::guarded_step(replica, *kernels_, core::kLargestUsable, *batch, {});
   if (!guarded) return tl::unexpected(guarded.error());
   const auto* const result = &guarded->result;
   auto& losses = losses_[worker];
@@ -147,7 +148,7 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
 
 core::Result<void> Gradients::take_model(std::span<const WorkerId> workers, std::span<const double> weights,
                                          std::span<const UnreadMessage> peer_messages) {
-  const auto& layout = *replicas_.begin()->second->layout();
+  const auto& layout = this->layout();
   const auto& needs = spec_.needs;
   std::vector<float> arena(layout.arena_floats());
   if (needs.model == ModelHome::center) {

@@ -1,5 +1,5 @@
-/// Real gradients for phantom workers: the model, its data and all vectors. One compiled replica per batch size computes for all workers
-/// in turn, in the backend's own layout: a worker's parameters go in, its gradients come out. A step is computed when its virtual time is
+/// Real gradients for phantom workers: the model, its data and all vectors. One compiled replica per device and batch size computes for its
+/// workers in turn, in the backend's own layout: a worker's parameters go in, its gradients come out. A step is computed when its virtual time is
 /// over, or its first bucket is ready; the worker's parameters do not change meanwhile, so the moment does not matter. One thread, the
 /// one that created the object.
 #pragma once
@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <vector>
 
-#include "data/batch_builder.hpp"
 #include "experiment/bad_updates.hpp"
+#include "experiment/batches/batch_memory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/run_spec.hpp"
 #include "experiment/state/start_state.hpp"
@@ -62,7 +64,19 @@ class Gradients {
   [[nodiscard]] std::string model_hash() const;  ///< of the latest evaluation
 
  private:
+  /// A replica for the workers of a device that have one batch size, and its batches.
+  struct Computing {
+    std::int64_t batch = 0;
+    std::string_view backend;                 // of its workers' devices
+    const core::Allocator* arenas = nullptr;  // where the backend would have them: each device has memory of its own
+    std::unique_ptr<nn::Replica> replica;
+    std::unique_ptr<experiment::BatchMemory> memory;
+  };
+
   Gradients() = default;
+  /// Compiles what worker `worker` computes with, unless an earlier one does, too.
+  [[nodiscard]] core::Result<void> compile(nn::Backend& backend, strategies::WorkerId worker);
+  [[nodiscard]] const nn::Layout& layout() const { return *computing_.front().replica->layout(); }
   void close_epoch();
   [[nodiscard]] core::Result<void> take_model(std::span<const strategies::WorkerId> workers,
                                               std::span<const double> weights,
@@ -74,14 +88,13 @@ class Gradients {
   std::map<strategies::WorkerId, experiment::LossWatch> losses_;
   core::HostAllocator allocator_;
   experiment::StartState start_;
-  std::map<std::int64_t, std::unique_ptr<nn::Replica>> replicas_;  // by batch
+  std::vector<Computing> computing_;   // at least one
+  std::vector<std::size_t> computes_;  // by worker: the one of computing_
   std::unique_ptr<nn::Replica> evaluator_;
   std::optional<PhantomMemory> memory_;
   std::vector<float> first_statistics_;  // in the arena's layout
-  std::vector<float> images_;
-  std::vector<std::int32_t> labels_;
-  std::vector<float> model_;       // canonical, of the latest evaluation
-  std::vector<float> statistics_;  // canonical
+  std::vector<float> model_;             // canonical, of the latest evaluation
+  std::vector<float> statistics_;        // canonical
   experiment::Score score_;
   experiment::Score deciding_;
   std::vector<EpochPoint> epochs_;

@@ -281,7 +281,8 @@ class Replayer {
     const auto model = segment.model();
     if (!core::host_kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
-    auto replica = backend_.compile(*spec.graph, experiment::evaluation_options(spec, settings.threads(0), memory_));
+    auto replica = experiment::compile_evaluation(
+        backend_, *spec.graph, experiment::evaluation_options(spec, settings.threads(0), memory_), *spec.source.test);
     if (!replica) return tl::unexpected(replica.error());
     const auto score = experiment::evaluate(**replica, *spec.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());

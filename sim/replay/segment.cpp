@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "experiment/batches/batch_memory.hpp"
+#include "experiment/state/local_rank.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
@@ -36,12 +38,15 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
   membership_ = start.membership;
   for (std::uint32_t w = 0; w < spec_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
   workers_.resize(spec_.workers);
+  const auto bytes = experiment::byte_preparation(*spec_.source.train);
   for (const auto w : membership_.workers) {
     auto compile = settings.compile_options(w);
     const bool own = options_.backend->capabilities().own_arenas;
     compile.arenas = own ? &options_.backend->arenas(compile) : &memory();
     compile.gradients = !spec_.needs.local_steps;
+    compile.local_rank = experiment::local_rank(settings, *options_.exchange, w);
     compile.plan = options_.plan;
+    compile.bytes = bytes.get();
     auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                     .graph = spec_.graph.get(),
                                                     .compile = compile,

@@ -35,6 +35,7 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
       leases_(std::move(leases)),
       next_step_(start.first_steps.at(self)),
       memory_(std::move(memory)),
+      batch_(memory_.replica(), *segment.spec().source.train),
       wire_bytes_(self, *segment.options().exchange, segment.packing()),
       host_(segment.spec().strategy->worker(), strategies::worker_ports(*this, segment.spec().needs),
             WorkerHostOptions{.self = self,
@@ -44,10 +45,6 @@ ReplayWorker::ReplayWorker(Segment& segment, WorkerId self, std::vector<WorkerIt
                               .versions = std::vector<Version>(segment.spec().servers, start.center_version),
                               .optimizer_steps = start.optimizer_steps.at(self)},
             this) {
-  const auto& builder = *segment.spec().source.train;
-  const auto batch = memory_.replica().batch();
-  images_.resize(static_cast<std::size_t>(batch * builder.image_shape().size()));
-  labels_.resize(static_cast<std::size_t>(batch));
   progress_.worker = self;
 }
 
@@ -220,22 +217,19 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   if (next_lease_ == leases_.size()) return false;
   lease_ = leases_[next_lease_++];
   ++next_step_;
-  if (auto built = segment_.spec().source.train->build(lease_, images_, labels_); !built) {
-    segment_.fail(built.error());
+  const auto batch = batch_.build(lease_);
+  if (!batch) {
+    segment_.fail(batch.error());
     return false;
   }
-  const auto step =
-      experiment::guarded_step(memory_.replica(), segment_.kernels(), segment_.options().exchange->largest_usable(),
-                               {.images = images_,
-                                .labels = labels_,
-                                .lease = lease_.index,
-                                .count = lease_.count,
-                                .epoch = lease_.epoch,
-                                .position = lease_.first,
-                                .lr = optimizer_step().lr},
-                               [&](int bucket) {
-                                 if (tell_buckets) host_.bucket_ready(bucket);
-                               });
+  nn::Batch told = *batch;
+  told.epoch = lease_.epoch;
+  told.position = lease_.first;
+  told.lr = optimizer_step().lr;
+  const auto step = experiment::guarded_step(memory_.replica(), segment_.kernels(),
+                                             segment_.options().exchange->largest_usable(), told, [&](int bucket) {
+                                               if (tell_buckets) host_.bucket_ready(bucket);
+                                             });
   if (!step) {
     segment_.fail(step.error());
     return false;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "experiment/batches/batch_memory.hpp"
 #include "experiment/state/wire_bytes.hpp"
 #include "sim/replay/segment.hpp"
 #include "strategies/host/worker_host.hpp"
@@ -98,8 +99,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   bool computed_ = false;  // the current step is computed
   data::Lease lease_;
   experiment::WorkerMemory memory_;
-  std::vector<float> images_;
-  std::vector<std::int32_t> labels_;
+  experiment::BatchMemory batch_;
   std::map<std::pair<strategies::ExchangeId, strategies::ShardId>, strategies::ShardReply> replies_;
   std::map<strategies::ExchangeId, Asked> asked_;
   std::map<strategies::ExchangeId, strategies::Slot> joined_;  // collectives

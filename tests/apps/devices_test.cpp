@@ -111,6 +111,23 @@ TEST_F(Devices, SeveralDevicesOfAKindExchangeThroughTheHost) {
   EXPECT_EQ(several["center_hash"], train("bsp", {"cluster.device=cuda_on_host"})["center_hash"]);
 }
 
+/// Virtual time: each worker's gradients are computed on its own device, as in the run.
+TEST_F(Devices, ASimulationComputesOnTheDevicesOfItsWorkers) {
+  const auto cluster = folder_.write("cluster.toml",
+                                     "[hosts.node]\ncount = 2\nstep_ms = 4\n[network]\nlatency_us = 50\n"
+                                     "gbit_per_s = 1\n");
+  const auto simulated = [&](const std::string& devices) {
+    const auto outcome = troupe({"simulate", config("bsp"), "--cluster", cluster, "--gradients", "--json", "--set",
+                                 devices, "--set", "data.train_samples=320"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? json::parse(outcome.out)["center_hash"] : json();
+  };
+  const auto mixed = simulated(kMixed);
+  EXPECT_EQ(mixed, train("bsp", {kMixed, "data.train_samples=320"}, false)["center_hash"]);
+  EXPECT_NE(mixed, simulated("cluster.device=cpu"));
+  EXPECT_NE(mixed, simulated("cluster.device=cuda_on_host"));
+}
+
 /// Each worker's step is timed on its own device.
 TEST_F(Devices, ADryRunTimesEveryKind) {
   const auto planned =

@@ -96,6 +96,16 @@ TEST(GuardedStep, LeavesGoodBucketsUnchanged) {
   EXPECT_EQ(failed.error().message, "sample 7");
 }
 
+/// Many usable numbers may have a norm above the largest usable one.
+TEST(GuardedStep, ALargeNormOfUsableNumbersIsNotRefused) {
+  for (const float limit : {0.5F, 0.49F}) {
+    Fake replica;
+    const auto step = guarded_step(replica, core::host_kernels(), limit, {}, {});
+    EXPECT_EQ(step->refused, limit < 0.5F);
+    EXPECT_DOUBLE_EQ(step->gradient_norm, limit < 0.5F ? 0 : std::sqrt(8.0));
+  }
+}
+
 TEST(BadUpdates, LimitOfConsecutiveBadUpdatesIsReached) {
   BadUpdates bad(3);
   for (int round = 0; round < 2; ++round) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "nn/backend.hpp"
@@ -35,9 +36,18 @@ struct Samples {
 /// The model of a row, without dropout. Throws with the error's message.
 [[nodiscard]] nn::Graph zoo_model(const nlohmann::json& row);
 
-/// A replica of the cpu backend with the formula's weights. Throws when it cannot be compiled.
+/// Tests over every backend, by name: "cpu", "gpu_on_host", "cuda". Skipped, with the reason, where it is absent.
+class GoldenTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+};
+#define TROUPE_OVER_GOLDEN_BACKENDS(suite)                                                   \
+  INSTANTIATE_TEST_SUITE_P(Backends, suite, ::testing::Values("cpu", "gpu_on_host", "cuda"), \
+                           [](const auto& info) { return info.param; })
+
+/// A replica of this backend with the formula's weights, in host memory. Throws when it cannot be compiled.
 struct Model {
-  Model(const nn::Graph& graph, std::int64_t batch, bool training);
+  Model(const std::string& on, const nn::Graph& graph, std::int64_t batch, bool training);
   core::HostAllocator memory;
   std::unique_ptr<nn::Backend> backend;
   std::unique_ptr<nn::Replica> replica;

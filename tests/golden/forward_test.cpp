@@ -18,7 +18,10 @@ TEST(Forward, FormulaGivesTheScriptsNumbers) {
   EXPECT_EQ(uniform("fc.weight", 2), (std::vector<double>{-0.0307084321975708, 0.7445392608642578}));
 }
 
-TEST(Forward, LogitsAreThoseOfPyTorch) {
+class GoldenForward : public GoldenTest {};
+TROUPE_OVER_GOLDEN_BACKENDS(GoldenForward);
+
+TEST_P(GoldenForward, LogitsAreThoseOfPyTorch) {
   std::vector<std::string> seen;
   for (const auto& row : rows("forward.json")) {
     const std::string name = row["model"];
@@ -26,7 +29,7 @@ TEST(Forward, LogitsAreThoseOfPyTorch) {
     seen.push_back(name);
     const auto graph = zoo_model(row);
     const std::int64_t batch = row["batch"];
-    Model model(graph, batch, false);
+    Model model(GetParam(), graph, batch, false);
     const auto samples = samples_of(graph, batch);
     ASSERT_TRUE(model.replica->evaluate(samples.batch()));
     const auto expected = row["logits"].get<std::vector<double>>();

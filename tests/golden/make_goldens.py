@@ -66,11 +66,22 @@ class Functional(torch.nn.Module):
         super().__init__()
         self.function = function
         self.values = {}
+        self.type = torch.float64
 
     def get(self, name, shape):
         if name not in self.values:
-            self.values[name] = tensor(name, shape).requires_grad_("running" not in name)
+            self.values[name] = tensor(name, shape).to(self.type).requires_grad_("running" not in name)
         return self.values[name]
+
+    def to(self, dtype):
+        self.type = dtype
+        return self
+
+    def named_parameters(self):
+        return [(name, value) for name, value in self.values.items() if value.requires_grad]
+
+    def state_dict(self):
+        return self.values
 
     def conv(self, x, name, outputs, kernel, stride=1, padding=0, groups=1, bias=True):
         weight = self.get(name + ".weight", [outputs, x.shape[1] // groups, kernel, kernel])
@@ -244,10 +255,15 @@ def gradients_of(name, smooth, shape, batch, dtype):
 
 
 def steps():
+    """All models but vgg16 and vgg19, whose layers alexnet_torch has and whose steps take long, and googlenet: Functional has no auxiliary
+    heads."""
     rows = []
     for name, smooth, shape, batch in (("resnet18", False, [3, 64, 64], 4), ("googlenet_torch", False, [3, 64, 64], 4),
                                        ("googlenet_torch", True, [3, 64, 64], 4),
-                                       ("alexnet_torch", False, [3, 224, 224], 2)):
+                                       ("alexnet_torch", False, [3, 224, 224], 2),
+                                       ("mlp", False, [1, 28, 28], 16), ("lenet", False, [1, 28, 28], 8),
+                                       ("cifar", False, [3, 28, 28], 4), ("alexnet", False, [3, 227, 227], 2),
+                                       ("resnet50", False, [3, 64, 64], 4), ("wrn_28_4", False, [3, 32, 32], 4)):
         model, loss, exact = gradients_of(name, smooth, shape, batch, torch.float64)
         _, _, rounded = gradients_of(name, smooth, shape, batch, torch.float32)
         # How far PyTorch's own float32 is off: a rectifier or a maximum that rounding switches changes whole gradients.
@@ -255,7 +271,7 @@ def steps():
         gradients = {key: digits([g.norm(), g[0], g[len(g) // 2], g[-1]]) for key, g in exact.items()}
         statistics = {key: digits([value.norm(), value[-1]]) for key, value in model.state_dict().items()
                       if key.endswith(("running_mean", "running_var"))}
-        rows.append({"model": name, "activation": "tanh" if smooth else "relu", "input": shape, "batch": batch,
+        rows.append({"model": name, "activation": "tanh" if smooth else "auto", "input": shape, "batch": batch,
                      "loss": digits([loss])[0], "rounding": digits([rounding], 2)[0], "gradients": gradients,
                      "statistics": statistics})
         print(name, float(loss), rounding)

@@ -10,18 +10,21 @@
 namespace troupe::golden {
 namespace {
 
-constexpr double kLossTolerance = 1e-5;  // relative
+constexpr double kLossTolerance = 3e-5;  // relative; PyTorch's own float32 is 1.1e-5 off for resnet50
 constexpr double kLeastRounding = 1e-4;  // of gradients; make_goldens.py measured PyTorch's own for each model
 constexpr double kNormTolerance = 4;     // times the rounding, of a tensor's norm
 constexpr double kEntryTolerance = 20;   // times the rounding, of the entry and of the tensor's root mean square
 constexpr double kStatisticTolerance = 1e-4;
 
-TEST(Step, LossGradientsAndStatisticsAreThoseOfPyTorch) {
+class GoldenStep : public GoldenTest {};
+TROUPE_OVER_GOLDEN_BACKENDS(GoldenStep);
+
+TEST_P(GoldenStep, LossGradientsAndStatisticsAreThoseOfPyTorch) {
   for (const auto& row : rows("steps.json")) {
     SCOPED_TRACE(row["model"].get<std::string>() + " " + row["activation"].get<std::string>());
     const auto graph = zoo_model(row);
     const std::int64_t batch = row["batch"];
-    Model model(graph, batch, true);
+    Model model(GetParam(), graph, batch, true);
     const auto samples = samples_of(graph, batch);
     const auto result = model.replica->step(samples.batch(), {});
     ASSERT_TRUE(result) << result.error().message;

@@ -47,12 +47,15 @@ nn::Graph small_resnet() {
   return std::move(*graph);
 }
 
-TEST(Training, TenLossesAreThoseOfPyTorch) {
+class GoldenTraining : public GoldenTest {};
+TROUPE_OVER_GOLDEN_BACKENDS(GoldenTraining);
+
+TEST_P(GoldenTraining, TenLossesAreThoseOfPyTorch) {
   for (const auto& row : rows("losses.json")) {
     SCOPED_TRACE(row["model"].get<std::string>());
     const auto graph = row["model"] == "small_resnet" ? small_resnet() : zoo_model(row);
     const std::int64_t batch = row["batch"];
-    Model model(graph, batch, true);
+    Model model(GetParam(), graph, batch, true);
     auto velocity = core::Buffer::allocate(model.memory, model.replica->parameters().size()).value();
     core::OptimizerStep step{.kind = core::OptimizerKind::momentum,
                              .lr = row["lr"].get<float>(),

@@ -40,6 +40,7 @@ class IdleDevice : public Device {
 
   std::function<core::Result<void>(const std::string& engine)> on_run;  // empty: nothing happens
   std::function<void()> on_copy;                                        // from or to the host; empty: nothing happens
+  std::function<void(void* pinned, std::size_t bytes)> on_fetch;        // empty: nothing comes
   std::function<void(const char* name)> on_range;                       // null: its end
   double now = 0;                                                       // seconds
   int operations = 0;                                                   // that streams were told
@@ -56,7 +57,10 @@ class IdleDevice : public Device {
    public:
     explicit IdleStream(IdleDevice& device) : device_(device) {}
     core::Result<void> copy_to_device(void*, const void*, std::size_t) override { return told_to_copy(); }
-    core::Result<void> copy_to_host(void*, const void*, std::size_t) override { return told_to_copy(); }
+    core::Result<void> copy_to_host(void* pinned, const void*, std::size_t bytes) override {
+      if (device_.on_fetch) device_.on_fetch(pinned, bytes);
+      return told_to_copy();
+    }
     core::Result<void> copy(void*, const void*, std::size_t) override { return told(); }
     core::Result<void> zero(void*, std::size_t) override { return told(); }
     core::Result<void> launch(const Kernel&) override { return told(); }

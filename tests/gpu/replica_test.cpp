@@ -150,6 +150,81 @@ TEST_P(OnDevice, AStepThatACallbackLeavesDoesNotDisturbTheNextOne) {
   }
 }
 
+std::shared_ptr<HostDevice> lazy() { return std::make_shared<HostDevice>(HostDeviceOptions{.executes_lazily = true}); }
+
+/// On a device that executes nothing before the host waits for it: when a bucket is given out and checked, the kernels of the next ones have
+/// not run yet.
+TEST_P(OnDevice, ABucketIsGivenOutAndCheckedBeforeTheRestOfBackwardIsExecuted) {
+  TrainedModel reference(std::make_shared<HostDevice>(), wide_net(), options());
+  const auto is_same = [](float g, float wanted) { return g == wanted || (g == 7 && wanted == 0); };  // 7: padding
+  for (const bool captured : {false, true}) {
+    (void)reference.step(1);
+    const auto want = reference.gradients();
+    auto device = lazy();
+    auto with = options();
+    with.arenas = &device->memory();
+    TrainedModel model(device, wide_net(), with);
+    for (int warm = 0; captured && warm < 2; ++warm) {
+      ASSERT_TRUE(model.replica->step(model.batch(1), [](int) {}));
+    }
+    const auto& buckets = model.replica->buckets();
+    ASSERT_GT(buckets.size(), 1u);
+    const core::Kernels& kernels = model.replica->kernels();
+    kernels.fill(model.replica->gradients(), 7);
+    std::vector<int> order;
+    ASSERT_TRUE(model.replica->step(model.batch(1), [&](int b) {
+      order.push_back(b);
+      const nn::Bucket& bucket = buckets[static_cast<std::size_t>(b)];
+      const auto gradient = model.replica->gradients().subspan(bucket.offset, bucket.count);
+      EXPECT_TRUE(kernels.all_within(gradient, 1e6F));  // waits for the device
+      EXPECT_TRUE(std::ranges::equal(gradient, std::span(want).subspan(bucket.offset, bucket.count), is_same))
+          << "bucket " << b;
+      const auto later = model.replica->gradients().first(bucket.offset);
+      EXPECT_TRUE(std::ranges::all_of(later, [](float g) { return g == 7; })) << "behind bucket " << b;
+    }));
+    EXPECT_EQ(order.size(), buckets.size());
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+    EXPECT_TRUE(std::ranges::equal(model.gradients(), want, is_same));
+  }
+}
+
+/// The same with mirrors: a bucket is copied to the host before the rest is computed.
+TEST_P(OnDevice, ABucketIsMirroredBeforeTheRestOfBackwardIsExecuted) {
+  TrainedModel model(lazy(), wide_net(), options());
+  std::ranges::fill(model.replica->gradients(), 7.0F);
+  ASSERT_TRUE(model.replica->step(model.batch(1), [&](int b) {
+    const nn::Bucket& bucket = model.replica->buckets()[static_cast<std::size_t>(b)];
+    EXPECT_NE(model.replica->gradients()[bucket.offset], 7);
+    EXPECT_TRUE(std::ranges::all_of(model.replica->gradients().first(bucket.offset), [](float g) { return g == 7; }));
+  }));
+}
+
+/// Steps need no operation that the host never waits for.
+TEST_P(OnDevice, StepsOnALazyDeviceGiveTheSameBits) {
+  for (const bool with_buckets : {false, true}) {
+    TrainedModel at_once(std::make_shared<HostDevice>(), branching_net(), options());
+    TrainedModel model(lazy(), branching_net(), options());
+    EXPECT_EQ(train(model, 4, with_buckets), train(at_once, 4, with_buckets));
+  }
+}
+
+TEST_P(OnDevice, WithBucketsBackwardIsAGraphForEach) {
+  auto host = std::make_shared<HostDevice>();
+  auto device = std::make_shared<FaultyDevice>(*host);
+  TrainedModel model(device, wide_net(), options());
+  for (std::uint64_t lease = 0; lease < 3; ++lease) ASSERT_TRUE(model.replica->step(model.batch(lease), [](int) {}));
+  device->set({});
+  ASSERT_TRUE(model.replica->step(model.batch(3), [](int) {}));
+  const auto buckets = model.replica->buckets().size();
+  EXPECT_GE(device->calls(CallKind::graph), 1 + buckets);  // forward, each bucket, perhaps what follows the last
+  EXPECT_LE(device->calls(CallKind::graph), 2 + buckets);
+  EXPECT_EQ(device->calls(CallKind::run), 0u);
+  for (std::uint64_t lease = 0; lease < 3; ++lease) (void)model.step(lease);
+  device->set({});
+  (void)model.step(7);
+  EXPECT_EQ(device->calls(CallKind::graph), 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, OnDevice,
                          ::testing::Values(nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32),
                          [](const auto& info) { return std::string(name_of(info.param)); });

@@ -39,6 +39,26 @@ TEST(PlanParts, PlanOfSeveralHasOneOfEach) {
   EXPECT_FALSE(part_for(joined({}, Plan{R"({"backend":"mixed","parts":{}})"}), "cpu"));
 }
 
+const Plan kH200{R"({"backend":"gpu","device":"NVIDIA H200","engines":{}})"};
+const Plan kA100{R"({"backend":"gpu","device":"NVIDIA A100","engines":{}})"};
+
+TEST(PlanParts, EachModelOfDeviceHasItsOwn) {
+  const auto gpus = joined(kH200, kA100);
+  EXPECT_EQ(part_for(gpus, "gpu", "NVIDIA H200")->json, kH200.json);
+  EXPECT_EQ(part_for(gpus, "gpu", "NVIDIA A100")->json, kA100.json);
+  EXPECT_FALSE(part_for(gpus, "gpu", "NVIDIA L4"));
+  EXPECT_FALSE(part_for(kH200, "gpu", "NVIDIA A100")) << "its engines are another's";
+  EXPECT_FALSE(part_for(gpus, "cpu", "cpu"));
+  EXPECT_EQ(part_for(kCpu, "cpu", "cpu")->json, kCpu.json) << "a part without a device is for all";
+  const auto all = joined(gpus, kCpu);
+  EXPECT_EQ(part_for(all, "gpu", "NVIDIA A100")->json, kA100.json);
+  EXPECT_EQ(part_for(all, "cpu", "cpu")->json, kCpu.json);
+  EXPECT_EQ(part_for(all, "gpu")->json, gpus.json) << "all of one backend";
+  EXPECT_EQ(joined(all, kA100).json, all.json) << "the first one stays";
+  EXPECT_NE(all.json.find(R"("gpu":{)"), std::string::npos) << all.json;
+  EXPECT_NE(all.json.find(R"("gpu: NVIDIA A100":{)"), std::string::npos) << all.json;
+}
+
 TEST(PlanParts, WhatNoBackendWroteIsLeftToTheBackend) {
   for (const auto* text :
        {"", "[]", "no json", R"({"backend":"tpu"})", R"({"backend":7})", R"({"backend":"mixed","parts":3})"})

@@ -62,13 +62,7 @@ core::Result<Owned<cublasLtMatmulDesc_t>> make_operation(const CublasLibrary& li
   const auto transposed = [](bool transpose) -> std::int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(call.transpose_first));
   set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(call.transpose_second));
-  std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  if (call.bias && call.relu)
-    epilogue = CUBLASLT_EPILOGUE_RELU_BIAS;
-  else if (call.bias)
-    epilogue = CUBLASLT_EPILOGUE_BIAS;
-  else if (call.relu)
-    epilogue = CUBLASLT_EPILOGUE_RELU;
+  const std::uint32_t epilogue = call.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   if (call.bias) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type_of(call.d.type)));

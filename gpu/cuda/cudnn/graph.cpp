@@ -82,6 +82,18 @@ cudnnPointwiseMode_t mode_of(NodeKind kind) {
   }
 }
 
+/// What a pointwise operation computes. relu is asked to hand NaN on: a run that diverges must be seen to. cuDNN 9 has no other way to ask
+/// for it, calls this one deprecated, and says of few engines that they do (CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP: the slow ones), so that
+/// engines are tried (gpu/program/measuring.hpp). A library that refuses the attribute fuses no relu.
+core::Result<CudnnDescriptor> make_pointwise(const CudnnTarget& target, NodeKind kind) {
+  CudnnBuilder pointwise(target.library, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  pointwise.set_one(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode_of(kind))
+      .set_one(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  if (kind == NodeKind::relu)
+    pointwise.set_one(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
+  return pointwise.finish();
+}
+
 bool is_convolution(NodeKind kind) {
   return kind == NodeKind::convolution_forward || kind == NodeKind::convolution_backward_data ||
          kind == NodeKind::convolution_backward_weights;
@@ -143,13 +155,7 @@ core::Result<void> CudnnGraph::add_convolution(const CudnnTarget& target, const 
 }
 
 core::Result<void> CudnnGraph::add_pointwise(const CudnnTarget& target, const GraphNode& node) {
-  if (auto kept = keep(CudnnBuilder(target.library, CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
-                           .set_one(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode_of(node.kind))
-                           .set_one(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
-                           .finish(),
-                       parts_);
-      !kept)
-    return kept;
+  if (auto kept = keep(make_pointwise(target, node.kind), parts_); !kept) return kept;
   CudnnBuilder operation(target.library, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   operation.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts_.back())
       .set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors_[static_cast<std::size_t>(node.first)])

@@ -69,6 +69,39 @@ TEST(DoctorTest, ShowsWhatGpusAreDoing) {
       << plain.out;
 }
 
+/// A file that is no library stands in the way of each endpoint's: the module cannot be loaded, as where the library is not installed.
+TEST(DoctorTest, NamesTheLibraryThatAModuleLacks) {
+  TemporaryDirectory folder;
+  for (const char* library : {"libmpi.so.40", "libucp.so.0"}) (void)folder.write(library, "no library");
+  const auto as_it_is = nlohmann::json::parse(troupe({"doctor", "--json"}).out);
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string usual = before ? before : "";
+  ::setenv("LD_LIBRARY_PATH", (folder.path() + ":" + usual).c_str(), 1);
+  const auto json = troupe({"doctor", "--json"});
+  const auto plain = troupe({"doctor"});
+  before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto found = nlohmann::json::parse(json.out);
+  for (const auto& [name, library] : {std::pair("mpi", "libmpi.so.40"), {"ucx", "libucp.so.0"}}) {
+    SCOPED_TRACE(name);
+    if (!found[name]["built"].get<bool>()) continue;
+    EXPECT_EQ(as_it_is[name]["usable"], true) << as_it_is[name];
+    EXPECT_EQ(found[name]["usable"], false);
+    const auto why = found[name].value("why", "");
+    EXPECT_NE(why.find(library), std::string::npos) << why;
+    EXPECT_NE(why.find("install"), std::string::npos) << why;
+    EXPECT_NE(plain.out.find(why), std::string::npos) << plain.out;
+  }
+}
+
+// Without a device there is nothing to stage.
+TEST(DoctorTest, StagesForDevicesThatAreThere) {
+  const auto cuda = nlohmann::json::parse(troupe({"doctor", "--json"}).out)["cuda"];
+  EXPECT_TRUE(cuda["devices"].get<int>() > 0 || !cuda["staging"].get<bool>()) << cuda;
+  EXPECT_EQ(cuda["staging"].get<bool>(),
+            troupe({"doctor"}).out.find("endpoints can stage device memory") != std::string::npos);
+}
+
 TEST(DoctorTest, ShowsTheCoresOfTheMachineAndOfItsWorkers) {
   const auto outcome = troupe({"doctor", "--workers", "1", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -23,8 +23,7 @@ MatrixCall some_call() {
   product.type = Type::bf16;
   product.output = Type::bf16;
   product.bias = true;
-  product.activation = nn::Activation::relu;
-  return *matrix_call(product);
+  return matrix_call(product);
 }
 
 /// cuBLASLt checks the size of every attribute that is set.

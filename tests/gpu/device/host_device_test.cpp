@@ -179,12 +179,12 @@ TEST(HostDevice, EnginesKeepToTheWorkspaceAndRefuseWhatLibrariesDoNotFuse) {
   const auto one = value_of(device.plans(product, kHostWorkspace - 1));
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0]->workspace(), 0U);
-  product.activation = nn::Activation::relu;  // without a bias
-  const auto refused = device.plans(product, 0);
-  ASSERT_FALSE(refused);
+  Convolution convolution{.shape = {{2, 6, 6, 4}, {2, 6, 6, 8}, 3, 1, 1, 1}, .activation = nn::Activation::relu};
+  const auto refused = device.plans(convolution, 0);
+  ASSERT_FALSE(refused) << "relu without a bias";
   EXPECT_EQ(refused.error().code, core::Errc::config);
-  product.bias = true;
-  EXPECT_TRUE(device.plans(product, 0));
+  convolution.bias = true;
+  EXPECT_TRUE(device.plans(convolution, 0));
 
   const Floats memory(device.memory(), 64);
   const auto stream = value_of(device.make_stream());

@@ -64,13 +64,12 @@ TEST_P(ZooGraphs, ProductsAreCallsOverMatricesThatFit) {
     for (const MatrixProduct& product : seen.products) {
       const auto call = matrix_call(product);
       const std::string what = to_string(product);
-      ASSERT_TRUE(call) << what;
-      EXPECT_EQ(call->transpose_first ? call->first.columns : call->first.rows, call->d.rows) << what;
-      EXPECT_EQ(call->transpose_second ? call->second.rows : call->second.columns, call->d.columns) << what;
-      EXPECT_EQ(call->transpose_first ? call->first.rows : call->first.columns,
-                call->transpose_second ? call->second.columns : call->second.rows)
+      EXPECT_EQ(call.transpose_first ? call.first.columns : call.first.rows, call.d.rows) << what;
+      EXPECT_EQ(call.transpose_second ? call.second.rows : call.second.columns, call.d.columns) << what;
+      EXPECT_EQ(call.transpose_first ? call.first.rows : call.first.columns,
+                call.transpose_second ? call.second.columns : call.second.rows)
           << what;
-      for (const ColumnMatrix* matrix : {&call->first, &call->second, &call->d})
+      for (const ColumnMatrix* matrix : {&call.first, &call.second, &call.d})
         EXPECT_EQ(matrix->leading, matrix->rows) << what;
     }
   }

@@ -1,6 +1,7 @@
 // Optimizer steps, versions, evaluation of short batches, outputs, and misuse.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,28 @@ TEST_P(ReplicaTraining, ApplyClipsTheGradientFirst) {
   model.replica->apply({.lr = 0.5f, .clip_norm = limit}, {});
   const auto after = model.canonical_parameters();
   for (std::size_t i = 0; i < g.size(); ++i) ASSERT_NEAR(after[i], before[i] - 0.5 * g[i] / 4, 1e-6);
+}
+
+// A run that diverges is seen by its loss: no relu, fused with another layer or not, and no pooling makes a number of what is none.
+// On the CPU oneDNN's relu makes 0 of NaN; there the check of the parameters sees it (actors/worker/worker_accounts.cpp).
+TEST_P(ReplicaTraining, ANumberThatIsNoneReachesTheLoss) {
+  if (backend().name() == "cpu" || backend().name() == "cpu_canonical") return;
+  const Graph graph =
+      graph_of({3, 8, 8}, {Conv2dLayer{8, 3, 1, 1, {}}, ActivationLayer{}, PoolLayer{PoolKind::max, 2, 2},
+                           Conv2dLayer{8, 3, 1, 1, {}, 1, false}, BatchNormLayer{}, ActivationLayer{},
+                           LinearLayer{12, {}}, ActivationLayer{}, LinearLayer{10, {}}});
+  Model model(backend(), graph, {.batch = 4});
+  const auto good = model.canonical_parameters();
+  ASSERT_TRUE(std::isfinite(model.step().loss));
+  std::size_t offset = 0;
+  for (const Parameter& parameter : graph.parameters()) {
+    auto bad = good;
+    bad[offset] = std::numeric_limits<float>::quiet_NaN();
+    model.replica->import_canonical(bad);
+    EXPECT_TRUE(std::isnan(model.step().loss)) << parameter.name;
+    EXPECT_TRUE(std::isnan(model.replica->outputs()[0])) << parameter.name;
+    offset += static_cast<std::size_t>(parameter.size());
+  }
 }
 
 TEST_P(ReplicaTraining, LowersTheLoss) {
