@@ -11,6 +11,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/device/host_device.hpp"
 #include "gpu/device/load.hpp"
+#include "transport/device/device_copier.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -23,7 +24,9 @@ core::Result<std::unique_ptr<nn::Backend>> open_device(DeviceKind kind, int ordi
   switch (kind) {
     case DeviceKind::cpu: return cpu::make_backend();
     case DeviceKind::cuda_on_host:
-      return gpu::make_backend({std::make_shared<gpu::HostDevice>()}, "gpu", core::MemorySpace::device);
+      // Its memory is hidden, as a device's: what reads it without a copy dies.
+      return gpu::make_backend({std::make_shared<gpu::HostDevice>(gpu::HostDeviceOptions{.hides_memory = true})}, "gpu",
+                               core::MemorySpace::device);
     case DeviceKind::cuda: break;
   }
   auto device = gpu::load_device(ordinal);
@@ -67,6 +70,16 @@ class DevicesBackend final : public nn::Backend {
     for (const auto& [key, backend] : opened_)
       if (backend && &memory == &backend->arenas()) return backend->kernels();
     return core::host_kernels();
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, backend] : opened_) {
+      if (!backend || &memory != &backend->arenas()) continue;
+      // CUDA's own waits without a core.
+      return key.first == DeviceKind::cuda ? transport::make_device_copier(key.second) : backend->copier_for(memory);
+    }
+    return std::shared_ptr<core::DeviceCopier>();
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,

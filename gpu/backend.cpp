@@ -9,6 +9,7 @@
 #include "gpu/device/host_device.hpp"
 #include "gpu/kernels_of.hpp"
 #include "gpu/replica.hpp"
+#include "gpu/stream_copier.hpp"
 #include "gpu/thread_streams.hpp"
 #include "nn/program/options.hpp"
 
@@ -45,6 +46,12 @@ class GpuBackend final : public nn::Backend {
     for (const auto& seat : seats_)
       if (&memory == &seat->device->memory()) return *seat->kernels;
     return core::host_kernels();
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return std::make_shared<StreamCopier>(seat->device);
+    return std::shared_ptr<core::DeviceCopier>();
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,

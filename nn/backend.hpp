@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/device_copier.hpp"
 #include "core/error.hpp"
 #include "core/kernels.hpp"
 #include "nn/graph.hpp"
@@ -213,6 +214,9 @@ class Backend {
   [[nodiscard]] virtual const core::Kernels& kernels() const noexcept = 0;
   /// Kernels for vectors of `memory`: the arenas of a device, or any memory that the host reads. Those of one device do not reach another's.
   [[nodiscard]] virtual const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept;
+  /// Copies between `memory` and the host without a thread of the caller; null where the host reads `memory`. The backend outlives it. Errors:
+  /// Errc::config, no copier is there, and why.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory);
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/state/vector_memory.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
