@@ -37,6 +37,17 @@ core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, c
   return plan.in_place() && backend.capabilities().shares_memory ? backend.arenas() : host;
 }
 
+std::string planned_exchange(const Settings& settings, const nn::Backend& backend) {
+  const auto backends = settings.backends();
+  if (std::ranges::find(backends, "gpu") == backends.end()) return {};
+  const auto over_sites = device_exchange(settings);
+  return fmt::format("vectors are exchanged in {} memory in one process, and over several processes in {}",
+                     backend.capabilities().shares_memory ? "device" : "host",
+                     over_sites.possible
+                         ? "device memory, staged through page-locked memory where an endpoint cannot reach it"
+                         : fmt::format("host memory: {}", over_sites.why_not));
+}
+
 std::string describe(const VectorMemory& memory) {
   if (memory.memory->space() == core::MemorySpace::device)
     return "vectors are in device memory, and are exchanged there";

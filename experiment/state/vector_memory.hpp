@@ -35,6 +35,9 @@ struct VectorMemory {
 /// The memory of a process that has all members itself, as a replay: device memory only if the recorded members exchanged in place.
 [[nodiscard]] core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host);
 
+/// For `troupe check`, one line: where members will exchange, in one process and over several. Empty where none computes on a GPU.
+[[nodiscard]] std::string planned_exchange(const Settings& settings, const nn::Backend& backend);
+
 /// For the user: "vectors are in device memory, and are exchanged there".
 [[nodiscard]] std::string describe(const VectorMemory& memory);
 
