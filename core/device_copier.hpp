@@ -27,6 +27,11 @@ class DeviceCopier {
   /// other streams. Both memories are lent until `done`.
   virtual void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) = 0;
   virtual void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) = 0;
+
+  /// Whether libraries that know such devices (a CUDA-aware UCX or MPI) may be given addresses of its memory.
+  [[nodiscard]] virtual bool is_known_to_libraries() const noexcept { return false; }
+  /// Makes the device the calling thread's current one, before calls of such a library that name its memory.
+  virtual void enter() const noexcept {}
 };
 
 }  // namespace troupe::core
