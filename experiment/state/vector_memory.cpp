@@ -26,7 +26,7 @@ VectorMemory vector_memory(nn::Backend& backend, const ExchangePlan& plan, core:
     if (!backend.capabilities().shares_memory) return in_host("the devices of this process do not share their memory");
     return {.memory = on_device ? &arenas : &host, .copier = {}, .why_not = {}};
   }
-  if (!on_device) return in_host({});
+  if (!on_device) return in_host(plan.on_devices ? "this process has no device" : "");
   if (!plan.on_devices) return in_host("the run exchanges there");
   auto copier = backend.copier_for(arenas);
   if (!copier) return in_host(copier.error().message);
@@ -51,8 +51,8 @@ std::string planned_exchange(const Settings& settings, const nn::Backend& backen
 std::string describe(const VectorMemory& memory) {
   if (memory.memory->space() == core::MemorySpace::device)
     return "vectors are in device memory, and are exchanged there";
-  return fmt::format("vectors are in device memory, and are copied through host memory for exchanges: {}",
-                     memory.why_not);
+  return fmt::format("vectors are exchanged in host memory, to which devices copy them{}{}",
+                     memory.why_not.empty() ? "" : ": ", memory.why_not);
 }
 
 }  // namespace troupe::experiment

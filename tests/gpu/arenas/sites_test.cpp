@@ -193,6 +193,12 @@ TEST(DeviceSites, AProcessWithoutACopierExchangesTheSameMessagesInHostMemory) {
   const auto without = experiment::vector_memory(backend, plan, resident().arenas(), host);
   EXPECT_EQ(without.memory, &host);
   EXPECT_NE(experiment::describe(without).find("it has none"), std::string::npos);
+  const auto on_cpu = experiment::vector_memory(tests::backend(), plan, tests::backend().arenas(), host);
+  EXPECT_EQ(on_cpu.memory, &host);
+  EXPECT_NE(experiment::describe(on_cpu).find("no device"), std::string::npos);
+  const auto alone = experiment::vector_memory(resident(), {}, resident().arenas(), host);
+  EXPECT_EQ(alone.memory, &resident().arenas());
+  EXPECT_EQ(alone.copier, nullptr) << "in place nothing is staged";
 
   SmallRun copies(site_options("local_sgd", "tcp", {kOnDevices}), backend);
   SmallRun device(site_options("local_sgd", "tcp", {kOnDevices}), resident());
