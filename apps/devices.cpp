@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/device/host_device.hpp"
 #include "gpu/device/load.hpp"
+#include "transport/device/device_copier.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -19,16 +22,24 @@ using nn::DeviceKind;
 using nn::DeviceName;
 
 /// A device of its own for each backend: its streams, its kernels and its engines are apart from those of others.
-core::Result<std::unique_ptr<nn::Backend>> open_device(DeviceKind kind, int ordinal) {
-  switch (kind) {
-    case DeviceKind::cpu: return cpu::make_backend();
-    case DeviceKind::cuda_on_host:
-      return gpu::make_backend({std::make_shared<gpu::HostDevice>()}, "gpu", core::MemorySpace::device);
-    case DeviceKind::cuda: break;
+struct OpenDevice {
+  std::shared_ptr<gpu::Device> device;  // null: the CPU
+  std::unique_ptr<nn::Backend> backend;
+};
+
+core::Result<OpenDevice> open_device(DeviceKind kind, int ordinal) {
+  if (kind == DeviceKind::cpu) return OpenDevice{nullptr, cpu::make_backend()};
+  std::shared_ptr<gpu::Device> device;
+  if (kind == DeviceKind::cuda_on_host) {
+    // Its memory is hidden, as a device's: what reads it without a copy dies.
+    device = std::make_shared<gpu::HostDevice>(gpu::HostDeviceOptions{.hides_memory = true});
+  } else {
+    auto loaded = gpu::load_device(ordinal);
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    device = std::move(*loaded);
   }
-  auto device = gpu::load_device(ordinal);
-  if (!device) return tl::unexpected(std::move(device.error()));
-  return gpu::make_backend({std::move(*device)}, "gpu", core::MemorySpace::device);
+  auto backend = gpu::make_backend({device}, "gpu", core::MemorySpace::device);
+  return OpenDevice{std::move(device), std::move(backend)};
 }
 
 class DevicesBackend final : public nn::Backend {
@@ -48,7 +59,7 @@ class DevicesBackend final : public nn::Backend {
     }
     if (first_ == nullptr) return tl::unexpected(std::move(missing));
     capabilities_ = first_->capabilities();
-    capabilities_.shares_memory = is_one_device();
+    capabilities_.shares_memory = share_memory();
     // Page-locked memory is every GPU's, but the stand-in's is its own.
     if (devices_.size() > 1 && std::ranges::any_of(devices_, is_stand_in)) capabilities_.batches = nullptr;
     capabilities_.takes_bytes = capabilities_.takes_bytes && std::ranges::none_of(devices_, is_cpu);
@@ -64,14 +75,25 @@ class DevicesBackend final : public nn::Backend {
   [[nodiscard]] const core::Kernels& kernels() const noexcept override { return first_->kernels(); }
   [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, backend] : opened_)
-      if (backend && &memory == &backend->arenas()) return backend->kernels();
+    for (const auto& [key, opened] : opened_)
+      if (opened.backend && &memory == &opened.backend->arenas()) return opened.backend->kernels();
     return core::host_kernels();
   }
 
   [[nodiscard]] std::string device_model(const nn::CompileOptions& options) override {
     auto backend = open(name_in(options), options.local_rank);
     return backend ? (*backend)->device_model({}) : std::string();
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, opened] : opened_) {
+      if (!opened.backend || &memory != &opened.backend->arenas()) continue;
+      // CUDA's own waits without a core.
+      return key.first == DeviceKind::cuda ? transport::make_device_copier(key.second)
+                                           : opened.backend->copier_for(memory);
+    }
+    return std::shared_ptr<core::DeviceCopier>();
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
@@ -106,13 +128,25 @@ class DevicesBackend final : public nn::Backend {
     return options.device_name.empty() ? devices_.front() : options.device_name;
   }
 
-  /// Whether all replicas of this process are on one device.
-  bool is_one_device() {
-    if (devices_.size() > 1) return false;
-    const auto device = nn::parse_device_name(devices_.front());
-    if (device->kind != DeviceKind::cuda || device->ordinal || workers_ < 2) return true;
+  /// Whether all replicas of this process are on one device, or on devices of one kind that reach each other's memory.
+  bool share_memory() {
     const std::lock_guard lock(mutex_);
-    return devices_of(device->kind) < 2;
+    std::set<std::pair<DeviceKind, int>> used;
+    for (const auto& name : devices_) {
+      const auto device = nn::parse_device_name(name);
+      if (!device) return false;
+      const auto ranks = device->ordinal ? 1 : static_cast<int>(std::max<std::size_t>(workers_, 1));
+      for (int rank = 0; rank < ranks; ++rank)
+        used.emplace(device->kind, ordinal_of(*device, rank, devices_of(device->kind)));
+    }
+    if (used.size() == 1) return true;
+    const auto kind = used.begin()->first;
+    if (kind == DeviceKind::cpu || std::ranges::any_of(used, [&](const auto& key) { return key.first != kind; }))
+      return false;
+    if (kind == DeviceKind::cuda_on_host) return true;
+    std::vector<int> ordinals;
+    for (const auto& key : used) ordinals.push_back(key.second);
+    return reach_each_other(gpu::devices().devices, ordinals);
   }
 
   core::Result<nn::Backend*> open(const std::string& name, int local_rank) {
@@ -120,14 +154,26 @@ class DevicesBackend final : public nn::Backend {
     if (!device) return core::fail(core::Errc::config, fmt::format("device \"{}\": use {}", name, nn::kDeviceNames));
     const std::lock_guard lock(mutex_);  // the loader's rule, too: one thread at a time
     const std::pair key{device->kind, ordinal_of(*device, local_rank, devices_of(device->kind))};
-    auto& backend = opened_[key];
-    if (backend) return backend.get();
+    auto& opened = opened_[key];
+    if (opened.backend) return opened.backend.get();
     auto made = open_device(key.first, key.second);
     if (!made)
       return core::fail(core::Errc::config,
                         fmt::format("device \"{}\": {}; without it use \"cpu\"", name, made.error().message));
-    backend = std::move(*made);
-    return backend.get();
+    if (made->device)
+      if (auto met = meet(*made->device, key.first); !met) return tl::unexpected(std::move(met.error()));
+    opened = std::move(*made);
+    return opened.backend.get();
+  }
+
+  /// `device` and those that are open reach each other's memory, where they can. REQUIRES the lock.
+  core::Result<void> meet(gpu::Device& device, DeviceKind kind) {
+    for (const auto& [key, opened] : opened_) {
+      if (!opened.device || key.first != kind) continue;
+      for (const auto& [from, to] : {std::pair{&device, opened.device.get()}, {opened.device.get(), &device}})
+        if (auto reached = from->reach(*to); !reached) return tl::unexpected(std::move(reached.error()));
+    }
+    return {};
   }
 
   /// How many this host has; 1 if that is not known. REQUIRES the lock.
@@ -143,11 +189,22 @@ class DevicesBackend final : public nn::Backend {
   nn::Capabilities capabilities_;
   core::HostAllocator host_;
   mutable std::mutex mutex_;
-  std::map<std::pair<DeviceKind, int>, std::unique_ptr<nn::Backend>> opened_;
+  std::map<std::pair<DeviceKind, int>, OpenDevice> opened_;
   std::optional<int> gpus_;  // of this host
 };
 
 }  // namespace
+
+bool reach_each_other(const std::vector<gpu::FoundDevice>& devices, const std::vector<int>& ordinals) {
+  const auto reaches = [&](int from, int to) {
+    if (from == to) return true;
+    if (from < 0 || from >= static_cast<int>(devices.size())) return false;
+    const auto& peers = devices[static_cast<std::size_t>(from)].peers;
+    return std::ranges::find(peers, to) != peers.end();
+  };
+  return std::ranges::all_of(
+      ordinals, [&](int from) { return std::ranges::all_of(ordinals, [&](int to) { return reaches(from, to); }); });
+}
 
 int ordinal_of(const nn::DeviceName& device, int local_rank, int devices) {
   return device.ordinal.value_or(local_rank % devices);

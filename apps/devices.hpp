@@ -1,6 +1,6 @@
 /// The backend of runs whose replicas are computed on devices that their configuration names: one GPU, several, or CPU and GPU. Arenas are in
-/// the memory of each replica's device. Members exchange them there if all compute on one device, otherwise in copies in host memory; then
-/// servers and sums are the host's.
+/// the memory of each replica's device. Members of one process exchange them there if all compute on one device, or on devices of one kind that
+/// reach each other's memory (peer access); otherwise in copies in host memory, and servers and sums are the host's.
 ///
 /// CompileOptions::device_name chooses the device (nn/device_names.hpp); "cuda" is the host's GPU of number local_rank modulo their count. A
 /// device is opened when a replica is compiled for it: a process needs those of its own members only. Replicas of different kinds exchange
@@ -17,10 +17,14 @@
 #include <string>
 #include <vector>
 
+#include "gpu/device/load.hpp"
 #include "nn/backend.hpp"
 #include "nn/device_names.hpp"
 
 namespace troupe::apps {
+
+/// Whether each of the devices of these numbers reaches the memory of each other one.
+[[nodiscard]] bool reach_each_other(const std::vector<gpu::FoundDevice>& devices, const std::vector<int>& ordinals);
 
 /// The number of the device that `device` means for the worker of this number on its host, which has so many `devices` of the kind.
 [[nodiscard]] int ordinal_of(const nn::DeviceName& device, int local_rank, int devices);

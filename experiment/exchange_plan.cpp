@@ -44,9 +44,12 @@ json to_object(const ExchangePlan& plan) {
   auto measured = json::array();
   for (const auto& [floats, algorithm, seconds] : plan.measured)
     measured.push_back({{"floats", floats}, {"algorithm", exchange::name(algorithm)}, {"seconds", seconds}});
-  return {{"endpoint", plan.endpoint},           {"wire", wire_name(plan.wire)},   {"worker_sites", plan.worker_sites},
-          {"server_sites", plan.server_sites},   {"site_hosts", plan.site_hosts},  {"packed", plan.packed},
-          {"reductions", std::move(reductions)}, {"measured", std::move(measured)}};
+  json object{{"endpoint", plan.endpoint},           {"wire", wire_name(plan.wire)},
+              {"worker_sites", plan.worker_sites},   {"server_sites", plan.server_sites},
+              {"site_hosts", plan.site_hosts},       {"packed", plan.packed},
+              {"reductions", std::move(reductions)}, {"measured", std::move(measured)}};
+  if (plan.on_devices) object["on_devices"] = true;  // the text of plans without devices stays as it was
+  return object;
 }
 
 std::vector<exchange::Choice> reductions_of(const json& list) {
@@ -73,6 +76,7 @@ ExchangePlan from_object(const json& object) {
   object.at("server_sites").get_to(plan.server_sites);
   object.at("site_hosts").get_to(plan.site_hosts);
   object.at("packed").get_to(plan.packed);
+  plan.on_devices = object.value("on_devices", false);
   plan.reductions = reductions_of(object.at("reductions"));
   for (const auto& one : object.value("measured", json::array()))
     plan.measured.push_back({one.at("floats").get<std::size_t>(),
@@ -104,10 +108,6 @@ float ExchangePlan::largest_usable() const noexcept {
   const bool rounds = !in_place() && (wire || std::ranges::find(reductions, Algorithm::asa16,
                                                                 &exchange::Choice::algorithm) != reductions.end());
   return rounds && half() == core::HalfKind::fp16 ? core::kLargestFp16 : core::kLargestUsable;
-}
-
-core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host) {
-  return plan.in_place() && backend.capabilities().shares_memory ? backend.arenas() : host;
 }
 
 std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout) {

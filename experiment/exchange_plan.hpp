@@ -28,6 +28,7 @@ struct ExchangePlan {
   std::vector<std::uint32_t> server_sites{};     // by shard
   std::vector<std::uint32_t> site_hosts{};       // by site, numbers that identify hosts; empty: all on one host
   bool packed = false;                           // arenas are sent without their padding
+  bool on_devices = false;                       // vectors are in device memory where a site can (vector_memory.hpp)
   std::vector<exchange::Choice> reductions{{}};  // by length as sent; ascending, the last one for all greater lengths
   std::vector<exchange::Timing> measured{};      // the measurements behind the choice; empty: none
 
@@ -46,10 +47,6 @@ struct ExchangePlan {
   [[nodiscard]] core::HalfKind half() const noexcept { return wire.value_or(core::HalfKind::fp16); }
   bool operator==(const ExchangePlan&) const = default;
 };
-
-/// The memory in which the members of a site exchange vectors: in a run in one process that of the backend's arenas, if they are all in one
-/// memory. Otherwise `host`, because endpoints read and write host memory; workers with arenas on a device then lend copies.
-[[nodiscard]] core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host);
 
 /// The floats of such arenas that are sent where a plan says `packed`.
 [[nodiscard]] std::shared_ptr<const exchange::Packing> packing_of(const nn::Layout& layout);

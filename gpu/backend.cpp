@@ -9,6 +9,7 @@
 #include "gpu/device/host_device.hpp"
 #include "gpu/kernels_of.hpp"
 #include "gpu/replica.hpp"
+#include "gpu/stream_copier.hpp"
 #include "gpu/thread_streams.hpp"
 #include "nn/program/options.hpp"
 
@@ -49,6 +50,12 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::string device_model(const nn::CompileOptions& options) override {
     return seats_.at(static_cast<std::size_t>(options.device))->device->info().name;
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return std::make_shared<StreamCopier>(seat->device);
+    return std::shared_ptr<core::DeviceCopier>();
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/device_copier.hpp"
 #include "core/error.hpp"
 #include "core/kernels.hpp"
 #include "nn/graph.hpp"
@@ -235,6 +236,9 @@ class Backend {
   /// The model of the device that replicas of these options compute on ("NVIDIA H200"): those of one model take each other's plans. name()
   /// where there is one kind only; empty for a device that cannot be opened.
   [[nodiscard]] virtual std::string device_model(const CompileOptions& options);
+  /// Copies between `memory` and the host without a thread of the caller; null where the host reads `memory`. The backend outlives it. Errors:
+  /// Errc::config, no copier is there, and why.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory);
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

@@ -122,6 +122,10 @@ class Endpoint {
   /// Errc::usage: this endpoint's own address, an address of another kind of endpoint, or a peer that is already connected.
   /// Errc::peer_lost: it is known at once that the peer does not exist.
   [[nodiscard]] virtual core::Result<Connection> connect(const Address& remote) = 0;
+  /// Whether a message of so many bytes to or from this peer may now be given in device memory, to this endpoint as it is. Where not, and
+  /// capabilities() do not list device memory, a StagedEndpoint copies it. Either end decides for itself.
+  [[nodiscard]] virtual bool takes_device(Peer /*peer*/, std::size_t /*bytes*/) const { return false; }
+
   /// Gives the peer up (the control plane reports it lost). Its outstanding operations fail with Errc::peer_lost and `why`; the
   /// peer sees a loss too. No effect on a lost peer.
   virtual void disconnect(Peer peer, std::string_view why) = 0;

@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 
+#include "core/device_copier.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/net/tcp_options.hpp"
 
 namespace troupe::transport {
 
-class DeviceCopier;
 class InprocHub;
 
 /// First the options of every endpoint, then those that only one kind reads.
@@ -27,7 +27,8 @@ struct EndpointOptions {
   /// mpi: the largest piece. MPI counts in 31 bits, so longer transfers are cut. Unit: floats for a sum, bytes for a message, whose
   /// pieces are never above 4 MiB. All ranks must have the same value.
   std::size_t mpi_piece = std::size_t{1} << 30;
-  std::shared_ptr<DeviceCopier> device{};  // set: device memory is accepted, staged where the endpoint cannot reach it
+  std::shared_ptr<core::DeviceCopier>
+      device{};  // set: device memory is accepted, staged where the endpoint cannot reach it
   std::size_t staging_bytes = std::size_t{1} << 30;  // limit of page-locked host memory for staging
   TcpOptions tcp{};                                  // tcp: listening address, certificate
 };

@@ -27,7 +27,8 @@ nn::CompileOptions compile_options(const SiteContext& context, std::uint32_t wor
 
 /// Whether reductions may run in the arenas of several sites: such arenas must be mappable from the start.
 bool sums_in_arenas(const RunSpec& spec, const SiteSetup& site) {
-  return !site.workers.empty() && spec.needs.group && experiment::may_sum_in_arenas(spec.settings->exchange);
+  return !site.workers.empty() && spec.needs.group && !site.exchange.on_devices &&
+         experiment::may_sum_in_arenas(spec.settings->exchange);
 }
 
 }  // namespace
@@ -51,12 +52,14 @@ Site::Site(const SiteContext& context, SiteSetup setup)
     : context_(context),
       setup_(std::move(setup)),
       pinning_(pin_site(*context.spec->settings, setup_.exchange, setup_.site, setup_.workers)),
+      memory_(experiment::vector_memory(*context.backend, setup_.exchange, arenas_here(), *context.memory)),
       self_(*context.system) {}
 
 Site::~Site() { halt(); }
 
-core::Allocator& Site::memory() const {
-  return experiment::vector_memory(*context_.backend, setup_.exchange, *context_.memory);
+/// All workers of a site that exchange in device memory have their arenas in one.
+core::Allocator& Site::arenas_here() const {
+  return context_.backend->arenas(setup_.workers.empty() ? nn::CompileOptions{} : options_of(setup_.workers.front()));
 }
 
 core::Result<void> Site::open() {
@@ -68,8 +71,9 @@ core::Result<void> Site::open() {
                                         .most_floats = setup_.most_floats,
                                         .maps_arenas = sums_in_arenas(*context_.spec, setup_),
                                         .start = setup_.start,
-                                        .kernels = &context_.backend->kernels_for(*context_.memory),
-                                        .memory = context_.memory,
+                                        .kernels = &context_.backend->kernels_for(*memory_.memory),
+                                        .memory = memory_.memory,
+                                        .copier = memory_.copier,
                                         .clock = context_.clock,
                                         .moves = moves_});
   core::Result<void> opened;
@@ -144,16 +148,22 @@ Measured Site::measure(const MeasureOrder& order) {
   return measured;
 }
 
+nn::CompileOptions Site::options_of(std::uint32_t w) const {
+  const auto& settings = *context_.spec->settings;
+  auto compile = compile_options(context_, w);
+  const auto neighbours = workers_on_host(setup_.exchange, context_.spec->workers, setup_.site);
+  // Among those of this host that name the same device: they take its GPUs in turn.
+  compile.local_rank = static_cast<int>(std::ranges::count_if(
+      neighbours, [&](auto other) { return other < w && settings.device(other) == settings.device(w); }));
+  return compile;
+}
+
 WorkerSetup Site::worker_setup(std::size_t index) const {
   const auto w = setup_.workers[index];
   const auto& spec = *context_.spec;
   const auto& settings = *spec.settings;
-  auto compile = compile_options(context_, w);
-  const auto neighbours = workers_on_host(setup_.exchange, spec.workers, setup_.site);
-  // Among those of this host that name the same device: they take its GPUs in turn.
-  compile.local_rank = static_cast<int>(std::ranges::count_if(
-      neighbours, [&](auto other) { return other < w && settings.device(other) == settings.device(w); }));
-  core::Allocator* const loans = arenas_ ? arenas_.get() : &memory();
+  auto compile = options_of(w);
+  core::Allocator* const loans = arenas_ ? arenas_.get() : memory_.memory;
   auto& arenas = context_.backend->arenas(compile);
   const bool own = arenas.space() == core::MemorySpace::device || context_.backend->capabilities().own_arenas;
   compile.arenas = own ? &arenas : loans;
@@ -264,8 +274,9 @@ core::Result<void> Site::cut_shards(const StartState& start) {
   }
   if (setup_.servers.empty()) return {};
   const auto& spec = *context_.spec;
-  auto& kernels = context_.backend->kernels_for(memory());
-  auto shards = experiment::cut_shards(start, *layout_, spec.servers, spec.needs.server_states, kernels, memory());
+  auto& kernels = context_.backend->kernels_for(*memory_.memory);
+  auto shards =
+      experiment::cut_shards(start, *layout_, spec.servers, spec.needs.server_states, kernels, *memory_.memory);
   if (!shards) return tl::unexpected(shards.error());
   for (const auto s : setup_.servers) {
     members_.servers.push_back(

@@ -24,6 +24,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker.hpp"
+#include "experiment/state/vector_memory.hpp"
 #include "nn/backend.hpp"
 
 namespace troupe::actors {
@@ -80,6 +81,8 @@ class Site {
   [[nodiscard]] const SiteMembers& members() const noexcept { return members_; }
   /// The cores of the workers here, for the user; may be empty.
   [[nodiscard]] const std::string& pinning() const noexcept { return pinning_.text; }
+  /// Where its vectors are.
+  [[nodiscard]] const experiment::VectorMemory& memory() const noexcept { return memory_; }
 
   /// `actors`: the known members themselves; members of other sites are replaced by proxies. Returns the directory for the supervisors at
   /// this site: its worker proxies end with their members.
@@ -97,16 +100,17 @@ class Site {
   [[nodiscard]] WorkerSetup worker_setup(std::size_t index) const;
   [[nodiscard]] LoaderActor spawn_loader(std::uint32_t worker) const;
 
-  /// Of shards, and of what workers lend unless the exchanger maps arenas.
-  [[nodiscard]] core::Allocator& memory() const;
+  [[nodiscard]] nn::CompileOptions options_of(std::uint32_t worker) const;
+  [[nodiscard]] core::Allocator& arenas_here() const;
 
   SiteContext context_;
   SiteSetup setup_;
   SitePinning pinning_;
+  experiment::VectorMemory memory_;  // of shards, and of what workers lend unless the exchanger maps arenas
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
   std::shared_ptr<std::atomic<std::uint64_t>> moves_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<exchange::Arenas> arenas_;  // memory of the workers' loans; none: memory()
+  std::shared_ptr<exchange::Arenas> arenas_;  // memory of the workers' loans; none: memory_
   ExchangerActor exchanger_;
   SiteMembers members_;
   std::vector<DecoderActor> decoders_;

@@ -95,6 +95,8 @@ class SiteBody {
     site_->begin(std::move(actors));
     for (const auto& worker : site_->members().workers) self_->monitor(worker);
     setup_->log(fmt::format("{}: begins", describe(order_)));
+    if (const auto& memory = site_->memory(); memory.copier || !memory.why_not.empty())
+      setup_->log(fmt::format("{}: {}", describe(order_), experiment::describe(memory)));
     if (const auto note = pinning_note({site_->pinning()}); !note.empty()) setup_->log(note);
     return true;
   }

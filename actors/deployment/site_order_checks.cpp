@@ -84,7 +84,8 @@ Refusal SiteOrderChecks::check(const SiteDirectory& actors) const {
     return std::string("members that are not part of the run");
   const auto exchange = experiment::parse_exchange(actors.exchange, "the run");
   if (!exchange) return exchange.error().message;
-  if (exchange->reductions.empty() || exchange->packed != exchange_.packed)
+  if (exchange->reductions.empty() || exchange->packed != exchange_.packed ||
+      exchange->on_devices != exchange_.on_devices)
     return std::string("the run exchanges in another way than the order says");
   return {};
 }

@@ -16,6 +16,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
+#include "core/device_copier.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -24,12 +25,13 @@ struct ExchangerSetup {
   std::uint32_t site = 0;
   transport::EndpointOptions options{};  // the actor sets `completions` and `name`
   ExchangePlan exchange{};
-  std::size_t most_floats = 0;  // longest vector that is lent
-  bool maps_arenas = false;     // other sites may sum in this site's arenas, if the endpoint can map them
-  StartPayload start{};         // site 0: the checkpoint for other sites; none: they need none
-  const core::Kernels* kernels = nullptr;
-  core::Allocator* memory = nullptr;   // outlives the actor
-  const core::Clock* clock = nullptr;  // outlives the actor
+  std::size_t most_floats = 0;             // longest vector that is lent
+  bool maps_arenas = false;                // other sites may sum in this site's arenas, if the endpoint can map them
+  StartPayload start{};                    // site 0: the checkpoint for other sites; none: they need none
+  const core::Kernels* kernels = nullptr;  // for `memory`
+  core::Allocator* memory = nullptr;       // of the vectors of members here; outlives the actor
+  std::shared_ptr<core::DeviceCopier> copier{};  // of device memory, for endpoints that cannot reach it
+  const core::Clock* clock = nullptr;            // outlives the actor
   /// Grows while bytes move to or from other sites: threads that wait for these sites watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> moves = std::make_shared<std::atomic<std::uint64_t>>(0);
 };

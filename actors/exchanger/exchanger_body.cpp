@@ -17,9 +17,28 @@ namespace {
 /// Bytes of one piece of a start state.
 constexpr std::size_t kMostPiece = std::size_t{4} << 20;
 
+/// Of vectors in device memory. Longer pieces overlap less, shorter ones cost more messages.
+constexpr exchange::PieceOptions kPieces{.bytes = std::size_t{1} << 20, .window = 8};
+
 }  // namespace
 
+ExchangerBody::ExchangerBody(Self self, ExchangerSetup setup)
+    : self_(self),
+      setup_(std::move(setup)),
+      scratch_(on_device() ? exchange::Scratch(*setup_.memory) : exchange::Scratch()) {}
+
 ExchangerBody::~ExchangerBody() { halt(); }
+
+transport::EndpointOptions ExchangerBody::endpoint_options() const {
+  auto options = setup_.options;
+  options.completions = completions_;
+  options.name = fmt::format("site {}", setup_.site);
+  options.device = setup_.copier;
+  // What the vectors of the calls of all sites may need at a time: no call waits for memory.
+  const auto per_site = exchange::kMostVectors * kPieces.bytes * kPieces.window + options.credit.bytes;
+  options.staging_bytes = std::max(options.staging_bytes, per_site * (setup_.exchange.worker_sites.size() + 1));
+  return options;
+}
 
 SiteAddress ExchangerBody::open() {
   const auto refuse = [](const core::Error& error) {
@@ -31,9 +50,7 @@ SiteAddress ExchangerBody::open() {
   });
   if (!queue) return refuse(queue.error());
   completions_ = std::move(*queue);
-  setup_.options.completions = completions_;
-  setup_.options.name = fmt::format("site {}", setup_.site);
-  auto endpoint = transport::make_endpoint(setup_.exchange.endpoint, setup_.options);
+  auto endpoint = transport::make_endpoint(setup_.exchange.endpoint, endpoint_options());
   if (!endpoint) return refuse(endpoint.error());
   endpoint_ = std::move(*endpoint);
   if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
@@ -41,7 +58,8 @@ SiteAddress ExchangerBody::open() {
   calls_.emplace(
       *endpoint_, *operations_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
       [this](exchange::Rpc::Incoming incoming) { serve(std::move(incoming)); },
-      [this](transport::Peer peer, const core::Error& error) { lost(peer, error); });
+      [this](transport::Peer peer, const core::Error& error) { lost(peer, error); },
+      setup_.exchange.on_devices ? kPieces : exchange::PieceOptions{});
   tick();
   return {.text = endpoint_->address().text, .error = {}};
 }
@@ -117,6 +135,8 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (measuring_) measuring_->give_up(error);
+  if (setup_.copier && error.code == core::Errc::io)
+    return run_error(error);  // a copy failed: the device here, not the peer
   SiteLost loss{setup_.site, site, error.message};
   if (actors_.coordinator)
     self_->send(actors_.coordinator, std::move(loss));
@@ -195,10 +215,18 @@ void ExchangerBody::peer_message(const OutgoingPeerMessage& peer_message, const 
 caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapshot, const BorrowedView& space) {
   auto promise = self_->make_response_promise<SnapshotTaken>();
   const auto& sites = snapshot.server ? actors_.server_sites : actors_.worker_sites;
+  auto vector = space;  // which the host reads
+  if (on_device()) {
+    auto room = calls_->vectors().take(space.data.size());
+    if (!room) throw MemoryRanOut(room.error().message);
+    const auto here = std::make_shared<exchange::VectorPool::Loan>(std::move(*room));
+    vector = {here->view(), here};
+  }
   // A snapshot is hashed: it is never rounded.
-  call(sites.at(snapshot.member), header(CallKind::snapshot, snapshot), space, checks_.position_of(snapshot),
+  call(sites.at(snapshot.member), header(CallKind::snapshot, snapshot), vector, checks_.position_of(snapshot),
        Lend::write, core::Rounding::none,
-       [this, promise, snapshot](const core::Result<std::string_view>& result) mutable {
+       [this, promise, snapshot, space, vector](const core::Result<std::string_view>& result) mutable {
+         if (result && on_device()) setup_.kernels->download(space.data, vector.data);
          SnapshotTaken taken;
          const bool read = result && unpack_header(self_->system(), *result, taken);
          const auto refusal = read ? checks_.check(snapshot, taken) : std::string("an invalid answer");
@@ -238,7 +266,9 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
            fetching->promise.deliver(caf::make_error(caf::sec::runtime_error, why));
            return;
          }
-         const auto bytes = std::as_bytes(fetching->piece.view());
+         std::vector<float> floats(fetching->piece.size());
+         setup_.kernels->download(floats, fetching->piece.view());
+         const auto bytes = std::as_bytes(std::span(floats));
          const auto count = std::min<std::uint64_t>(bytes.size(), whole - std::min(whole, offset));
          fetching->file->insert(fetching->file->end(), bytes.begin(),
                                 bytes.begin() + static_cast<std::ptrdiff_t>(count));
@@ -252,8 +282,15 @@ void ExchangerBody::halt() {
   endpoint_->close();
   std::vector<transport::Completion> completions;
   completions_->poll(completions);
-  for (const auto& completion : completions) operations_->deliver(completion);
-  after_event();
+  // What ends may compute, and a device that has failed fails again: its error has been reported.
+  const auto quietly = [](const auto& end) {
+    try {
+      end();
+    } catch (const core::KernelsFailed&) {
+    }
+  };
+  for (const auto& completion : completions) quietly([&] { operations_->deliver(completion); });
+  quietly([this] { after_event(); });
   asked_.clear();
   unread_.clear();
   held_.clear();

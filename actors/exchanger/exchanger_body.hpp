@@ -22,7 +22,7 @@ namespace troupe::actors {
 class ExchangerBody {
  public:
   using Self = ExchangerActor::stateful_pointer<ExchangerState>;
-  ExchangerBody(Self self, ExchangerSetup setup) : self_(self), setup_(std::move(setup)) {}
+  ExchangerBody(Self self, ExchangerSetup setup);
   ~ExchangerBody();
 
   /// Makes the endpoint, and its mappable memory where the endpoint has it.
@@ -79,6 +79,9 @@ class ExchangerBody {
     std::shared_ptr<std::vector<std::byte>> file = std::make_shared<std::vector<std::byte>>();
     core::Buffer piece;
   };
+  /// Whether the vectors of members here are in a device's memory: then the host reads and writes copies of them.
+  [[nodiscard]] bool on_device() const { return setup_.kernels->space() == core::MemorySpace::device; }
+  [[nodiscard]] transport::EndpointOptions endpoint_options() const;
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming);
   [[nodiscard]] core::Result<void> connect_to(std::uint32_t site, const std::string& address);

@@ -118,7 +118,13 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
   if (const auto refusal = checks_.check(from, snapshot, incoming)) return refuse(from, incoming.reply, *refusal);
   const auto vector = opened(incoming, checks_.position_of(snapshot), checks_.floats_of(snapshot));
   if (!vector) return incoming.reply(tl::unexpected(vector.error()));
-  const auto answered = [this, reply = incoming.reply](const SnapshotTaken& taken) {
+  auto space = *vector;  // which the host writes
+  if (on_device()) {
+    const auto host = std::make_shared<std::vector<float>>(vector->data.size());
+    space = {*host, host};
+  }
+  const auto answered = [this, reply = incoming.reply, space, vector = *vector](const SnapshotTaken& taken) {
+    if (on_device()) setup_.kernels->upload(vector.data, space.data);
     reply(write_header(self_->system(), header_, taken));
     after_event();
   };
@@ -128,9 +134,9 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
   };
   // The member answers at once, or it ends, which ends the request. The coordinator, who asked, waits until nothing moves.
   if (snapshot.server)
-    self_->request(actors_.servers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
+    self_->request(actors_.servers[snapshot.member], kNoDeadline, snapshot.order, space).then(answered, failed);
   else
-    self_->request(actors_.workers[snapshot.member], kNoDeadline, snapshot.order, *vector).then(answered, failed);
+    self_->request(actors_.workers[snapshot.member], kNoDeadline, snapshot.order, space).then(answered, failed);
 }
 
 void ExchangerBody::answer(const ShardAnswer& answer) {
@@ -155,9 +161,11 @@ void ExchangerBody::give_piece(std::uint32_t from, std::uint64_t offset, const e
   if (!setup_.start.file || incoming.lend != exchange::Lend::write || offset >= setup_.start.file->size())
     return refuse(from, incoming.reply, "there is no such start state");
   const auto& file = *setup_.start.file;
-  const auto room = std::as_writable_bytes(incoming.vector);
+  std::vector<float> floats(incoming.vector.size());
+  const auto room = std::as_writable_bytes(std::span(floats));
   const auto count = std::min<std::uint64_t>(room.size(), file.size() - offset);
   std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(offset), count, room.begin());
+  setup_.kernels->upload(incoming.vector, floats);
   incoming.reply(write_header(self_->system(), header_, static_cast<std::uint64_t>(file.size())));
 }
 

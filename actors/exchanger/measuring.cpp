@@ -37,7 +37,7 @@ core::Result<std::unique_ptr<Measuring>> Measuring::create(const Means& means, e
                                                            MeasureOrder order, Done done) {
   auto vector = core::Buffer::allocate(means.arenas ? *means.arenas : means.memory, std::ranges::max(order.floats));
   if (!vector) return tl::unexpected(vector.error());
-  std::ranges::fill(vector->view(), 0.F);
+  means.kernels.fill(vector->view(), 0.F);
   return std::unique_ptr<Measuring>(
       new Measuring(means, std::move(group), std::move(order), std::move(*vector), std::move(done)));
 }

@@ -18,7 +18,7 @@ Assembly::Assembly(const SiteContext& context, Launch launch, std::stop_token st
       spec_(*context.spec),
       launch_(std::move(launch)),
       stop_(std::move(stop)),
-      exchange_(exchange_plan(launch_.placement, spec_.settings->exchange)),
+      exchange_(exchange_plan(launch_.placement, *spec_.settings)),
       self_(*context.system) {}
 
 Assembly::~Assembly() { halt(); }

@@ -24,7 +24,7 @@ core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
   // The same sites keep their algorithms: a resumed session computes the same sums.
   const auto same = [&](auto field) { return (*before).*field == exchange_.*field; };
   if (before && !before->measured.empty() && same(&ExchangePlan::endpoint) && same(&ExchangePlan::worker_sites) &&
-      same(&ExchangePlan::site_hosts)) {
+      same(&ExchangePlan::site_hosts) && same(&ExchangePlan::on_devices)) {
     exchange_.reductions = before->reductions;
     exchange_.measured = before->measured;
     return {};
@@ -32,7 +32,8 @@ core::Result<void> Assembly::choose_reductions(const Beginning& beginning) {
   std::vector<std::uint32_t> hosts;
   for (const auto site : exchange_.worker_sites)
     if (!exchange_.site_hosts.empty()) hosts.push_back(exchange_.site_hosts[site]);
-  const auto algorithms = exchange::candidates(spec_.workers, hosts, experiment::may_sum_in_arenas(config));
+  const bool mapped = !exchange_.on_devices && experiment::may_sum_in_arenas(config);
+  const auto algorithms = exchange::candidates(spec_.workers, hosts, mapped);
   if (algorithms.size() < 2) return {};
   auto timings = measure(algorithms);
   if (!timings) return tl::unexpected(timings.error());

@@ -46,11 +46,9 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
   if (!exchange_.measured.empty())
     notes.push_back({Note::Level::info, "reductions: " + exchange::describe(exchange_.reductions, exchange_.measured)});
   if (const auto backends = settings.backends(); std::ranges::find(backends, "gpu") != backends.end()) {
-    const auto exchanged = experiment::vector_memory(*context_.backend, exchange_, *context_.memory).space();
-    notes.push_back({Note::Level::info, exchanged == core::MemorySpace::device
-                                            ? "vectors are in device memory, and are exchanged there"
-                                            : "vectors are in device memory, and are copied through host memory for "
-                                              "exchanges"});
+    auto memory = sites_[0].here->memory();
+    if (!exchange_.in_place() && !exchange_.on_devices) memory.why_not = experiment::device_exchange(settings).why_not;
+    notes.push_back({Note::Level::info, experiment::describe(memory)});
   }
   if (auto pinned = pinning_note(pinning_); !pinned.empty()) notes.push_back({Note::Level::info, std::move(pinned)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());

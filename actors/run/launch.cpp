@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiment/run_spec.hpp"
+#include "experiment/state/vector_memory.hpp"
 #include "transport/inproc/endpoint.hpp"
 #include "transport/security/tls_context.hpp"
 
@@ -30,8 +31,10 @@ exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
   return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
 }
 
-/// Packing saves bytes and costs a copy: within a host bytes are cheaper.
-bool packs(const std::string& endpoint) { return !transport::endpoint_info(endpoint).maps_memory; }
+/// Packing saves bytes and costs a copy: within a host bytes are cheaper, and arenas of devices have next to no padding.
+bool packs(const std::string& endpoint, bool on_devices) {
+  return !on_devices && !transport::endpoint_info(endpoint).maps_memory;
+}
 
 std::string new_secret() {
   std::random_device device;
@@ -162,14 +165,17 @@ void warn_of_crowding(Launch& launch, const Settings& settings) {
 
 }  // namespace
 
-ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config) {
+ExchangePlan exchange_plan(const Placement& placement, const Settings& settings) {
   if (placement.sites() == 1) return {};
+  const auto& config = settings.exchange;
+  const bool on_devices = experiment::device_exchange(settings).possible;
   return {.endpoint = config.endpoint,
           .wire = wire_of(config.wire),
           .worker_sites = placement.worker_sites,
           .server_sites = placement.server_sites,
           .site_hosts = placement.hosts,
-          .packed = packs(config.endpoint),
+          .packed = packs(config.endpoint, on_devices),
+          .on_devices = on_devices,
           .reductions = {{{}, algorithm_of(config)}}};
 }
 

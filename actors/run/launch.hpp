@@ -29,7 +29,7 @@ struct Launch {
 
 /// How members exchange vectors. One site: in place. exchange.algorithm = "auto" becomes asa (direct reduce-scatter + allgather,
 /// Theano-MPI's alltoall-sum-allgather) or asa16; the Assembly may choose others by measuring.
-[[nodiscard]] ExchangePlan exchange_plan(const Placement& placement, const experiment::ExchangeConfig& config);
+[[nodiscard]] ExchangePlan exchange_plan(const Placement& placement, const Settings& settings);
 
 /// A run in one process: one site or, if exchange.endpoint names an endpoint, site 0 and one site per worker.
 [[nodiscard]] Launch launch_here(const RunSpec& spec);

@@ -14,6 +14,7 @@
 #include "apps/program.hpp"
 #include "apps/progress_line.hpp"
 #include "experiment/exchange_check.hpp"
+#include "experiment/state/vector_memory.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::apps {
@@ -70,6 +71,8 @@ core::Result<void> run_check(const CheckArguments& arguments) {
   for (const auto& note : checked->notes) print_note(note);
   if (const auto crowded = experiment::crowding_here(*settings); crowded && use == experiment::Use::run)
     print_note(*crowded);
+  if (auto planned = experiment::planned_exchange(*settings, **backend); !planned.empty())
+    print_note({experiment::Note::Level::info, std::move(planned)});
   const auto devices = devices_text(*settings);
   return print(fmt::format("{}{}{}: good{}\n", checked->text, devices.empty() ? "" : devices + "\n", arguments.config,
                            checked->data_opened ? "" : "; the data set was not opened: --data does that"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "apps/command.hpp"
+#include "apps/devices.hpp"
 #include "apps/output.hpp"
 #include "core/affinity/assignment.hpp"
 #include "core/affinity/binding.hpp"
@@ -106,6 +108,9 @@ Json cuda() {
                                          device.compute_minor));
     found["peers"].push_back(device.peers);
   }
+  std::vector<int> all(survey.devices.size());
+  std::iota(all.begin(), all.end(), 0);
+  found["peers_reach"] = reach_each_other(survey.devices, all);
   found["why"] = Json::array();
   found["use"] = Json::array();
   const auto states = core::gpu_states();
@@ -139,6 +144,11 @@ std::string cuda_report(const Json& found) {
     line(fmt::format("cuda:{}: {}", device, found["names"][device].get<std::string>()));
   for (const auto& gpu : found["use"]) line(gpu["text"].get<std::string>());
   for (const auto& why : found["why"]) line(why.get<std::string>());
+  if (found["names"].size() > 1)
+    line(
+        found["peers_reach"].get<bool>()
+            ? "they reach each other's memory: members of one process exchange there"
+            : "not all reach each other's memory: members of one process on several of them exchange through the host");
   if (found["staging"].get<bool>()) line("endpoints can stage device memory through page-locked host memory");
   return lines;
 }

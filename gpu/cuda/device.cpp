@@ -115,6 +115,27 @@ core::Result<std::shared_ptr<CudaDevice>> CudaDevice::make(int ordinal) {
   return std::shared_ptr<CudaDevice>(new CudaDevice(std::move(context), std::move(libraries), std::move(info)));
 }
 
+core::Result<bool> CudaDevice::reach(Device& peer) {
+  const auto* const other = dynamic_cast<const CudaDevice*>(&peer);
+  if (other == nullptr) return false;
+  const int from = context_->ordinal();
+  const int to = other->context_->ordinal();
+  if (from == to) return true;
+  if (auto entered = context_->enter(); !entered) return tl::unexpected(entered.error());
+  int can = 0;
+  if (auto asked = context_->check(cudaDeviceCanAccessPeer(&can, from, to), "cudaDeviceCanAccessPeer"); !asked)
+    return tl::unexpected(asked.error());
+  if (can == 0) return false;
+  const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+  if (status == cudaErrorPeerAccessAlreadyEnabled) {
+    (void)cudaGetLastError();
+    return true;
+  }
+  if (auto enabled = context_->check(status, "cudaDeviceEnablePeerAccess"); !enabled)
+    return tl::unexpected(enabled.error());
+  return true;
+}
+
 core::Result<std::unique_ptr<Stream>> CudaDevice::make_stream() {
   auto stream = CudaStream::make(context_, libraries_);
   if (!stream) return tl::unexpected(stream.error());

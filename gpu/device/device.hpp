@@ -100,6 +100,10 @@ class Device {
   /// Page-locked host memory, with which copies are asynchronous.
   [[nodiscard]] virtual core::Allocator& pinned() noexcept = 0;
 
+  /// From now on kernels and copies of this device may name memory of `peer`, a device of the same kind. Their order with work of the peer's
+  /// streams is the caller's: the host waits for one before the other begins. False: this device does not reach the other's memory.
+  [[nodiscard]] virtual core::Result<bool> reach(Device& peer) = 0;
+
   [[nodiscard]] virtual core::Result<std::unique_ptr<Stream>> make_stream() = 0;
   [[nodiscard]] virtual core::Result<std::unique_ptr<Event>> make_event() = 0;
 

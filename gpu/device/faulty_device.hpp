@@ -75,6 +75,7 @@ class FaultyDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return device_.info(); }
   [[nodiscard]] core::Allocator& memory() noexcept override;
   [[nodiscard]] core::Allocator& pinned() noexcept override;
+  [[nodiscard]] core::Result<bool> reach(Device& peer) override { return device_.reach(peer); }
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,

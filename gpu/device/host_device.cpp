@@ -1,5 +1,7 @@
 #include "gpu/device/host_device.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "gpu/device/host_stream.hpp"
@@ -46,6 +48,20 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
 }
 
 HostDevice::~HostDevice() = default;
+
+core::Result<bool> HostDevice::reach(Device& peer) {
+  const auto* const other = dynamic_cast<const HostDevice*>(&peer);
+  if (other == nullptr) return false;
+  const std::lock_guard lock(peers_mutex_);
+  if (std::ranges::find(peers_, other) == peers_.end()) peers_.push_back(other);
+  return true;
+}
+
+bool HostDevice::has_in_reach(const void* memory, std::size_t bytes) const {
+  if (memory_.contains(memory, bytes)) return true;
+  const std::lock_guard lock(peers_mutex_);
+  return std::ranges::any_of(peers_, [&](const HostDevice* peer) { return peer->memory_.contains(memory, bytes); });
+}
 
 core::Result<std::unique_ptr<Stream>> HostDevice::make_stream() { return std::make_unique<host::HostStream>(*this); }
 

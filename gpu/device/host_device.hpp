@@ -9,7 +9,9 @@
 
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "gpu/device/device.hpp"
 #include "gpu/device/host_memory.hpp"
@@ -43,6 +45,8 @@ class HostDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
   [[nodiscard]] core::Allocator& memory() noexcept override { return memory_; }
   [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
+  /// Any other HostDevice, which outlives this one's use of it.
+  [[nodiscard]] core::Result<bool> reach(Device& peer) override;
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,
@@ -64,6 +68,8 @@ class HostDevice final : public Device {
   /// For its streams.
   [[nodiscard]] host::HostQueue& queue() noexcept { return queue_; }
   [[nodiscard]] const host::HostMemory& device_memory() const noexcept { return memory_; }
+  /// Whether all of `bytes` bytes belong to one allocation of this device or of one that it reaches.
+  [[nodiscard]] bool has_in_reach(const void* memory, std::size_t bytes) const;
   [[nodiscard]] const host::HostMemory& pinned_memory() const noexcept { return pinned_; }
   [[nodiscard]] const HostDeviceOptions& options() const noexcept { return options_; }
 
@@ -73,6 +79,8 @@ class HostDevice final : public Device {
   host::HostMemory memory_;
   host::HostMemory pinned_;
   host::HostQueue queue_;
+  mutable std::mutex peers_mutex_;
+  std::vector<const HostDevice*> peers_;
 };
 
 }  // namespace troupe::gpu

@@ -48,23 +48,28 @@ void HostStream::add(HostQueue::Work work) {
     device_.queue().add(id_, std::move(work));
 }
 
-core::Result<void> HostStream::check(const HostMemory& memory, const char* operation, const Operand& operand) const {
-  if (operand.bytes == 0 || memory.contains(operand.memory, operand.bytes)) return {};
-  return refused(fmt::format("{}: {} bytes of {} at {} are no {} memory of this device", operation, operand.bytes,
-                             operand.name, operand.memory,
-                             memory.space() == core::MemorySpace::device ? "device" : "pinned"));
+core::Result<void> HostStream::check_device(const char* operation, const Operand& operand) const {
+  if (operand.bytes == 0 || device_.has_in_reach(operand.memory, operand.bytes)) return {};
+  return refused(fmt::format("{}: {} bytes of {} at {} are no device memory of this device", operation, operand.bytes,
+                             operand.name, operand.memory));
+}
+
+core::Result<void> HostStream::check_pinned(const char* operation, const Operand& operand) const {
+  if (operand.bytes == 0 || device_.pinned_memory().contains(operand.memory, operand.bytes)) return {};
+  return refused(fmt::format("{}: {} bytes of {} at {} are no pinned memory of this device", operation, operand.bytes,
+                             operand.name, operand.memory));
 }
 
 core::Result<void> HostStream::check_operands(const std::string& operation, const std::vector<Operand>& operands,
                                               void* workspace, std::size_t workspace_bytes) const {
   for (const Operand& operand : operands) {
-    if (auto ok = check(device_.device_memory(), operation.c_str(), operand); !ok) return ok;
+    if (auto ok = check_device(operation.c_str(), operand); !ok) return ok;
     if (operand.bytes > 0 && reinterpret_cast<std::uintptr_t>(operand.memory) % kTensorAlignment != 0)
       return refused(fmt::format("{}: {} is not aligned to {} bytes", operation, operand.name, kTensorAlignment));
   }
   if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return refused(fmt::format("{}: its workspace is not aligned to {} bytes", operation, kWorkspaceAlignment));
-  return check(device_.device_memory(), operation.c_str(), {"workspace", workspace, workspace_bytes});
+  return check_device(operation.c_str(), {"workspace", workspace, workspace_bytes});
 }
 
 core::Result<void> HostStream::outside_capture(const char* operation) const {
@@ -73,36 +78,35 @@ core::Result<void> HostStream::outside_capture(const char* operation) const {
 }
 
 core::Result<void> HostStream::copy_to_device(void* device, const void* pinned, std::size_t bytes) {
-  if (auto ok = check(device_.pinned_memory(), "copy to the device", {"source", pinned, bytes}); !ok) return ok;
-  if (auto ok = check(device_.device_memory(), "copy to the device", {"target", device, bytes}); !ok) return ok;
+  if (auto ok = check_pinned("copy to the device", {"source", pinned, bytes}); !ok) return ok;
+  if (auto ok = check_device("copy to the device", {"target", device, bytes}); !ok) return ok;
   add([=] { std::memcpy(found(device), pinned, bytes); });
   return {};
 }
 
 core::Result<void> HostStream::copy_to_host(void* pinned, const void* device, std::size_t bytes) {
-  if (auto ok = check(device_.device_memory(), "copy to the host", {"source", device, bytes}); !ok) return ok;
-  if (auto ok = check(device_.pinned_memory(), "copy to the host", {"target", pinned, bytes}); !ok) return ok;
+  if (auto ok = check_device("copy to the host", {"source", device, bytes}); !ok) return ok;
+  if (auto ok = check_pinned("copy to the host", {"target", pinned, bytes}); !ok) return ok;
   add([=] { std::memcpy(pinned, found(device), bytes); });
   return {};
 }
 
 core::Result<void> HostStream::copy(void* to, const void* from, std::size_t bytes) {
-  if (auto ok = check(device_.device_memory(), "copy", {"source", from, bytes}); !ok) return ok;
-  if (auto ok = check(device_.device_memory(), "copy", {"target", to, bytes}); !ok) return ok;
+  if (auto ok = check_device("copy", {"source", from, bytes}); !ok) return ok;
+  if (auto ok = check_device("copy", {"target", to, bytes}); !ok) return ok;
   add([=] { std::memmove(found(to), found(from), bytes); });
   return {};
 }
 
 core::Result<void> HostStream::zero(void* device, std::size_t bytes) {
-  if (auto ok = check(device_.device_memory(), "zero", {"target", device, bytes}); !ok) return ok;
+  if (auto ok = check_device("zero", {"target", device, bytes}); !ok) return ok;
   add([=] { std::memset(found(device), 0, bytes); });
   return {};
 }
 
 core::Result<void> HostStream::launch(const Kernel& kernel) {
   for (const KernelRange& range : ranges_of(kernel))
-    if (auto ok = check(device_.device_memory(), "launch of a kernel", {range.name, range.memory, range.bytes}); !ok)
-      return ok;
+    if (auto ok = check_device("launch of a kernel", {range.name, range.memory, range.bytes}); !ok) return ok;
   const auto order = device_.options().schedule_seed ? ThreadOrder::descending : ThreadOrder::ascending;
   Kernel here = kernel;
   std::visit([](auto& call) { find_addresses(&call, sizeof call); }, here);

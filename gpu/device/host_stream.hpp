@@ -69,7 +69,8 @@ class HostStream final : public Stream {
     std::size_t bytes;  // 0: not used
   };
   void add(HostQueue::Work work);
-  [[nodiscard]] core::Result<void> check(const HostMemory& memory, const char* operation, const Operand& operand) const;
+  [[nodiscard]] core::Result<void> check_device(const char* operation, const Operand& operand) const;
+  [[nodiscard]] core::Result<void> check_pinned(const char* operation, const Operand& operand) const;
   [[nodiscard]] core::Result<void> check_operands(const std::string& operation, const std::vector<Operand>& operands,
                                                   void* workspace, std::size_t workspace_bytes) const;
   [[nodiscard]] core::Result<void> outside_capture(const char* operation) const;

@@ -23,4 +23,8 @@ const core::Kernels& Backend::kernels_for(const core::Allocator& /*memory*/) con
   return core::host_kernels();
 }
 
+core::Result<std::shared_ptr<core::DeviceCopier>> Backend::copier_for(const core::Allocator& /*memory*/) {
+  return std::shared_ptr<core::DeviceCopier>();
+}
+
 }  // namespace troupe::nn

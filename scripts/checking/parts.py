@@ -147,6 +147,11 @@ def _training(machine):
             for workers in ((1, 2) if data == "mnist" else (2,)) if machine.on_host else (1, 2, 8):
                 command = _train(machine, dict(values, **{"strategy.name": strategy, "cluster.workers": workers}))
                 all_steps.append(Step("training", "{}, {}, {} worker{}".format(data, strategy, workers, "" if workers == 1 else "s"), command, 20, _read_training(least), judge=_tell_training))
+    # Members at sites of their own: messages from and to device memory.
+    values, least = _dataset_values(machine, "mnist")
+    for strategy in ("bsp", "easgd"):
+        command = _train(machine, dict(values, **{"strategy.name": strategy, "cluster.workers": 2, "exchange.endpoint": "tcp"}))
+        all_steps.append(Step("training", "mnist, {}, 2 workers over tcp".format(strategy), command, 20, _read_training(least), judge=_tell_training))
     return all_steps
 
 

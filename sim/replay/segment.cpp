@@ -4,6 +4,7 @@
 
 #include "experiment/batches/batch_memory.hpp"
 #include "experiment/state/local_rank.hpp"
+#include "experiment/state/vector_memory.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"

@@ -104,11 +104,36 @@ TEST_F(Devices, HalfPrecisionReplaysOverSegmentsOfTheJournal) {
   expect_replay();
 }
 
-TEST_F(Devices, SeveralDevicesOfAKindExchangeThroughTheHost) {
-  const std::string two = R"(cluster.devices=["cuda_on_host:0", "cuda_on_host:1"])";
-  const auto several = train("bsp", {two});
+constexpr auto kTwo = R"(cluster.devices=["cuda_on_host:0", "cuda_on_host:1"])";
+
+/// Kernels and copies of one device name the memory of the other.
+TEST_F(Devices, SeveralDevicesOfAKindReachEachOthersMemory) {
+  const auto several = train("bsp", {kTwo});
   expect_replay();
   EXPECT_EQ(several["center_hash"], train("bsp", {"cluster.device=cuda_on_host"})["center_hash"]);
+  for (const char* strategy : {"easgd", "gossip", "diloco"}) {
+    SCOPED_TRACE(strategy);
+    (void)train(strategy, {kTwo, "cluster.servers=2"});
+    expect_replay();
+  }
+}
+
+TEST(DevicesBackends, ShareMemoryWhereEachReachesEachOther) {
+  const auto shares = [](const std::vector<std::string>& names) {
+    return (*make_devices_backend(names, 4))->capabilities().shares_memory;
+  };
+  EXPECT_TRUE(shares({"cuda_on_host:0", "cuda_on_host:1"}));
+  EXPECT_TRUE(shares({"cuda_on_host"}));
+  EXPECT_FALSE(shares({"cuda_on_host", "cpu"}));
+  std::vector<gpu::FoundDevice> found(3);
+  found[0].peers = {1};
+  found[1].peers = {0, 2};
+  found[2].peers = {};
+  EXPECT_TRUE(reach_each_other(found, {0, 1}));
+  EXPECT_TRUE(reach_each_other(found, {2}));
+  EXPECT_FALSE(reach_each_other(found, {1, 2})) << "2 does not reach 1";
+  EXPECT_FALSE(reach_each_other(found, {0, 1, 2}));
+  EXPECT_FALSE(reach_each_other(found, {0, 3})) << "there is no device 3";
 }
 
 /// Virtual time: each worker's gradients are computed on its own device, as in the run.
@@ -154,6 +179,13 @@ TEST_F(Devices, CheckSaysWhichWorkerComputesWhere) {
       {"check", config("easgd"), "--set", "cluster.workers=3", "--set", R"(cluster.devices=["cpu","cuda_on_host"])"});
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_NE(checked.out.find("cpu: workers 0, 2; cuda_on_host: worker 1"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.err.find("in host memory in one process, and over several processes in host memory: some members"),
+            std::string::npos)
+      << checked.err;
+  const auto device = troupe({"check", config("easgd"), "--set", "cluster.device=cuda_on_host"});
+  EXPECT_NE(device.err.find("in device memory in one process, and over several processes in device memory"),
+            std::string::npos)
+      << device.err;
 }
 
 TEST_F(Devices, WhatADeviceDoesNotOfferIsOneLine) {

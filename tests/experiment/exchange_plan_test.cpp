@@ -32,6 +32,14 @@ TEST(ExchangePlan, RoundTripsBesideTheBackendsPlan) {
   EXPECT_EQ(parse_exchange(to_json(plan.exchange), "here").value(), plan.exchange);
 }
 
+TEST(ExchangePlan, SaysOnlyOfRunsOnDevicesThatTheyAre) {
+  auto plan = apart();
+  EXPECT_EQ(to_json(plan).find("on_devices"), std::string::npos) << "hashes of other runs stay as they were";
+  plan.exchange.on_devices = true;
+  EXPECT_TRUE(parse_plan(to_json(plan), "plan.json")->exchange.on_devices);
+  EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.on_devices);
+}
+
 TEST(ExchangePlan, PlanInPlaceHasNoExchangeEntry) {
   const RunPlan plan{.backend = {kBackend}};
   EXPECT_TRUE(plan.exchange.in_place());

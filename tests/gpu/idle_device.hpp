@@ -16,6 +16,7 @@ class IdleDevice : public Device {
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return host_.info(); }
   [[nodiscard]] core::Allocator& memory() noexcept override { return host_.memory(); }
   [[nodiscard]] core::Allocator& pinned() noexcept override { return host_.pinned(); }
+  core::Result<bool> reach(Device& /*peer*/) override { return false; }
   core::Result<std::unique_ptr<Stream>> make_stream() override { return std::make_unique<IdleStream>(*this); }
   core::Result<std::unique_ptr<Event>> make_event() override { return std::make_unique<IdleEvent>(); }
   core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& c, std::size_t w) override {

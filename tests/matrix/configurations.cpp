@@ -19,6 +19,7 @@ constexpr const char* kRounds = "in one process, and in the forecast, no wire ro
 constexpr const char* kOneHost = "one process and the forecast know no hosts";
 constexpr const char* kMaps = "this algorithm sums in mapped memory";
 
+constexpr const char* kDevices = "cluster.device=cuda_on_host";
 constexpr const char* kNormalised =
     "model.layers=[{type=\"conv2d\", outputs=6, kernel=5}, {type=\"batch_norm\"}, {type=\"relu\"}, {type=\"pool\", "
     "kernel=4}, {type=\"flatten\"}, {type=\"dropout\", rate=0.3}, {type=\"linear\", outputs=10}]";
@@ -98,6 +99,13 @@ const std::vector<Configuration>& configurations() {
       standard(on_workers("gossip", "gossip", {"strategy.p=0.5"})),  // one worker has no peer to write to
       standard(in_step(on_workers("pairs", "pairs", {"strategy.tau=3"}))),
       in_step(on_workers("pairs_normalised", "pairs", {"strategy.tau=3", kNormalised})),
+      // Vectors stay in the memory of devices, whose arenas have no padding to leave out.
+      standard(in_step(on_workers("bsp_devices", "bsp", {kDevices, kNormalised}))),
+      only(kSites, kRing, in_step(on_workers("bsp_ring_devices", "bsp", {kDevices, "exchange.algorithm=ring"}))),
+      only(kSites, kHalf, in_step(on_workers("bsp_bf16_devices", "bsp", {kDevices, "exchange.wire=bf16"}))),
+      standard(with_servers("easgd_devices", "easgd", {kDevices, "strategy.tau=3"})),
+      in_step(with_servers("diloco_devices", "diloco", {kDevices, "strategy.tau=4"})),
+      in_step(on_workers("pairs_devices", "pairs", {kDevices, "strategy.tau=3"})),
   };
   return all;
 }

@@ -46,6 +46,29 @@ TEST_P(Sums, HaveTheBitsOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
                          [](const auto& info) { return std::string(info.param); });
 
+class OnDevices : public NodesFixture, public testing::WithParamInterface<const char*> {};
+
+/// Processes whose members exchange in the memory of devices: the host's stand-in, whose memory the host cannot read.
+TEST_P(OnDevices, HaveTheBitsOfOneProcessResumeAndReplay) {
+  start_nodes(2);
+  const std::vector<std::string> device{"cluster.device=cuda_on_host", std::string("exchange.endpoint=") + GetParam()};
+  auto settings = device;
+  settings.emplace_back("strategy.name=bsp");
+  Process over(train(with(settings)));
+  ASSERT_EQ(over.wait(), 0) << over.err();
+  Process alone(program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json", "--set",
+                         "strategy.name=bsp", "--set", "cluster.device=cuda_on_host"}));
+  ASSERT_EQ(alone.wait(), 0) << alone.err();
+  EXPECT_EQ(summary(over)["center_hash"], summary(alone)["center_hash"]);
+  expect_replays(this->run());
+  Process again(resume(with({"run.epochs=3"})));  // the nodes fetch the checkpoint
+  ASSERT_EQ(again.wait(), 0) << again.err();
+  expect_replays(this->run());
+}
+
+INSTANTIATE_TEST_SUITE_P(, OnDevices, testing::Values("shm", "tcp"),
+                         [](const auto& info) { return std::string(info.param); });
+
 /// Nodes get the weights from the coordinator: the checkpoint lies on its host alone.
 TEST_F(Training, ARunFromACheckpointHasTheBitsOfOneProcess) {
   Process first(program({"train", config_, "--set", "run.dir=" + folder_.file("first"), "--quiet", "--json", "--set",

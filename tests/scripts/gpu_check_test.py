@@ -89,7 +89,7 @@ class GpuCheckTest(unittest.TestCase):
                          {"tests", "sanitizer", "training", "speed", "start", "device", "workers", "torch_eager", "torch_compile"})
         self.assertEqual({r["status"] for r in found["results"] if r["part"] != "sanitizer"}, {"ok"})
         self.assertEqual(found["counts"]["failed"], 0)
-        self.assertEqual(sum(1 for part, _ in results if part == "training"), 9)
+        self.assertEqual(sum(1 for part, _ in results if part == "training"), 11)
         self.assertGreater(found["tests"]["passed"], 20)
         # The suite has as many cases on the real device as on its stand-in: without one they are skipped, and counted.
         contract = results["tests", "backend contract"]["figures"]["tests"]
@@ -169,7 +169,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         count = {part: sum(1 for line in lines if line.startswith(part + " ")) for part in ("training", "speed", "torch_eager", "torch_compile", "sanitizer")}
-        self.assertEqual(count, {"training": 18, "speed": 8, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
+        self.assertEqual(count, {"training": 20, "speed": 8, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
         self.assertTrue(all("at most" in line for line in lines))
         self.assertFalse(self.json.exists())
         commands = [line for line in lines if "cluster.workers=8" in line]

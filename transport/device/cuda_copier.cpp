@@ -118,7 +118,10 @@ void CudaLane::run() {
 }
 
 CudaCopier::CudaCopier(int device)
-    : pinned_(device), to_host_(device, cudaMemcpyDeviceToHost), to_device_(device, cudaMemcpyHostToDevice) {}
+    : device_(device),
+      pinned_(device),
+      to_host_(device, cudaMemcpyDeviceToHost),
+      to_device_(device, cudaMemcpyHostToDevice) {}
 
 core::Result<std::shared_ptr<DeviceCopier>> CudaCopier::make(int device) {
   int devices = 0;

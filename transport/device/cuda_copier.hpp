@@ -72,8 +72,11 @@ class CudaCopier final : public DeviceCopier {
   [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
   void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) override;
   void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) override;
+  [[nodiscard]] bool is_known_to_libraries() const noexcept override { return true; }
+  void enter() const noexcept override { (void)cudaSetDevice(device_); }
 
  private:
+  const int device_;
   PinnedAllocator pinned_;
   CudaLane to_host_;
   CudaLane to_device_;

@@ -103,13 +103,14 @@ core::Result<std::optional<OperationId>> StagedEndpoint::send(Peer peer, Tag tag
                     .memory = memory,
                     .bytes = memory.size};
   const std::byte* const device = memory.space == core::MemorySpace::device ? memory.data : nullptr;
-  if (device && memory.size > 0) {
+  const bool direct = device && is_direct(peer, memory.size);
+  if (device && memory.size > 0 && !direct) {
     auto block = pool_.take(memory.size);
     if (!block) return tl::unexpected(block.error());
     sending.block = std::move(*block);
     sending.memory = {sending.block.get(), memory.size, core::MemorySpace::host_pinned};
     sending.phase = Operation::Phase::copying;
-  } else if (memory.space == core::MemorySpace::device) {
+  } else if (memory.space == core::MemorySpace::device && !direct) {
     sending.memory = {};
   }
   const OperationId outer = completions_->next_operation();
@@ -142,7 +143,7 @@ core::Result<OperationId> StagedEndpoint::receive(Peer peer, Tag tag, MemoryView
                       .peer = peer,
                       .tag = tag,
                       .bytes = memory.size};
-  if (memory.space == core::MemorySpace::device) {
+  if (memory.space == core::MemorySpace::device && !is_direct(peer, memory.size)) {
     receiving.device = memory.data;
     memory = {};
     if (receiving.bytes > 0) {

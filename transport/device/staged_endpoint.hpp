@@ -8,6 +8,8 @@
 /// are powers of two) limits both: beyond it send() and receive() fail with Errc::out_of_memory. A failed copy ends its operation with the
 /// copier's error.
 ///
+/// What the inner endpoint takes itself (Endpoint::takes_device, a library that knows the device) is not copied.
+///
 /// Mapped memory is that of the inner endpoint. The inner endpoint's native reduction is not offered, because it takes no device memory.
 /// Thread-safe as Endpoint is: one mutex, and one thread that passes completions on.
 #pragma once
@@ -78,7 +80,10 @@ class StagedEndpoint final : public Endpoint {
     std::size_t bytes = 0;
   };
 
-  // REQUIRES mutex_ held, except pass_on() and check().
+  // REQUIRES mutex_ held, except pass_on(), check() and is_direct().
+  [[nodiscard]] bool is_direct(Peer peer, std::size_t bytes) const {
+    return copier_->is_known_to_libraries() && inner_->takes_device(peer, bytes);
+  }
   void pass_on();
   void check(core::MemorySpace space, std::size_t bytes) const;
   [[nodiscard]] core::Result<void> open() const;

@@ -16,8 +16,12 @@ core::HalfSpan halves_at(core::Span memory, std::size_t floats, const WireFormat
   return {reinterpret_cast<std::uint16_t*>(memory.last(floats_of_halves(floats, format)).data()), floats};
 }
 
-transport::MemoryView view_of(core::HalfSpan halves) {
-  return {reinterpret_cast<std::byte*>(halves.data()), halves.size_bytes(), core::MemorySpace::host};
+transport::MemoryView view_of(const core::Kernels& kernels, core::HalfSpan halves) {
+  return {reinterpret_cast<std::byte*>(halves.data()), halves.size_bytes(), kernels.space()};
+}
+
+transport::MemoryView view_of(const core::Kernels& kernels, core::Span floats) {
+  return transport::view_of(floats, kernels.space());
 }
 
 }  // namespace
@@ -47,13 +51,13 @@ WireMemory callee_memory(core::Span memory, std::size_t floats, const WireFormat
 transport::ConstMemoryView encode_request(const core::Kernels& kernels, const WireFormat& format,
                                           const PaddedSlice& slice, const WireMemory& memory) {
   if (slice.packing) slice.packing->pack(slice.vector, slice.offset, memory.dense);
-  if (!format.rounds_there()) return transport::view_of(core::ConstSpan(memory.dense));
+  if (!format.rounds_there()) return view_of(kernels, memory.dense);
   kernels.narrow(memory.halves, memory.dense, *format.half);
-  return view_of(memory.halves);
+  return view_of(kernels, memory.halves);
 }
 
-transport::MemoryView answer_buffer(const WireFormat& format, const WireMemory& memory) {
-  return format.rounds_back() ? view_of(memory.halves) : transport::view_of(memory.dense);
+transport::MemoryView answer_buffer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+  return format.rounds_back() ? view_of(kernels, memory.halves) : view_of(kernels, memory.dense);
 }
 
 void decode_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
@@ -65,8 +69,8 @@ void decode_answer(const core::Kernels& kernels, const WireFormat& format, const
   if (slice.packing) slice.packing->unpack(memory.dense, slice.offset, slice.vector);
 }
 
-transport::MemoryView request_buffer(const WireFormat& format, const WireMemory& memory) {
-  return format.rounds_there() ? view_of(memory.halves) : transport::view_of(memory.dense);
+transport::MemoryView request_buffer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
+  return format.rounds_there() ? view_of(kernels, memory.halves) : view_of(kernels, memory.dense);
 }
 
 void decode_request(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
@@ -75,11 +79,12 @@ void decode_request(const core::Kernels& kernels, const WireFormat& format, cons
 }
 
 WireAnswer encode_answer(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory) {
-  if (!format.rounds_back()) return {transport::view_of(core::ConstSpan(memory.dense)), false};
+  if (!format.rounds_back()) return {view_of(kernels, memory.dense), false};
   if (format.returns_change())
-    return {view_of(memory.halves), round_change(kernels, memory.halves, memory.dense, memory.before, *format.half)};
+    return {view_of(kernels, memory.halves),
+            round_change(kernels, memory.halves, memory.dense, memory.before, *format.half)};
   kernels.narrow(memory.halves, memory.dense, *format.half);
-  return {view_of(memory.halves), false};
+  return {view_of(kernels, memory.halves), false};
 }
 
 bool round_change(const core::Kernels& kernels, core::HalfSpan halves, core::ConstSpan now, core::Span before,

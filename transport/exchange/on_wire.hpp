@@ -1,5 +1,5 @@
 /// The form of a call's vector on the wire, at both ends: without the padding of arenas, in float32, or rounded to 16 bits there, back, or
-/// both ways (core::Rounding). Pure functions over memory that the caller has. Internal to exchange/, replays and tests.
+/// both ways (core::Rounding). Pure functions over memory that the caller has, that of the kernels: a device's has no packing. Internal to exchange/, replays and tests.
 #pragma once
 
 #include <cstddef>
@@ -47,13 +47,15 @@ struct WireMemory {
 // The caller's end.
 [[nodiscard]] transport::ConstMemoryView encode_request(const core::Kernels& kernels, const WireFormat& format,
                                                         const PaddedSlice& slice, const WireMemory& memory);
-[[nodiscard]] transport::MemoryView answer_buffer(const WireFormat& format, const WireMemory& memory);
+[[nodiscard]] transport::MemoryView answer_buffer(const core::Kernels& kernels, const WireFormat& format,
+                                                  const WireMemory& memory);
 /// Writes the received answer into the vector. `as_change`: as in WireAnswer.
 void decode_answer(const core::Kernels& kernels, const WireFormat& format, const PaddedSlice& slice,
                    const WireMemory& memory, bool as_change);
 
 // The callee's end.
-[[nodiscard]] transport::MemoryView request_buffer(const WireFormat& format, const WireMemory& memory);
+[[nodiscard]] transport::MemoryView request_buffer(const core::Kernels& kernels, const WireFormat& format,
+                                                   const WireMemory& memory);
 void decode_request(const core::Kernels& kernels, const WireFormat& format, const WireMemory& memory);
 struct WireAnswer {
   transport::ConstMemoryView view;

@@ -22,6 +22,11 @@ namespace {
 constexpr std::uint32_t kIds = 1U << 24;  // as many as a tag can number
 using Type = Envelope::Type;
 
+/// For a vector that is sent.
+transport::MemoryView read_only(transport::ConstMemoryView view) {
+  return {const_cast<std::byte*>(view.data), view.size, view.space};
+}
+
 }  // namespace
 
 struct Rpc::Outgoing {
@@ -68,28 +73,49 @@ struct Rpc::Channel {
 };
 
 Rpc::Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::Kernels& kernels,
-         core::Allocator& memory, std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost)
+         core::Allocator& memory, std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost,
+         const PieceOptions& pieces)
     : endpoint_(endpoint),
       operations_(operations),
       kernels_(kernels),
       vectors_(memory),
       most_floats_(most_floats),
       run_(run),
+      pieces_(pieces),
       handler_(std::move(handler)),
       lost_(std::move(lost)) {}
 Rpc::~Rpc() = default;
 
-transport::Tag Rpc::tag(TagKind kind, std::uint32_t id) const {
-  return transport::make_tag({.run = run_, .exchange = id, .kind = kind, .shard = Envelope::kShard, .chunk = 0});
+transport::TagFields Rpc::fields(TagKind kind, std::uint32_t id) const {
+  return {.run = run_, .exchange = id, .kind = kind, .shard = Envelope::kShard, .chunk = 0};
+}
+
+void Rpc::move(bool sends, Channel& channel, TagKind kind, std::uint32_t id, transport::MemoryView memory,
+               std::function<void()> next) {
+  const auto ended = [this, &channel](const transport::Completion& completion) {
+    check(channel, completion);
+    return !channel.lost;
+  };
+  move_in_pieces(operations_, {.sends = sends,
+                               .peer = channel.peer,
+                               .tag = fields(kind, id),
+                               .memory = memory,
+                               .options = pieces_,
+                               .piece_ended = ended,
+                               .ended = std::move(next)});
 }
 
 OperationQueue::Done Rpc::then(Channel& channel, std::function<void()> next) {
   return [this, &channel, next = std::move(next)](OperationQueue::Ticket, const transport::Completion& completion) {
-    if (completion.outcome == transport::Outcome::failed) drop(channel, completion.error);
-    if (completion.outcome == transport::Outcome::cancelled)
-      drop(channel, {Errc::peer_lost, "the connection was closed"});
+    check(channel, completion);
     next();  // checks channel.lost itself: its operation has ended in any case
   };
+}
+
+void Rpc::check(Channel& channel, const transport::Completion& completion) {
+  if (completion.outcome == transport::Outcome::failed) drop(channel, completion.error);
+  if (completion.outcome == transport::Outcome::cancelled)
+    drop(channel, {Errc::peer_lost, "the connection was closed"});
 }
 
 void Rpc::listen(Peer peer) {
@@ -102,7 +128,8 @@ void Rpc::listen(Peer peer) {
 void Rpc::receive(Channel& channel) {
   const transport::MemoryView view{reinterpret_cast<std::byte*>(&channel.received[channel.newest]), sizeof(Envelope),
                                    core::MemorySpace::host};
-  operations_.receive(channel.peer, tag(TagKind::signal, 0), view, then(channel, [this, &channel] {
+  operations_.receive(channel.peer, transport::make_tag(fields(TagKind::signal, 0)), view,
+                      then(channel, [this, &channel] {
                         if (channel.lost) return;
                         const auto& envelope = channel.received[channel.newest];
                         channel.newest = 1 - channel.newest;
@@ -112,7 +139,7 @@ void Rpc::receive(Channel& channel) {
 }
 
 void Rpc::send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next) {
-  operations_.send(channel.peer, tag(TagKind::signal, 0),
+  operations_.send(channel.peer, transport::make_tag(fields(TagKind::signal, 0)),
                    {reinterpret_cast<const std::byte*>(&envelope), sizeof(Envelope)}, then(channel, std::move(next)));
 }
 
@@ -162,19 +189,18 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
 void Rpc::send_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
   const auto view = encode_request(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory);
-  operations_.send(channel.peer, tag(TagKind::push, outgoing->envelope.id), view,
-                   then(channel, [this, &channel, outgoing] {
-                     // The vector's memory sends and receives: the receive is posted after the send has ended.
-                     if (!channel.lost && outgoing->envelope.writes()) receive_vector(channel, outgoing);
-                     operation_ended(channel, *outgoing, 1);
-                   }));
+  move(true, channel, TagKind::push, outgoing->envelope.id, read_only(view), [this, &channel, outgoing] {
+    // The vector's memory sends and receives: the receive is posted after the send has ended.
+    if (!channel.lost && outgoing->envelope.writes()) receive_vector(channel, outgoing);
+    operation_ended(channel, *outgoing, 1);
+  });
 }
 
 void Rpc::receive_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   ++outgoing->posted;
-  operations_.receive(channel.peer, tag(TagKind::pull, outgoing->envelope.id),
-                      answer_buffer(outgoing->envelope.format(), outgoing->memory),
-                      then(channel, [this, &channel, outgoing] { operation_ended(channel, *outgoing, 1); }));
+  move(false, channel, TagKind::pull, outgoing->envelope.id,
+       answer_buffer(kernels_, outgoing->envelope.format(), outgoing->memory),
+       [this, &channel, outgoing] { operation_ended(channel, *outgoing, 1); });
 }
 
 /// One operation of the call has ended.
@@ -239,17 +265,17 @@ void Rpc::make_room(Channel& channel) {
     ++channel.open;
     channel.open_floats += served->floats_counted;
     if (!envelope.reads()) {
-      std::ranges::fill(served->memory.dense, 0.F);  // a rule may compute with it
+      if (!served->memory.dense.empty()) kernels_.fill(served->memory.dense, 0.F);  // a rule may compute with it
       served->vector_arrived = true;
       continue;
     }
-    operations_.receive(channel.peer, tag(TagKind::push, envelope.id), request_buffer(served->format, served->memory),
-                        then(channel, [this, &channel, served] {
-                          if (channel.lost) return;
-                          decode_request(kernels_, served->format, served->memory);
-                          served->vector_arrived = true;
-                          hand_over(channel);
-                        }));
+    move(false, channel, TagKind::push, envelope.id, request_buffer(kernels_, served->format, served->memory),
+         [this, &channel, served] {
+           if (channel.lost) return;
+           decode_request(kernels_, served->format, served->memory);
+           served->vector_arrived = true;
+           hand_over(channel);
+         });
   }
 }
 
@@ -314,7 +340,7 @@ void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::st
       served->slice.packing->pack(served->slice.vector, served->slice.offset, served->memory.dense);
     const auto [view, as_change] = encode_answer(kernels_, served->format, served->memory);
     if (as_change) envelope.rounding = core::Rounding::change;
-    operations_.send(channel.peer, tag(TagKind::pull, envelope.id), view, then(channel, sent));
+    move(true, channel, TagKind::pull, envelope.id, read_only(view), sent);
   }
   served->envelope = envelope;  // the view of the call's header ends here
   send_envelope(channel, served->envelope, sent);

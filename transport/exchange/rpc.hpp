@@ -16,6 +16,9 @@
 /// direction, and 256 bytes per envelope. Where the 16-bit format cannot represent the change (NaN, infinity, above 65,504 in fp16), the
 /// callee sends the rounded vector itself, which replaces the caller's.
 ///
+/// Vectors are in the memory of the kernels. On a device they should travel in pieces, so that copies to and
+/// from the host overlap with transfers (pieces.hpp); all members of a run have the same options.
+///
 /// Not thread-safe: the thread of the operation queue makes the calls; handlers and answers run within its callbacks. A call ends exactly
 /// once: with the answer, with the callee's error, or with Errc::peer_lost. Calls have no deadline: at a deadline disconnect the peer
 /// (Endpoint::disconnect). A malformed envelope, a vector of another length than announced, an answer without a call, or more than
@@ -34,6 +37,7 @@
 #include "core/kernels.hpp"
 #include "transport/exchange/operation_queue.hpp"
 #include "transport/exchange/packing.hpp"
+#include "transport/exchange/pieces.hpp"
 #include "transport/exchange/vector_pool.hpp"
 
 namespace troupe::exchange {
@@ -78,7 +82,7 @@ class Rpc {
   /// outlive the object. Destroy it after the endpoint was closed and its completions were delivered. Incoming calls may have vectors of up
   /// to `most_floats`: the connection to a peer that announces more is closed.
   Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::Kernels& kernels, core::Allocator& memory,
-      std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost);
+      std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost, const PieceOptions& pieces = {});
   ~Rpc();
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
@@ -110,7 +114,12 @@ class Rpc {
   /// `next` holds the envelope.
   void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);
   void drop(Channel& channel, const core::Error& error);
-  [[nodiscard]] transport::Tag tag(transport::TagKind kind, std::uint32_t id) const;
+  [[nodiscard]] transport::TagFields fields(transport::TagKind kind, std::uint32_t id) const;
+  /// Sends or receives a vector. Calls `next` when none of its memory is lent any more: it has moved, or the channel is lost.
+  void move(bool sends, Channel& channel, transport::TagKind kind, std::uint32_t id, transport::MemoryView memory,
+            std::function<void()> next);
+  /// Drops the channel after an operation that has failed.
+  void check(Channel& channel, const transport::Completion& completion);
   /// Calls `next` at the operation's end; after a failure it drops the channel first.
   [[nodiscard]] OperationQueue::Done then(Channel& channel, std::function<void()> next);
 
@@ -120,6 +129,7 @@ class Rpc {
   VectorPool vectors_;
   const std::size_t most_floats_;
   const std::uint8_t run_;
+  const PieceOptions pieces_;
   const Handler handler_;
   const Lost lost_;
   std::map<transport::Peer, std::unique_ptr<Channel>> channels_;

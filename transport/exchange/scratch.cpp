@@ -5,13 +5,34 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/kernels.hpp"
+
 namespace troupe::exchange {
 
 struct Scratch::Blocks {
   struct Free {
-    void operator()(std::byte* block) const noexcept { ::operator delete (block, std::align_val_t{core::kAlignment}); }
+    core::Allocator* memory = nullptr;
+    std::size_t bytes = 0;
+    void operator()(std::byte* block) const noexcept {
+      if (memory)
+        memory->deallocate(block, bytes);
+      else
+        ::operator delete (block, std::align_val_t{core::kAlignment});
+    }
   };
   using Block = std::unique_ptr<std::byte, Free>;
+
+  [[nodiscard]] Block block_at(std::byte* data, std::size_t size) const { return {data, {memory, size}}; }
+  [[nodiscard]] Block make_block(std::size_t size) const {
+    if (!memory)
+      return block_at(static_cast<std::byte*>(::operator new (size, std::align_val_t{core::kAlignment})), size);
+    auto made = memory->allocate(size);
+    if (made) return block_at(static_cast<std::byte*>(*made), size);
+    if (made.error().code == core::Errc::out_of_memory) throw std::bad_alloc();
+    throw core::KernelsFailed(made.error());
+  }
+
+  core::Allocator* memory = nullptr;  // null: plain memory, which is not zeroed
 
   std::multimap<std::size_t, Block> free;  // by bytes
   std::size_t bytes = 0;                   // including lent blocks
@@ -19,6 +40,7 @@ struct Scratch::Blocks {
 };
 
 Scratch::Scratch() : blocks_(std::make_shared<Blocks>()) {}
+Scratch::Scratch(core::Allocator& memory) : Scratch() { blocks_->memory = &memory; }
 
 std::size_t Scratch::bytes() const noexcept { return blocks_->bytes; }
 std::size_t Scratch::made() const noexcept { return blocks_->made; }
@@ -35,7 +57,7 @@ Scratch::Piece Scratch::take(std::size_t bytes) {
       blocks_->bytes -= free.rbegin()->first;
       free.erase(std::prev(free.end()));
     }
-    found = free.emplace(bytes, static_cast<std::byte*>(::operator new (bytes, std::align_val_t{core::kAlignment})));
+    found = free.emplace(bytes, blocks_->make_block(bytes));
     blocks_->bytes += bytes;
     ++blocks_->made;
   }
@@ -61,7 +83,7 @@ Scratch::Piece& Scratch::Piece::operator=(Piece&& other) noexcept {
 }
 
 Scratch::Piece::~Piece() {
-  if (data_) blocks_->free.emplace(size_, Blocks::Block(data_));
+  if (data_) blocks_->free.emplace(size_, blocks_->block_at(data_, size_));
 }
 
 std::byte* Scratch::Piece::cut_bytes(std::size_t bytes) {

@@ -1,5 +1,5 @@
-/// Reusable memory of reductions beside their vectors: the pages are already mapped and not zeroed again. It keeps as many blocks as were
-/// in use at once, none larger than the largest request. One thread, but a Piece may outlive the Scratch.
+/// Reusable memory of reductions beside their vectors, of the host or of an Allocator: the pages are already mapped and not zeroed again. It
+/// keeps as many blocks as were in use at once, none larger than the largest request. One thread, but a Piece may outlive the Scratch.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,10 @@ class Scratch {
   class Piece;
 
   Scratch();
+  /// Of the memory in which the vectors are; `memory` outlives the pieces.
+  explicit Scratch(core::Allocator& memory);
 
-  /// Throws std::bad_alloc.
+  /// Throws std::bad_alloc; core::KernelsFailed, if the device of the memory has failed.
   [[nodiscard]] Piece take(std::size_t bytes);
   /// Bytes of all blocks, including lent ones.
   [[nodiscard]] std::size_t bytes() const noexcept;

@@ -32,6 +32,7 @@ FabricEndpoint::FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric,
       credit_(options.credit),
       secret_(options.secret),
       host_(options.check_within_host ? 0 : host_number()),
+      device_(options.device),
       fabric_(std::move(fabric)),
       native_sum_(fabric_->native_sum()),
       address_{fmt::format("{}:{}/{}", kind, fabric_->address(), options.name.substr(0, kLongestName))},
@@ -45,6 +46,7 @@ FabricEndpoint::FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric,
       thread_([this] { drive(); }) {}
 
 void FabricEndpoint::drive() {
+  if (device_) device_->enter();
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (fabric_->progress(*this) || !fabric_->prepare_to_wait()) {
@@ -65,8 +67,18 @@ void FabricEndpoint::wake_if_asleep() {
   if (std::exchange(asleep_, false)) fabric_->wake();
 }
 
+bool FabricEndpoint::takes_device(Peer peer, std::size_t bytes) const {
+  if (!fabric_->takes_device() || bytes <= kShortMessage) return false;
+  const std::lock_guard lock(mutex_);
+  const Link& link = at(peer);
+  return !link.lost && link.remote != 0 && !link.sums;
+}
+
 void FabricEndpoint::check(core::MemorySpace space, std::size_t bytes) const {
-  if (!capabilities_.takes(space))
+  // Of a peer that takes_device() named: it may have been lost since.
+  const bool direct = space == core::MemorySpace::device && fabric_->takes_device() && bytes > kShortMessage;
+  if (direct && device_) device_->enter();
+  if (!direct && !capabilities_.takes(space))
     throw std::invalid_argument(
         fmt::format("{}: cannot reach this memory space; ask capabilities()", capabilities_.name));
   if (bytes > capabilities_.max_message_bytes)

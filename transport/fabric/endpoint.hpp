@@ -9,6 +9,9 @@
 /// host. A damaged message fails its receive with Errc::corrupt and ends the link. Any other damaged frame that can be attributed
 /// to a link ends that link; otherwise the number of the next frame reveals the gap. A library's own sum (`ar`) is not checked.
 ///
+/// Device memory. Where the library takes it, long messages within a host may be given in it (takes_device): nothing of these is checked or put
+/// into a frame, so the host never reads them. All others must be staged (transport/device/).
+///
 /// Connecting. Each side sends hello over its own wire, with the run's secret and the other side's link number, as far as known. A
 /// link is established when the peer has named it. Link numbers are never reused, so frames of an earlier link match nothing.
 ///
@@ -47,6 +50,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   [[nodiscard]] CompletionQueue& completions() const noexcept override { return *completions_; }
   [[nodiscard]] MappedMemory* mapped_memory() noexcept override { return nullptr; }
   [[nodiscard]] NativeReduction* native_reduction() noexcept override { return native_sum_ ? this : nullptr; }
+  [[nodiscard]] bool takes_device(Peer peer, std::size_t bytes) const override;
   [[nodiscard]] core::Result<Connection> connect(const Address& remote) override;
   void disconnect(Peer peer, std::string_view why) override;
   [[nodiscard]] core::Result<std::optional<OperationId>> send(Peer peer, Tag tag, ConstMemoryView memory) override;
@@ -162,7 +166,8 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   const std::shared_ptr<CompletionQueue> completions_;
   const Credit credit_;
   const std::string secret_;
-  const std::uint64_t host_;  // 0: no peer counts as being on this host
+  const std::uint64_t host_;                          // 0: no peer counts as being on this host
+  const std::shared_ptr<core::DeviceCopier> device_;  // may be null
   const std::unique_ptr<Fabric> fabric_;
   NativeSum* const native_sum_;  // the fabric's
   const Address address_;

@@ -69,6 +69,8 @@ class Fabric {
   /// Printable, without '/', unique for ever. At most 2 KiB.
   [[nodiscard]] virtual const std::string& address() const noexcept = 0;
   [[nodiscard]] virtual std::size_t max_transfer_bytes() const noexcept = 0;
+  /// Whether transfers may name a CUDA device's memory: the library as it is here was built for it, and finds a device.
+  [[nodiscard]] virtual bool takes_device() const noexcept { return false; }
   /// Errc::usage: the address is invalid. Errc::peer_lost: it is known at once that the peer does not exist.
   [[nodiscard]] virtual core::Result<WireId> open(std::string_view address) = 0;
   /// Copies the frame and sends it. Frames of one wire arrive in the order in which they were sent, or the wire is lost. No effect
@@ -101,7 +103,7 @@ class Fabric {
 
 /// The functions that a module exports as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
 /// this header or of transport/mpi/job.hpp: a module of another version is refused.
-inline constexpr int kFabricVersion = 4;
+inline constexpr int kFabricVersion = 5;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
 

@@ -36,6 +36,7 @@ class MpiFabric final : public Fabric, private NativeSum {
   [[nodiscard]] std::size_t max_transfer_bytes() const noexcept override {
     return std::numeric_limits<std::ptrdiff_t>::max();
   }
+  [[nodiscard]] bool takes_device() const noexcept override { return hub_->takes_device(); }
   [[nodiscard]] core::Result<WireId> open(std::string_view address) override;
   void send_frame(WireId wire, std::span<const std::byte> frame) override;
   [[nodiscard]] std::uint64_t receive(WireId wire, MemoryView memory, TransferId transfer) override;

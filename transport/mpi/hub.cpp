@@ -7,6 +7,10 @@
 
 #include <fmt/format.h>
 
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>  // Open MPI's: MPIX_Query_cuda_support
+#endif
+
 namespace troupe::transport {
 namespace {
 
@@ -61,6 +65,14 @@ core::Result<void> MpiHub::start() {
   MPI_Bcast(job.data(), 2, MPI_UNSIGNED, 0, frames_);
   job_ = fmt::format("{:08x}{:08x}", job[0], job[1]);
   return {};
+}
+
+bool MpiHub::takes_device() noexcept {
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
 }
 
 MpiHub::~MpiHub() {

@@ -49,6 +49,8 @@ class MpiHub {
   [[nodiscard]] const std::string& job() const noexcept { return job_; }  // unique; the same at every rank
   [[nodiscard]] MPI_Comm bulk() const noexcept { return bulk_; }
   [[nodiscard]] MPI_Comm sums() const noexcept { return sums_; }
+  /// Whether this MPI library, as it runs here, takes addresses of CUDA devices.
+  [[nodiscard]] static bool takes_device() noexcept;
   /// Skips MPI_Finalize at the end of the process, because it waits for every rank.
   void abandon() noexcept { finalise_ = false; }
   /// Keeps memory that MPI may read or write until the process ends.

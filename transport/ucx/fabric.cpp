@@ -30,6 +30,13 @@ std::pair<std::size_t, std::size_t> piece_of(std::size_t size, std::size_t k) {
   return {at, std::min(Fabric::kMaxPieceBytes, size - at)};
 }
 
+/// UCX finds out itself for memory of the host, which may be that of a GPU's driver.
+void set_memory_type(ucp_request_param_t& param, core::MemorySpace space) {
+  if (space != core::MemorySpace::device) return;
+  param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  param.memory_type = UCS_MEMORY_TYPE_CUDA;
+}
+
 core::Error refused(const char* what, ucs_status_t status) {
   return {core::Errc::io, fmt::format("UCX cannot {}: {}", what, ucs_status_string(status))};
 }
@@ -78,6 +85,11 @@ core::Result<void> UcxFabric::start(const FabricOptions& options) {
   if (status != UCS_OK)
     return core::fail(core::Errc::config, fmt::format("UCX cannot start with transports '{}': {}", options.transports,
                                                       ucs_status_string(status)));
+
+  ucp_context_attr_t found{};
+  found.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  takes_device_ = ucp_context_query(context_, &found) == UCS_OK &&
+                  (found.memory_types & (std::uint64_t{1} << UCS_MEMORY_TYPE_CUDA)) != 0;
 
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -232,6 +244,7 @@ std::uint64_t UcxFabric::receive(WireId wire, MemoryView memory, TransferId tran
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.recv = on_received;
     param.user_data = &request;
+    set_memory_type(param, memory.space);
     began(request, ucp_tag_recv_nbx(worker_, memory.data + at, size, channel + k, ~std::uint64_t{0}, &param));
   }
   return channel;
@@ -252,6 +265,7 @@ void UcxFabric::send(WireId wire, std::uint64_t channel, ConstMemoryView memory,
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.send = on_sent;
     param.user_data = &request;
+    set_memory_type(param, memory.space);
     began(request, ucp_tag_send_nbx(found->second->ep, memory.data + at, size, channel + k, &param));
   }
 }

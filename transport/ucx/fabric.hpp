@@ -31,6 +31,7 @@ class UcxFabric final : public Fabric {
 
   [[nodiscard]] const std::string& address() const noexcept override { return address_; }
   [[nodiscard]] std::size_t max_transfer_bytes() const noexcept override { return PTRDIFF_MAX; }
+  [[nodiscard]] bool takes_device() const noexcept override { return takes_device_; }
   [[nodiscard]] core::Result<WireId> open(std::string_view address) override;
   void send_frame(WireId wire, std::span<const std::byte> frame) override;
   [[nodiscard]] std::uint64_t receive(WireId wire, MemoryView memory, TransferId transfer) override;
@@ -99,7 +100,8 @@ class UcxFabric final : public Fabric {
   std::string address_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  int worker_fd_ = -1;  // owned by UCX
+  bool takes_device_ = false;  // UCX has its CUDA transports, and they have found a device
+  int worker_fd_ = -1;         // owned by UCX
   int wake_fd_ = -1;
   int wait_ms_ = -1;  // of the next wait()
   std::uint64_t next_wire_ = 1;

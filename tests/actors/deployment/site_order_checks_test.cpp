@@ -104,6 +104,12 @@ TEST_F(SiteOrders, MembersAtOtherSitesThanOrderedAreRefused) {
          c.members = {1, 1};
        }},
       {"no way to exchange", [](auto& c) { c.exchange = "{"; }},
+      {"another memory",
+       [](auto& c) {
+         auto plan = exchange();
+         plan.on_devices = true;
+         c.exchange = experiment::to_json(plan);
+       }},
       {"another way to exchange", [](auto& c) {
          auto plan = exchange();
          plan.packed = true;

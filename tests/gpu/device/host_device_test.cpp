@@ -56,6 +56,23 @@ TEST(HostDevice, CopiesNameMemoryOfTheRightKind) {
   EXPECT_FALSE(stream->copy(there.data, here.data, 4));
 }
 
+TEST(HostDevice, ReachesTheMemoryOfAnotherOnlyAfterItWasAsked) {
+  HostDevice device;
+  HostDevice peer;
+  const Floats here(device.memory(), 8);
+  const Floats there(peer.memory(), 8);
+  const auto stream = value_of(device.make_stream());
+  EXPECT_FALSE(stream->copy(here.data, there.data, 32));
+  EXPECT_FALSE(stream->launch(Fill{there.data, 3, 8}));
+  EXPECT_TRUE(value_of(device.reach(peer)));
+  EXPECT_TRUE(stream->launch(Fill{there.data, 3, 8}));
+  EXPECT_TRUE(stream->copy(here.data, there.data, 32));
+  EXPECT_EQ(here.data[7], 3.0F);
+  EXPECT_FALSE(stream->copy(here.data, there.data, 36)) << "beyond the peer's allocation";
+  const auto other = value_of(peer.make_stream());
+  EXPECT_FALSE(other->copy(there.data, here.data, 32)) << "the peer was not asked";
+}
+
 TEST(HostDevice, CapturedStepsAreExecutedAtEachLaunchOnly) {
   HostDevice device;
   const Floats x(device.memory(), 4);

@@ -41,6 +41,7 @@ void FakeDevice::to_device(std::byte* device, const std::byte* host, std::size_t
 }
 
 void FakeDevice::add(Copy copy) {
+  ++count_;
   const std::lock_guard lock(mutex_);
   copies_.push_back(std::move(copy));
   changed_.notify_all();

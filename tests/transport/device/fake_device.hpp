@@ -4,6 +4,7 @@
 /// Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,12 @@ class FakeDevice final : public DeviceCopier {
   [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
   void to_host(std::byte* host, const std::byte* device, std::size_t bytes, Done done) override;
   void to_device(std::byte* device, const std::byte* host, std::size_t bytes, Done done) override;
+
+  [[nodiscard]] bool is_known_to_libraries() const noexcept override { return known_; }
+  /// Libraries may be given its memory.
+  void make_known() noexcept { known_ = true; }
+  /// Copies so far.
+  [[nodiscard]] unsigned copies() const noexcept { return count_; }
 
   /// Copies begin but do not complete until release().
   void hold();
@@ -62,6 +69,8 @@ class FakeDevice final : public DeviceCopier {
   std::optional<core::Error> error_;
   bool held_ = false;
   bool stop_ = false;
+  std::atomic<bool> known_{false};
+  std::atomic<unsigned> count_{0};
   std::thread thread_;
 };
 

@@ -21,14 +21,18 @@ constexpr std::size_t kMostCalls = 10'000;
 /// Two members with an Rpc each; `serve` answers the calls that the second one receives.
 class RpcOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
  protected:
-  void SetUp() override {
+  void SetUp() override { meet(); }
+  /// Two members anew; member 1 listens unless `listens` is false.
+  void meet(const PieceOptions& pieces = {}, bool listens = true) {
+    group_.reset();
+    for (auto& lost : lost_) lost.clear();
     group_.emplace(GetParam(), 2);
     for (std::size_t r = 0; r < 2; ++r) {
       calls_[r] = std::make_unique<Rpc>(
           group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMostCalls, 1,
           [this](Rpc::Incoming incoming) { serve(std::move(incoming)); },
-          [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); });
-      calls_[r]->listen(group_->group(r).peers[1 - r]);
+          [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); }, pieces);
+      if (r == 0 || listens) calls_[r]->listen(group_->group(r).peers[1 - r]);
     }
   }
   void TearDown() override { group_.reset(); }
@@ -60,6 +64,50 @@ core::Buffer vector(std::size_t floats, float first) {
   auto buffer = core::Buffer::allocate(allocator, floats).value();
   for (std::size_t i = 0; i < floats; ++i) buffer.data()[i] = first + static_cast<float>(i) / 1000;
   return buffer;
+}
+
+// 5,000 floats in pieces of 1,024 bytes, of which 3 are under way: 20 messages each way, the last one shorter.
+TEST_P(RpcOver, VectorsInPiecesArriveWholeAndRounded) {
+  meet({.bytes = 1024, .window = 3});
+  serve = [](Rpc::Incoming incoming) {
+    for (float& x : incoming.vector) x += 1;
+    incoming.reply("done");
+  };
+  const std::size_t calls = 4;
+  std::vector<core::Buffer> vectors;
+  for (std::size_t i = 0; i < calls; ++i) {
+    vectors.push_back(vector(i == 3 ? 0 : 5000, static_cast<float>(i)));
+    const auto half = i == 2 ? std::optional(core::HalfKind::bf16) : std::nullopt;
+    call(0, {.header = "add", .vector = vectors[i].view(), .lend = Lend::both, .half = half},
+         [](const auto& result) { EXPECT_TRUE(result); });
+  }
+  finish();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto expected = vector(5000, static_cast<float>(i));
+    for (std::size_t k = 0; k < 5000; ++k) ASSERT_EQ(vectors[i].data()[k], expected.data()[k] + 1) << i << " " << k;
+  }
+  const auto there = vector(5000, 2);
+  for (std::size_t k = 0; k < 5000; ++k) {
+    const auto rounded = [](float x) {
+      return core::from_half(core::to_half(x, core::HalfKind::bf16), core::HalfKind::bf16);
+    };
+    ASSERT_EQ(vectors[2].data()[k], rounded(rounded(there.data()[k]) + 1)) << k;
+  }
+  EXPECT_TRUE(lost_[0].empty() && lost_[1].empty());
+}
+
+TEST_P(RpcOver, CallWhoseVectorIsUnderWayEndsOnceWhenThePeerIsLost) {
+  meet({.bytes = 64, .window = 2}, false);  // member 1 takes no message
+  auto sent = vector(5000, 1);
+  int ended = 0;
+  call(0, {.header = "add", .vector = sent.view(), .lend = Lend::both}, [&](const auto& result) {
+    ++ended;
+    EXPECT_EQ(result.error().code, core::Errc::peer_lost);
+  });
+  group_->endpoint(1).close();
+  finish();
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(lost_[0].size(), 1U);
 }
 
 TEST_P(RpcOver, CalleeChangesTheVectorAndItComesBack) {

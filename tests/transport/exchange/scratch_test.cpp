@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "core/kernels.hpp"
 #include "tests/transport/exchange/connected_group.hpp"
 #include "transport/inproc/endpoint.hpp"
 
@@ -29,6 +30,41 @@ TEST(Scratch, PiecesAreCutAlignedAndComeBack) {
   EXPECT_EQ(reinterpret_cast<std::byte*>(again.cut<float>(1).data()), first);
   EXPECT_EQ(scratch.made(), 1U);
   EXPECT_EQ(scratch.bytes(), 64U + 128U);
+}
+
+/// Counts what is allocated, and refuses with `refusal`.
+class CountingMemory final : public core::Allocator {
+ public:
+  [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::device; }
+  [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
+    if (refusal) return core::fail(*refusal, "refused");
+    live += bytes;
+    return host_.allocate(bytes);
+  }
+  void deallocate(void* memory, std::size_t bytes) noexcept override {
+    live -= bytes;
+    host_.deallocate(memory, bytes);
+  }
+  std::size_t live = 0;
+  std::optional<core::Errc> refusal;
+
+ private:
+  core::HostAllocator host_;
+};
+
+TEST(Scratch, TakesItsBlocksFromAnAllocator) {
+  CountingMemory memory;
+  {
+    Scratch scratch(memory);
+    { const auto piece = scratch.take(640); }
+    { const auto piece = scratch.take(6400); }
+    EXPECT_EQ(memory.live, 6400U) << "the larger block replaced the smaller one";
+    memory.refusal = core::Errc::out_of_memory;
+    EXPECT_THROW((void)scratch.take(64'000), std::bad_alloc);
+    memory.refusal = core::Errc::io;
+    EXPECT_THROW((void)scratch.take(64'000), core::KernelsFailed);
+  }
+  EXPECT_EQ(memory.live, 0U);
 }
 
 TEST(Scratch, KeepsAsManyBlocksAsWereInUseAtOnce) {

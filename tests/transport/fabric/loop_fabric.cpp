@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "tests/transport/device/fake_device.hpp"
+
 namespace troupe::transport::testing {
 
 class LoopFabric final : public Fabric {
@@ -13,6 +15,8 @@ class LoopFabric final : public Fabric {
 
   [[nodiscard]] const std::string& address() const noexcept override { return address_; }
   [[nodiscard]] std::size_t max_transfer_bytes() const noexcept override { return PTRDIFF_MAX; }
+
+  [[nodiscard]] bool takes_device() const noexcept override { return net_->takes_device_; }
 
   [[nodiscard]] core::Result<WireId> open(std::string_view address) override {
     const WireId wire{next_wire_++};
@@ -41,8 +45,12 @@ class LoopFabric final : public Fabric {
     const bool whole = !posted.empty() && posted.mapped().memory.size == memory.size;
     if (!posted.empty()) {
       const auto& to = posted.mapped();
-      if (whole) std::memcpy(to.memory.data, memory.data, memory.size);
-      net_->on_payload_({to.memory.data, to.memory.size});
+      for (const auto space : {to.memory.space, memory.space})
+        if (space == core::MemorySpace::device) ++net_->device_transfers_;
+      auto* const there = to.memory.space == core::MemorySpace::device ? on_device(to.memory).data : to.memory.data;
+      const auto* const here = memory.space == core::MemorySpace::device ? on_device(memory).data : memory.data;
+      if (whole) std::memcpy(there, here, memory.size);
+      net_->on_payload_({there, to.memory.size});
       tell(to.owner, {.transfer = to.transfer, .whole = whole});
     }
     tell(address_, {.transfer = transfer, .whole = whole});

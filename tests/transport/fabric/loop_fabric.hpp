@@ -2,6 +2,7 @@
 /// Thread-safe. The two functions run on the sender's thread, one call at a time.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,10 @@ class LoopNet : public std::enable_shared_from_this<LoopNet> {
   using OnPayload = std::function<void(std::span<std::byte> payload)>;
   void set(OnFrame on_frame);
   void set(OnPayload on_payload);
+  /// Transfers may name memory of a FakeDevice from now on.
+  void take_device() noexcept { takes_device_ = true; }
+  /// Transfers so far whose memory here or there was a device's.
+  [[nodiscard]] unsigned device_transfers() const noexcept { return device_transfers_; }
 
   [[nodiscard]] std::unique_ptr<Fabric> make();
 
@@ -46,6 +51,8 @@ class LoopNet : public std::enable_shared_from_this<LoopNet> {
     TransferId transfer;
   };
 
+  std::atomic<bool> takes_device_{false};
+  std::atomic<unsigned> device_transfers_{0};
   std::mutex mutex_;
   OnFrame on_frame_ = [](Bytes&) { return 1; };
   OnPayload on_payload_ = [](auto) {};

@@ -94,14 +94,14 @@ class Asa final : public Task {
   }
 
   transport::MemoryView memory(SumLane& lane, std::size_t from, std::size_t count) const {
-    if (!halves_) return transport::view_of(lane.parts[from].first(count));
+    if (!halves_) return view(lane.parts[from].first(count));
     return half_view(lane.half_parts[from], count);
   }
 
   void sum(SumLane& lane, std::size_t chunk) {
     const Slice part = chunk_of(slices_[rank()], chunk, floats_);
     const core::Span own = at(part);
-    transport::ConstMemoryView result = transport::view_of(core::ConstSpan(own));
+    transport::ConstMemoryView result = view(core::ConstSpan(own));
     if (halves_) {
       sum_halves(lane, own);
       result = half_view(lane.half_sum, own.size());
@@ -142,7 +142,7 @@ class Asa final : public Task {
   void give(PartLane& lane, std::size_t chunk) {
     const Slice part = chunk_of(slices_[lane.rank], chunk, floats_);
     if (part.count == 0) return;
-    transport::ConstMemoryView mine = transport::view_of(core::ConstSpan(at(part)));
+    transport::ConstMemoryView mine = view(core::ConstSpan(at(part)));
     if (halves_) {
       kernels_.narrow(lane.half.first(part.count), at(part), task_.half);
       mine = half_view(lane.half, part.count);
@@ -152,15 +152,15 @@ class Asa final : public Task {
 
   void take(PartLane& lane, std::size_t chunk) {
     const core::Span part = at(chunk_of(slices_[lane.rank], chunk, floats_));
-    const auto memory = halves_ ? half_view(lane.half, part.size()) : transport::view_of(part);
+    const auto memory = halves_ ? half_view(lane.half, part.size()) : view(part);
     receive(lane.rank, TagKind::gather, chunk, memory, [this, &lane, chunk, part] {
       if (halves_) kernels_.widen(part, lane.half.first(part.size()), task_.half);
       give(lane, chunk + lanes_of(lane.rank));
     });
   }
 
-  static transport::MemoryView half_view(core::HalfSpan halves, std::size_t count) {
-    return {reinterpret_cast<std::byte*>(halves.data()), count * sizeof(std::uint16_t), core::MemorySpace::host};
+  [[nodiscard]] transport::MemoryView half_view(core::HalfSpan halves, std::size_t count) const {
+    return {reinterpret_cast<std::byte*>(halves.data()), count * sizeof(std::uint16_t), kernels_.space()};
   }
 
   const std::size_t floats_;  // of a chunk

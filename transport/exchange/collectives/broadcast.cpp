@@ -31,14 +31,13 @@ class Broadcast final : public Task {
   void give(std::size_t to, std::size_t chunk, std::size_t lanes) {
     const core::ConstSpan part = at(chunk_of(whole(), chunk, floats_));
     if (part.empty()) return;
-    send(to, TagKind::broadcast, chunk, transport::view_of(part), [=, this] { give(to, chunk + lanes, lanes); });
+    send(to, TagKind::broadcast, chunk, view(part), [=, this] { give(to, chunk + lanes, lanes); });
   }
 
   void take(std::size_t chunk, std::size_t lanes) {
     const core::Span part = at(chunk_of(whole(), chunk, floats_));
     if (part.empty()) return;
-    receive(*task_.root, TagKind::broadcast, chunk, transport::view_of(part),
-            [=, this] { take(chunk + lanes, lanes); });
+    receive(*task_.root, TagKind::broadcast, chunk, view(part), [=, this] { take(chunk + lanes, lanes); });
   }
 
   const std::size_t floats_;  // of a chunk

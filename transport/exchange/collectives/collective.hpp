@@ -14,6 +14,8 @@
 ///
 /// Bytes that a member sends: collective_bytes(). Memory beside the vector: for asa a window of chunks per peer, at most one own slice per
 /// peer; for the others less. A Scratch provides the memory and takes it back.
+///
+/// Vector and scratch are in the memory of the kernels, which do the sums: on a device where they are (the endpoint takes its memory).
 #pragma once
 
 #include <cstddef>
@@ -56,7 +58,7 @@ struct CollectiveTask {
   float scale = 1;                             ///< factor of the sum
   core::Span vector{};                         ///< in place; aligned to core::kAlignment
   Arenas* arenas = nullptr;                    ///< shm: allocator of the vector's memory; outlives the collective
-  Scratch* scratch = nullptr;                  ///< outlives the collective; null: own memory
+  Scratch* scratch = nullptr;                  ///< outlives the collective; null: own memory of the host
   transport::TagFields tag{};                  ///< run, exchange and shard; the algorithm sets kind and chunk
   Chunking chunks{};
 };

@@ -42,7 +42,7 @@ class SumAtFirst final : public Task {
   void give(std::size_t chunk, std::size_t window) {
     const core::ConstSpan part = at(chunk_of(whole(), chunk, floats_));
     if (part.empty()) return;
-    send(0, TagKind::scatter, chunk, transport::view_of(part), [=, this] { give(chunk + window, window); });
+    send(0, TagKind::scatter, chunk, view(part), [=, this] { give(chunk + window, window); });
   }
 
   void collect(std::size_t chunk) {
@@ -51,12 +51,11 @@ class SumAtFirst final : public Task {
     auto& lane = lanes_[chunk % lanes_.size()];
     lane.missing = ranks() - 1;
     for (const auto other : others())
-      receive(other, TagKind::scatter, chunk, transport::view_of(lane.parts[other].first(own.size())),
-              [=, this, &lane] {
-                if (--lane.missing > 0) return;
-                for (std::size_t r = 1; r < ranks(); ++r) kernels_.axpy(own, 1, lane.parts[r].first(own.size()));
-                collect(chunk + lanes_.size());
-              });
+      receive(other, TagKind::scatter, chunk, view(lane.parts[other].first(own.size())), [=, this, &lane] {
+        if (--lane.missing > 0) return;
+        for (std::size_t r = 1; r < ranks(); ++r) kernels_.axpy(own, 1, lane.parts[r].first(own.size()));
+        collect(chunk + lanes_.size());
+      });
   }
 
   const std::size_t floats_;  // of a chunk

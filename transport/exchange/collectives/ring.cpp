@@ -61,18 +61,16 @@ class Ring final : public Task {
     if (out.empty())
       --lane.missing;
     else
-      send((rank() + 1) % n, kind, message, transport::view_of(core::ConstSpan(out)),
-           [this, &lane] { half_done(lane); });
+      send((rank() + 1) % n, kind, message, view(core::ConstSpan(out)), [this, &lane] { half_done(lane); });
     if (in.empty())
       --lane.missing;
     else if (summing)
-      receive((rank() + n - 1) % n, kind, message, transport::view_of(lane.received.first(in.size())),
-              [this, &lane, in] {
-                kernels_.axpy(in, 1, lane.received.first(in.size()));
-                half_done(lane);
-              });
+      receive((rank() + n - 1) % n, kind, message, view(lane.received.first(in.size())), [this, &lane, in] {
+        kernels_.axpy(in, 1, lane.received.first(in.size()));
+        half_done(lane);
+      });
     else
-      receive((rank() + n - 1) % n, kind, message, transport::view_of(in), [this, &lane] { half_done(lane); });
+      receive((rank() + n - 1) % n, kind, message, view(in), [this, &lane] { half_done(lane); });
     if (lane.missing == 0) next(lane);
   }
 

@@ -44,6 +44,13 @@ class Task : public Collective {
 
   /// Allocates scratch_. Call once.
   void take_scratch(std::size_t bytes);
+  /// The memory of the kernels, for messages.
+  [[nodiscard]] transport::MemoryView view(core::Span floats) const {
+    return transport::view_of(floats, kernels_.space());
+  }
+  [[nodiscard]] transport::ConstMemoryView view(core::ConstSpan floats) const {
+    return transport::view_of(floats, kernels_.space());
+  }
   [[nodiscard]] core::Span at(const core::Slice& part) const { return task_.vector.subspan(part.offset, part.count); }
   [[nodiscard]] std::size_t ranks() const noexcept { return group_.size(); }
   [[nodiscard]] std::size_t rank() const noexcept { return group_.rank; }
