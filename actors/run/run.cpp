@@ -280,7 +280,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (request.on_save_action) request.on_save_action([&] { caf::anon_send(*coordinator, SaveRequest{}); });
   RunEnd end;
   {
-    const std::stop_callback on_stop(stop, [&] { caf::anon_send(*coordinator, Interrupt{}); });
+    const std::stop_callback on_stop(std::move(stop), [&] { caf::anon_send(*coordinator, Interrupt{}); });
     end = await_end(system, *coordinator);
   }
   if (request.on_save_action) request.on_save_action(nullptr);
