@@ -13,7 +13,8 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
   if (const auto& model = settings.model; !model.command.empty())
     return guest::make_backend({.command = model.command,
                                 .start = std::chrono::duration<double>(model.start_s),
-                                .silence = std::chrono::duration<double>(model.silence_s)});
+                                .silence = std::chrono::duration<double>(model.silence_s),
+                                .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs});
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();
   return make_devices_backend(devices, static_cast<std::size_t>(settings.cluster.workers));

@@ -154,7 +154,7 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
   auto buckets = nlohmann::json::array();
   if (vectors.shares_gradients)
     for (const auto& bucket : vectors.buckets) buckets.push_back({bucket.offset, bucket.count});
-  const nlohmann::json text{{"role", place_.role == Role::worker ? "worker" : "evaluator"},
+  nlohmann::json text{{"role", place_.role == Role::worker ? "worker" : "evaluator"},
                             {"worker", place_.worker},
                             {"workers", place_.workers},
                             {"seed", place_.seed},
@@ -165,6 +165,7 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
                             {"gradients", vectors.shares_gradients},
                             {"buckets", buckets},
                             {"silence_s", program_.silence.count()}};
+  if (program_.epochs > 0) text["epochs"] = program_.epochs;
   buckets_ = static_cast<std::uint32_t>(buckets.size());
   const auto json = text.dump();
   const std::array files{vectors.parameters, vectors.gradients, vectors.statistics};

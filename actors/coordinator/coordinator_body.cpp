@@ -25,8 +25,9 @@ constexpr core::Duration kMemberSilence = std::chrono::seconds(60);
 
 std::string how_to_go_on(const CoordinatorSetup& setup) {
   const auto& launcher = setup.launcher;
-  return fmt::format("go on with `{}troupe train --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
-                     setup.started.directory, setup.resume_options);
+  const bool program = setup.graph->is_program() && launcher.empty();
+  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
+                     program ? "launch" : "train", setup.started.directory, setup.resume_options);
 }
 
 coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {

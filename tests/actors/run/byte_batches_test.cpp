@@ -27,11 +27,11 @@ class Watched final : public nn::Backend {
   const core::Kernels& kernels() const noexcept override { return sound_->kernels(); }
   core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                      const nn::CompileOptions& options) override {
-    for_bytes += options.bytes ? 1 : 0;
+    for_bytes += options.bytes && options.training ? 1 : 0;
     return sound_->compile(graph, options);
   }
 
-  std::atomic<int> for_bytes{0};  // replicas
+  std::atomic<int> for_bytes{0};  // replicas of workers
 
  private:
   std::unique_ptr<nn::Backend> sound_;
