@@ -27,7 +27,7 @@ TEST_F(LaunchedFaults, AProgramThatDoesNotJoinIsRefused) {
   EXPECT_EQ(outcome.code, 74);
   EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
   expect_says(outcome,
-              "the program has not joined: it calls troupe.join?; it ended with exit code 3; its last lines: no module "
+              "the program has not called troupe.join; it ended with exit code 3; its last lines: no module "
               "named troupe");
 }
 
@@ -41,7 +41,7 @@ TEST_F(LaunchedFaults, AProgramThatIsNotThereIsRefused) {
 TEST_F(LaunchedFaults, ASilentProgramIsRefusedInTime) {
   const auto outcome = run_program(command_of({"--workers", "2", "--set", "model.start_s=1"}, {"sleep", "1000"}));
   EXPECT_EQ(outcome.code, 75);
-  expect_says(outcome, "the program has not joined after 1 s (model.start_s)");
+  expect_says(outcome, "the program has not called troupe.join after 1 s (model.start_s)");
 }
 
 // The evaluator comes first, and says what the run is.
