@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
-constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on to print
+constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
 core::Error system_error(const char* what) {
   return {core::Errc::io, fmt::format("a program of the run: {}: {}", what, std::strerror(errno))};
