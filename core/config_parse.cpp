@@ -304,7 +304,7 @@ Error missing(const Option& option, const std::string& origin) {
 
 }  // namespace
 
-Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
+Result<std::string> Config::read(const std::string& path) {
   errno = 0;  // opening sets it, and reading after that
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -316,7 +316,11 @@ Result<Config> Config::load(const Schema& schema, const std::string& path, const
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
     return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));
   }
-  return parse(schema, text.str(), path, overrides);
+  return text.str();
+}
+
+Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
+  return read(path).and_then([&](const std::string& text) { return parse(schema, text, path, overrides); });
 }
 
 Result<Config> Config::parse(const Schema& schema, std::string_view text, const std::string& origin,

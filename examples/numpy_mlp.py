@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two spirals: a network of two layers in plain numpy, alone or as workers of a run (docs/guests/numpy_mlp.md).
+"""Two spirals: a network of three linear layers in plain numpy, alone or as workers of a run (docs/guests/numpy_mlp.md).
 
     python3 examples/numpy_mlp.py
     troupe launch --workers 2 --strategy easgd -- python3 examples/numpy_mlp.py
@@ -21,7 +21,7 @@ def spirals(samples, seed):
 
 
 class Momentum:
-    """v ← μ v + g; w ← w − η v, for every array. Its `state` is saved with the run's checkpoints."""
+    """v ← μ v + g; w ← w − η v, for every array. `state` has the velocities by name."""
 
     def __init__(self, rate, momentum=0.9):
         self.rate = rate

@@ -230,7 +230,7 @@ const core::Table<RunConfig>& run_table() {
         "it"},
        {"hash_every", &RunConfig::hash_every, between(0, core::kMostCount),
         "steps of a worker between two hashes of its parameters in the journal, besides those of every model that is "
-        "evaluated or saved: a replay names the first that differs; 0: none"},
+        "evaluated or saved: a replay names the first that differs; 0: none; with model.command the default is 100"},
        {"tensorboard", &RunConfig::tensorboard, core::anything(),
         "write events.out.tfevents.* into the run's directory"},
        {"keep_checkpoints", &RunConfig::keep_checkpoints, between(2, core::kMostCount),

@@ -1,5 +1,6 @@
-/// core::Kernels on a device. Each call runs on the calling thread's stream of now (ThreadStreams), behind that thread's earlier work on the device, and returns
-/// when it is done, so that any thread may use the result; finish() waits for that thread's other work, such as a replica's apply().
+/// core::Kernels on a device. Each call runs on the stream that the calling thread has at the time (ThreadStreams), behind the thread's earlier
+/// work there, and returns when it is done, so that any thread may use the result; finish() waits for that thread's other work, such as a
+/// replica's apply().
 /// Thread-safe. A device that fails throws core::KernelsFailed.
 #pragma once
 

@@ -4,13 +4,13 @@
 ///
 /// Buckets during backward: with a callback backward is as many captured graphs as there are buckets, all launched at once, with an event
 /// behind each. When bucket b's has happened its callback is called, while the device computes what follows. Kernels that the thread calls
-/// in there, as the check for numbers that are not finite, run on the replica's exchange stream: on its own they would queue behind the
-/// whole of backward. Without a callback backward is one graph. (One graph with nodes that record external events would save a launch for
-/// each bucket; but a stream that waits for such an event waits for its latest record, and CUDA does not say that a launch counts as one
-/// before the node has run. Launches by the host run ahead of the device: what they cost is the gap between two graphs.)
+/// in the callback, such as the check for numbers that are not finite, run on the replica's exchange stream: on the thread's own stream they
+/// would queue behind the whole of backward. Without a callback backward is one graph. (One graph with nodes that record external events would
+/// save a launch for each bucket; but a stream that waits for such an event waits for its latest record, and CUDA does not say that a launch
+/// counts as one before the node has run. Launches by the host run ahead of the device: what they cost is the gap between two graphs.)
 ///
-/// With device arenas apply() returns before the device is done: later calls of this thread, also to
-/// Backend::kernels(), are ordered behind it. In fp16 a step is computed again with a smaller loss scale if its gradients are not finite
+/// With device arenas apply() returns before the device is done: later calls of this thread, also to Backend::kernels(), are ordered behind it.
+/// In fp16 a step is computed again with a smaller loss scale if its gradients are not finite
 /// (gpu/loss_scale.hpp): buckets are therefore final at its end, all at once. An error of apply() is returned by the next step or evaluation.
 /// Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
@@ -30,8 +30,7 @@ namespace troupe::gpu {
 class GpuReplica final : public nn::Replica {
  public:
   /// `kernels`: for the memory of options.arenas; on the device they run on `streams`. `device`, `kernels`, `streams` and `options.arenas`
-  /// outlive the replica. Errors: those of memory,
-  /// streams and events.
+  /// outlive the replica. Errors: those of memory, streams and events.
   [[nodiscard]] static core::Result<std::unique_ptr<GpuReplica>> make(Device& device, const core::Kernels& kernels,
                                                                       ThreadStreams& streams, const nn::Graph& graph,
                                                                       const nn::CompileOptions& options,

@@ -19,7 +19,7 @@ class ThreadStreams {
   /// The calling thread's stream: made by its first call, kept for the threads to come.
   [[nodiscard]] core::Result<std::shared_ptr<Stream>> mine();
 
-  /// As long as it lives `stream` is the calling thread's. Destroyed by the same thread. REQUIRES that mine() was called before.
+  /// While it lives `stream` is the calling thread's in place of its own. Destroyed by the same thread. REQUIRES that mine() was called before.
   class Instead {
    public:
     Instead(ThreadStreams& streams, std::shared_ptr<Stream> stream);

@@ -11,17 +11,17 @@
 
 namespace troupe::guest {
 
-/// Of a HELLO frame.
+/// What a HELLO frame says.
 struct Introduction {
   std::string token;
   std::vector<nn::GivenTensor> tensors;     // parameters with elements, in the order of their places in the vectors
-  std::vector<nn::GivenTensor> statistics;  // running values, the same
+  std::vector<nn::GivenTensor> statistics;  // running statistics (batch normalisation), the same
   /// For each tensor that the guest named: its number in `tensors` (`statistics`); -1: it has no elements, and no place.
   std::vector<int> places, statistics_places;
   bool has_optimizer = false;  // false: the program updates its parameters itself before it says DONE
-  bool mirrors = false;        //                    // its values are elsewhere (a GPU): the vectors are copies of them
+  bool mirrors = false;        // its values are elsewhere (a GPU): the vectors are copies of them
 };
-/// Of a PLAN frame: the training that the program describes.
+/// What a PLAN frame says: the training that the program describes.
 struct TrainingPlan {
   std::int64_t samples = 0;  // of the training data
   std::int64_t batch = 0;    // samples per worker and step

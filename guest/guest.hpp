@@ -54,8 +54,8 @@ struct SharedVectors {
 class Guest {
  public:
   using OnLine = GuestProcess::OnLine;
-  /// Starts the program, and returns when it has introduced itself. Errors: Errc::config: the command cannot be started. Errc::io: it ended
-  /// before, Errc::timeout; Errc::data: it does not speak the protocol.
+  /// Starts the program, and returns when it has said HELLO. Errc::config: the command cannot be started. Errc::io: the program ended before.
+  /// Errc::timeout: GuestProgram::start is over. Errc::data: it does not speak the protocol.
   [[nodiscard]] static core::Result<std::unique_ptr<Guest>> start(const GuestProgram& program, const GuestPlace& place,
                                                                   OnLine on_line);
   /// Says END, and kills it if it stays.
@@ -71,9 +71,9 @@ class Guest {
   /// once that there are no batches. Errors as start().
   [[nodiscard]] core::Result<TrainingPlan> welcome(const SharedVectors& vectors);
 
-  // From here on every error is Errc::io, of a device that failed: the worker is lost, and not the run.
+  // From here on every error is Errc::io, as of a device that failed: it costs the worker, not the run.
 
-  /// The samples with these numbers. `optimize`: it steps its optimizer at `lr` times its rate, too.
+  /// One step on the samples of `batch`. `optimize`: it also steps its optimizer, at Batch::lr times its rate.
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, bool optimize,
                                                   const std::function<void(int)>& on_bucket_ready);
   [[nodiscard]] core::Result<void> optimize(std::uint64_t number, double lr);
@@ -81,7 +81,7 @@ class Guest {
   [[nodiscard]] core::Result<void> sync();
   /// The vectors were written to.
   [[nodiscard]] core::Result<void> changed();
-  /// Of an evaluator: what the program finds about the values in the vectors. Nothing: it has no evaluation.
+  /// Of an evaluator: the program's evaluation of the values in the vectors. Nothing: it has no evaluation.
   [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();
   /// There are no more batches: the program may go on to its end.
   void last();

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
-constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on to print
+constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
 core::Error system_error(const char* what) {
   return {core::Errc::io, fmt::format("a program of the run: {}: {}", what, std::strerror(errno))};
@@ -85,7 +85,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     [[maybe_unused]] const auto written = ::write(failed[1], &error, sizeof(error));
     ::_exit(127);
   }
-  ::setpgid(child, child);  // also here: whoever comes first
+  ::setpgid(child, child);  // in both processes: either may run first
   failed_write.reset();
   out_write.reset();
   std::unique_ptr<GuestProcess> process(new GuestProcess);
@@ -107,7 +107,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
 
 GuestProcess::~GuestProcess() {
   if (id_ > 0) {
-    ::kill(-id_, SIGKILL);  // nobody else has this number: it has not been waited for
+    ::kill(-id_, SIGKILL);  // the number is not used again before waitpid()
     while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }

@@ -1,4 +1,4 @@
-/// A replica that a guest computes.
+/// A replica that a guest computes. Thread rule: as nn::Replica, only the thread that made it.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class GuestReplica final : public nn::Replica {
   [[nodiscard]] const nn::Graph& graph() const noexcept override { return graph_; }
   [[nodiscard]] std::int64_t batch() const noexcept override { return batch_; }
   [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return memory_.layout; }
-  /// Fetches the newest values of a guest that has them elsewhere. A failure is that of the next step.
+  /// Fetches the newest values of a guest that has them elsewhere. The next step returns its error.
   [[nodiscard]] core::Span parameters() noexcept override;
   [[nodiscard]] core::Span gradients() noexcept override { return memory_.gradients.view(); }
   [[nodiscard]] core::Span statistics() noexcept override;

@@ -15,7 +15,7 @@
 namespace troupe::guest {
 namespace {
 
-/// Bytes that this host has left; as many as one likes where it does not say.
+/// Bytes that this host has left; no limit where it does not say.
 std::size_t available_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;)
@@ -30,7 +30,7 @@ core::Result<void*> GuestVectors::allocate(std::size_t bytes) {
     return core::fail(core::Errc::out_of_memory,
                       fmt::format("{} bytes of memory to share with a program: {}", bytes, std::strerror(error)));
   };
-  // Pages of a file are taken without a limit: the kernel would rather kill a process than refuse one.
+  // The kernel does not refuse pages of a file when memory runs out: it kills a process.
   if (bytes > available_memory()) return refuse(ENOMEM);
   core::FileDescriptor file(::memfd_create("troupe-vector", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return refuse(errno);

@@ -1,6 +1,5 @@
 /// The interface between models and devices: a Backend compiles a Graph into a Replica, which trains one batch at a time.
-/// Implementations: cpu/ (oneDNN), gpu/, guest/ (a program of the
-/// user's). Actors, benchmarks and tests include only this header.
+/// Implementations: cpu/ (oneDNN), gpu/, guest/ (a program of the user's). Actors, benchmarks and tests include only this header.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +109,7 @@ struct CompileOptions {
   std::uint32_t workers = 1;
   std::function<void(const std::string&)> on_output{};  // takes a line that a program of the user's prints; any thread
   Parallel parallel = Parallel::none;
-  /// false: what follows every step() is one apply(), and nobody else reads gradients(): a replica with its own optimizer keeps them to
+  /// false: what follows every step() is one apply(), and nothing else reads gradients(): a replica with its own optimizer keeps them to
   /// itself, steps within step(), and its gradients() are empty. Other replicas ignore it.
   bool gradients = true;
   bool overlap = true;  // with neurons: a layer's weight gradient is computed while its error is summed; the same bits

@@ -1,4 +1,4 @@
-/// Lines that a worker's program prints, on their way to the recorder. Thread-safe: a thread of the replica's reads them.
+/// Lines that a worker's program prints, on their way to the recorder. Thread-safe: the replica's reader thread calls line().
 #pragma once
 
 #include <mutex>
@@ -12,11 +12,12 @@ namespace troupe::actors {
 
 class ProgramOutput {
  public:
-  /// They go from `worker`, for a message without a sender ends a connection. Lines from before follow now.
+  /// Lines go to `recorder` from now on, and those kept before it was known. `worker` is their sender: a message without one ends a
+  /// connection.
   void to(const RecorderActor& recorder, const WorkerActor& worker);
   /// The worker ends: later lines, of a program that goes on after its last batch, go to this process's standard error.
   void close();
-  /// `line`, with the worker's name.
+  /// `line` begins with the worker's name. Beyond kMostKept, lines that come before to() are dropped.
   void line(std::string line);
 
  private:

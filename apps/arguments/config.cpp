@@ -24,7 +24,10 @@ core::Result<core::Config> config_by(const Read& read, const std::vector<std::st
 }  // namespace
 
 core::Result<core::Config> load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  return config_by([&](const auto& all) { return core::Config::load(experiment::schema(), path, all); }, overrides);
+  const auto text = core::Config::read(path);  // once: it may be a pipe
+  if (!text) return tl::unexpected(text.error());
+  return config_by([&](const auto& all) { return core::Config::parse(experiment::schema(), *text, path, all); },
+                   overrides);
 }
 
 core::Result<experiment::Settings> load_settings(const std::string& path, const std::vector<std::string>& overrides,

@@ -111,7 +111,7 @@ Action declare_launch(CLI::App& app) {
       ->type_name("RUN_DIR")
       ->excludes(config);
   app.add_option("--nodes", arguments->nodes,
-                 "train on these nodes (`troupe node --programs`), which have the program, too; else on this host")
+                 "train on these nodes (`troupe node --programs`), which have the program's files; default: this host")
       ->type_name("HOST:PORT,…");
   app.add_option("--min-nodes", arguments->min_nodes,
                  "start once N nodes are connected; nodes that connect later join the run (default: all)")

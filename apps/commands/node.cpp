@@ -39,7 +39,7 @@ void log(const std::string& line) noexcept {
   }
 }
 
-/// A run that somebody else has started: it starts programs of its own here only where the owner of this host allows it.
+/// Another user may have started the run: it starts programs here only where the owner of this node allows it.
 core::Result<std::unique_ptr<nn::Backend>> backend_of_run(const experiment::Settings& settings, bool programs) {
   if (!settings.model.command.empty() && !programs)
     return core::fail(core::Errc::config,
@@ -105,8 +105,8 @@ Action declare_node(CLI::App& app) {
       ->required();
   app.add_flag(
       "--programs", arguments->programs,
-      "runs may start programs of their own here (`troupe launch`): whoever can reach this node can then execute "
-      "anything as this user; without certificates every user of this host can");
+      "runs may start programs of their own here (`troupe launch`): every user who can reach this node can then "
+      "execute anything as this user; without certificates every user of this host can");
   add_tls(app, arguments->tls);
   return [arguments] { return run_node(*arguments); };
 }

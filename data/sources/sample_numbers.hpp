@@ -1,4 +1,4 @@
-/// The data set of a run whose program reads its own samples (model.command): sample k's label is k, and its image one byte that nobody reads.
+/// The data set of a run whose program reads its own samples (model.command): sample k's label is k, and its image one unused byte.
 /// The test split is one sample: the program evaluates its model whole.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace troupe::data {
 
-/// Errc::config: data.train_samples is 0, or more than an int can count.
+/// Errc::config: data.train_samples is below 1 or above 2147483647.
 [[nodiscard]] core::Result<std::shared_ptr<const Dataset>> open_numbers(const DataConfig& config, Split split,
                                                                         std::int64_t limit);
 [[nodiscard]] core::Result<PublishedForm> numbers_form(const DataConfig& config);

@@ -56,8 +56,8 @@ struct ConvolutionOperands {
 };
 
 /// Row-major: d [m, n] ← op(a) · op(b) + bias, op(a) [m, k], op(b) [k, n]; a transposed operand is stored the other way
-/// round. bias [n], of `output`. No activation: cuBLASLt's relu is max(x, 0), which makes 0 of NaN, so that a run that diverges would not be
-/// seen to.
+/// round. bias [n], of `output`. No activation: cuBLASLt's relu is max(x, 0), which turns NaN into 0 and so would hide that a run
+/// diverges.
 struct MatrixProduct {
   std::int64_t m = 0;
   std::int64_t n = 0;

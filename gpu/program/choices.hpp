@@ -49,7 +49,7 @@ class Choices {
   template <class Plan, class Description>
   [[nodiscard]] Choice<Plan> choose_from(const std::vector<Description>& descriptions,
                                          std::map<std::string, std::shared_ptr<const Plan>>& made);
-  /// The engines of the device for the description that hand NaN on. None: the device cannot execute it; that all hide it is kept in the
+  /// The engines of the device for the description that pass NaN on. None: the device cannot execute it; that all hide it is kept in the
   /// cache.
   template <class Plan, class Description>
   [[nodiscard]] std::vector<std::unique_ptr<Plan>> engines_for(const Description& description, const std::string& name);

@@ -15,8 +15,8 @@ struct Fastest {
   double seconds = 0;  // 0: not measured
 };
 
-/// Removes those of `plans` whose fused relu makes 0 of NaN, so that a run that diverges would not be seen to: libraries say of few engines
-/// that they hand it on. Each is executed once, with a bias that is NaN. All are removed where there is no memory for it, none of a
+/// Removes those of `plans` whose fused relu turns NaN into 0, which would hide that a run diverges: libraries say of few engines that they
+/// pass NaN on. Each is executed once, with a bias that is NaN. All are removed where there is no memory for it, none of a
 /// description without a fused relu. `stream`: as of fastest(). False: there was no memory. Errors: those of a lost device.
 [[nodiscard]] core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convolution& description,
                                                    std::vector<std::unique_ptr<ConvolutionPlan>>& plans);

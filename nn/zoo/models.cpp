@@ -182,13 +182,13 @@ const core::Table<ModelConfig>& model_table() {
        {"layers", &ModelConfig::layers, core::anything(),
         "a model of your own: a list of tables like {type = \"linear\", outputs = 10}"},
        {"command", &ModelConfig::command, core::anything(),
-        "a program of your own that computes the model, with its arguments: [\"python3\", \"train.py\"]; it joins by "
-        "the package troupe, and brings its model, its data and its optimizer"},
+        "a program of your own that computes the model, with its arguments: [\"python3\", \"train.py\"]; it calls "
+        "troupe.join, and brings its model, its data and its optimizer"},
        {"tensors", &ModelConfig::tensors, core::anything(),
         "command: its parameters, \"fc1.weight 128x64\"; the program tells them when a run begins"},
-       {"statistics", &ModelConfig::statistics, core::anything(), "command: its running values, in the same way"},
+       {"statistics", &ModelConfig::statistics, core::anything(), "command: its running statistics, in the same way"},
        {"start_s", &ModelConfig::start_s, core::between(1, 1e6),
-        "command: longest time from its start to its first batch, in seconds"},
+        "command: longest time from its start to its call of run.batches, in seconds"},
        {"silence_s", &ModelConfig::silence_s, core::between(1, 1e6),
         "command: longest time of one step or one evaluation, in seconds; a program that is silent longer is lost"},
        {"parallel", &ModelConfig::parallel, core::one_of({"none", "neurons"}),

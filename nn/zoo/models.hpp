@@ -22,12 +22,12 @@ struct ModelConfig {
   std::string initialiser = "auto";
   double init_scale = 0.01;
   bool zero_init_residual = false;
-  core::Structure layers;  // nn/layers_config.hpp
+  core::Structure layers;                 // nn/layers_config.hpp
   std::vector<std::string> command{};     // of a program that computes the model (guest/); empty: Troupe computes it
   std::vector<std::string> tensors{};     // of that program, as it told them: "fc1.weight 128x64"
-  std::vector<std::string> statistics{};  // the same: running values, which are averaged
-  double start_s = 120;                   // longest time from the program's start to its first batch
-  double silence_s = 600;                 // longest time of one answer
+  std::vector<std::string> statistics{};  // the same: running statistics, which are averaged
+  double start_s = 120;                   // seconds: longest time from the program's start to its call of run.batches
+  double silence_s = 600;                 // seconds: longest time of one answer
   std::string parallel = "none";
   bool overlap = true;
 };

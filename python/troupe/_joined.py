@@ -249,7 +249,7 @@ class JoinedRun(Run):
         raise RunEnded(code) from None
 
     def _watch(self) -> None:
-        """Tells the engine of errors of the program. Ctrl-C goes to the whole process group: the engine ends the run in order, and says END."""
+        """Tells the engine of errors of the program. SIGINT is ignored: on Ctrl-C the engine ends the run in order, and says END."""
         if threading.current_thread() is threading.main_thread():
             self._interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         hook = sys.excepthook

@@ -17,7 +17,7 @@ class Description:
 
     tensors: List[Tensor]
     statistics: List[Tensor]
-    frozen: List[Tensor]  #: parameters that nobody trains: each worker has them from its own program
+    frozen: List[Tensor]  #: parameters that are not trained: each worker has its program's values
     optimizer: Optional[str]
     mirrors: bool
 

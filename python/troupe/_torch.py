@@ -1,4 +1,4 @@
-"""A torch.nn.Module and its optimizer as a Model. Only public interfaces of torch 1.13 and 2.x."""
+"""A torch.nn.Module and its optimizer as a Model. Public interfaces of torch 1.13 and 2.x only, but for `_orig_mod` of torch.compile."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Run:
     seed: int = 0
     #: The epoch of the current batch, from 0.
     epoch: int = 0
-    #: Where the current batch is in the run: from 0, below 1. The same for the same batch, whoever has it: for learning-rate schedules.
+    #: Where the current batch is in the run: from 0, below 1. The same for the same batch, whichever worker has it: for learning-rate schedules.
     progress: float = 0.0
 
     _plan: Optional[Plan] = None

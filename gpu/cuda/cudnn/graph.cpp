@@ -82,7 +82,7 @@ cudnnPointwiseMode_t mode_of(NodeKind kind) {
   }
 }
 
-/// What a pointwise operation computes. relu is asked to hand NaN on: a run that diverges must be seen to. cuDNN 9 has no other way to ask
+/// What a pointwise operation computes. relu is asked to pass NaN on, so that it does not hide that a run diverges. cuDNN 9 has no other way to ask
 /// for it, calls this one deprecated, and says of few engines that they do (CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP: the slow ones), so that
 /// engines are tried (gpu/program/measuring.hpp). A library that refuses the attribute fuses no relu.
 core::Result<CudnnDescriptor> make_pointwise(const CudnnTarget& target, NodeKind kind) {
