@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/device_copier.hpp"
+#include "core/devices/device_copier.hpp"
 #include "gpu/device/device.hpp"
 
 namespace troupe::gpu {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
-#include "core/device_copier.hpp"
+#include "core/devices/device_copier.hpp"
 #include "core/error.hpp"
 #include "core/kernels.hpp"
 #include "nn/graph.hpp"

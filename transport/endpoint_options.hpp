@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/device_copier.hpp"
+#include "core/devices/device_copier.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/net/tcp_options.hpp"
 

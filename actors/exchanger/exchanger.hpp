@@ -16,7 +16,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
-#include "core/device_copier.hpp"
+#include "core/devices/device_copier.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/device_copier.hpp"
+#include "core/devices/device_copier.hpp"
 #include "experiment/exchange_plan.hpp"
 #include "experiment/settings.hpp"
 #include "nn/backend.hpp"
