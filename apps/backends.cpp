@@ -14,6 +14,7 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
     return guest::make_backend({.command = model.command,
                                 .start = std::chrono::duration<double>(model.start_s),
                                 .silence = std::chrono::duration<double>(model.silence_s),
+                                .fingerprint = model.program,
                                 .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs});
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();

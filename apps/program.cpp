@@ -18,16 +18,17 @@ constexpr std::int64_t kHashEvery = 100;  // steps: a program is less sure to co
 
 bool is_set(const Settings& settings, std::string_view key) { return settings.config.where(key) != "default"; }
 
-/// What the program decides in its own code.
-core::Result<void> check_keys(const Settings& settings) {
+/// What the program decides in its own code. `refused`: where a key was set.
+template <class Refused>
+core::Result<void> check_keys(const Settings& settings, const Refused& refused) {
   for (const auto* key : {"train.optimizer", "train.lr", "train.momentum", "train.weight_decay", "train.beta2",
                           "train.epsilon", "train.rmsprop_epsilon", "train.label_smoothing", "train.clip_value",
                           "train.clip_norm", "train.accumulate", "train.recompute", "data.validation"}) {
-    if (is_set(settings, key))
+    if (const auto where = settings.config.where(key); refused(where))
       return core::fail(core::Errc::config,
                         fmt::format("{}: {} has no effect with model.command: the program has its own data, model and "
                                     "optimizer: set it there, and leave it out here",
-                                    settings.config.where(key), key));
+                                    where, key));
   }
   return {};
 }
@@ -64,8 +65,15 @@ core::Result<void> check_strategy_of_program(const Settings& settings) {
   return {};
 }
 
+core::Result<void> check_resumed_program(const Settings& settings) {
+  return check_keys(settings, [](const std::string& where) { return where == "--set"; }).and_then([&] {
+    return check_strategy_of_program(settings);
+  });
+}
+
 core::Result<Settings> with_program(const Settings& settings, guest::GuestBackend& backend, experiment::Use use) {
-  if (auto fits = check_keys(settings); !fits) return tl::unexpected(std::move(fits.error()));
+  const auto given = [](const std::string& where) { return where != "default"; };
+  if (auto fits = check_keys(settings, given); !fits) return tl::unexpected(std::move(fits.error()));
   auto said = backend.describe();
   if (!said) return tl::unexpected(std::move(said.error()));
   std::vector<std::string> overrides;
@@ -74,6 +82,7 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   };
   set("model.tensors", texts_of(said->introduction.tensors));
   set("model.statistics", texts_of(said->introduction.statistics));
+  set("model.program", said->introduction.program);
   set("data.train_samples", said->plan.samples);
   set("data.mean", std::string("none"));
   if (!is_set(settings, "data.batch")) set("data.batch", said->plan.batch);

@@ -16,6 +16,9 @@ namespace troupe::apps {
 /// Errc::config, if the model is a program: `command` is for models that Troupe computes.
 [[nodiscard]] core::Result<void> check_no_program(const experiment::Settings& settings, std::string_view command);
 
+/// For the resume of a program's run: what --set must not change. Errc::config.
+[[nodiscard]] core::Result<void> check_resumed_program(const experiment::Settings& settings);
+
 /// Errc::config: the strategy needs more of a program's optimizer than that it steps.
 [[nodiscard]] core::Result<void> check_strategy_of_program(const experiment::Settings& settings);
 

@@ -75,6 +75,7 @@ class ProgramBackend final : public GuestBackend {
     memory->layout->to_canonical(memory->parameters.view(), description.parameters);
     memory->statistics_layout.to_canonical(memory->statistics.view(), description.statistics);
     const std::scoped_lock lock(mutex_);
+    fingerprint_ = description.introduction.program;
     evaluator_.emplace(std::move(*guest), std::move(*memory));
     return description;
   }
@@ -104,7 +105,10 @@ class ProgramBackend final : public GuestBackend {
     };
     auto guest = Guest::start(program_, place, options.training ? options.on_output : on_line_);
     if (!guest) return explained(std::move(guest.error()));
-    if (const auto other = difference(graph, (*guest)->introduction()); !other.empty()) {
+    auto other = difference(graph, (*guest)->introduction());
+    if (other.empty() && !is_known((*guest)->introduction().program))
+      other = "its frozen layers or its optimizer differ";
+    if (!other.empty()) {
       const auto why = "it is another one than that of the run: " + other;
       (*guest)->refuse(why);
       return explained({core::Errc::config, why});
@@ -117,11 +121,18 @@ class ProgramBackend final : public GuestBackend {
   }
 
  private:
+  /// Whether this fingerprint is the run's.
+  [[nodiscard]] bool is_known(const std::string& fingerprint) const {
+    const std::scoped_lock lock(mutex_);
+    return fingerprint_.empty() || fingerprint_ == fingerprint;
+  }
+
   const GuestProgram program_;
   const GuestProcess::OnLine on_line_;
   const core::FileDescriptor empty_;
   GuestVectors vectors_;
-  std::mutex mutex_;                                                         // guards the next one
+  mutable std::mutex mutex_;                                                 // guards the next two
+  std::string fingerprint_{program_.fingerprint};                            // of the run's program; empty: any
   std::optional<std::pair<std::unique_ptr<Guest>, GuestMemory>> evaluator_;  // of describe()
 };
 

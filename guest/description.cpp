@@ -73,6 +73,7 @@ core::Result<Introduction> parse_hello(std::string_view text) {
     said.token = hello.at("token").get<std::string>();
     said.tensors = tensors_in(hello.at("tensors"), said.places);
     said.statistics = tensors_in(hello.at("statistics"), said.statistics_places);
+    said.program = hello.value("program", std::string());
     said.has_optimizer = hello.contains("optimizer") && hello["optimizer"].is_string();
     said.mirrors = hello.value("mirrors", false);
     return said;

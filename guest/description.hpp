@@ -18,6 +18,7 @@ struct Introduction {
   std::vector<nn::GivenTensor> statistics;  // running statistics (batch normalisation), the same
   /// For each tensor that the guest named: its number in `tensors` (`statistics`); -1: it has no elements, and no place.
   std::vector<int> places, statistics_places;
+  std::string program;         // a fingerprint of what must be equal on all workers; empty: the guest tells none
   bool has_optimizer = false;  // false: the program updates its parameters itself before it says DONE
   bool mirrors = false;        // its values are elsewhere (a GPU): the vectors are copies of them
 };

@@ -155,16 +155,16 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
   if (vectors.shares_gradients)
     for (const auto& bucket : vectors.buckets) buckets.push_back({bucket.offset, bucket.count});
   nlohmann::json text{{"role", place_.role == Role::worker ? "worker" : "evaluator"},
-                            {"worker", place_.worker},
-                            {"workers", place_.workers},
-                            {"seed", place_.seed},
-                            {"floats", vectors.floats},
-                            {"offsets", placed(introduction_.places, vectors.offsets)},
-                            {"statistics_floats", vectors.statistics_floats},
-                            {"statistics_offsets", placed(introduction_.statistics_places, vectors.statistics_offsets)},
-                            {"gradients", vectors.shares_gradients},
-                            {"buckets", buckets},
-                            {"silence_s", program_.silence.count()}};
+                      {"worker", place_.worker},
+                      {"workers", place_.workers},
+                      {"seed", place_.seed},
+                      {"floats", vectors.floats},
+                      {"offsets", placed(introduction_.places, vectors.offsets)},
+                      {"statistics_floats", vectors.statistics_floats},
+                      {"statistics_offsets", placed(introduction_.statistics_places, vectors.statistics_offsets)},
+                      {"gradients", vectors.shares_gradients},
+                      {"buckets", buckets},
+                      {"silence_s", program_.silence.count()}};
   if (program_.epochs > 0) text["epochs"] = program_.epochs;
   buckets_ = static_cast<std::uint32_t>(buckets.size());
   const auto json = text.dump();
@@ -244,8 +244,7 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   const auto deadline = answer_by();
   if (!waits_) {  // it comes to its evaluation, or ends without one
     auto frame = frames_->receive(deadline);
-    if (!frame && frame.error().code == core::Errc::io &&
-        process_->ending(kDeathPatience) == "ended with exit code 0") {
+    if (!frame && frame.error().code == core::Errc::io && process_->ending(kEndPatience) == "ended with exit code 0") {
       left_ = true;
       return std::nullopt;
     }
@@ -259,7 +258,7 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   auto frame = expect(FrameType::evaluated, deadline);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   const auto answer = nlohmann::json::parse(frame->text(), nullptr, false);
-  if (!answer.is_object() || !answer.contains("metrics")) return std::nullopt;  // nothing that counts
+  if (!answer.is_object() || !answer.contains("metrics")) return wrong("the guest's EVALUATED has no metrics");
   const auto metric = [&](const char* name, double otherwise) {
     const auto& metrics = answer["metrics"];
     const auto found = metrics.is_object() ? metrics.find(name) : metrics.end();
@@ -302,6 +301,10 @@ core::Result<Frame> Guest::checked(core::Result<Frame> frame, std::span<const Fr
     return tl::unexpected(explained({core::Errc::io, "the program has failed: " + printable(text("error"))},
                                     last_lines_of(text("traceback"), kTracebackLines)));
   }
+  const bool bare = frame->type == FrameType::ready || frame->type == FrameType::stepped ||
+                    frame->type == FrameType::synced || frame->type == FrameType::waits;
+  if (bare && !frame->payload.empty())
+    return wrong(fmt::format("the guest's {} has {} bytes", name_of(frame->type), frame->payload.size()));
   if (std::ranges::find(types, frame->type) == types.end())
     return wrong(fmt::format("the guest said {} where {} was due", name_of(frame->type), name_of(types.front())));
   return frame;

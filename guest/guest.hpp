@@ -24,6 +24,7 @@ struct GuestProgram {
   std::vector<std::string> command;
   std::chrono::duration<double> start{120};    // from its start to its plan
   std::chrono::duration<double> silence{600};  // for one answer
+  std::string fingerprint{};                   // of the program of the run; empty: not known, or any
   std::int64_t epochs = 0;                     // of the run; 0: as many as the program says
 };
 

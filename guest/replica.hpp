@@ -44,6 +44,7 @@ class GuestReplica final : public nn::Replica {
                                                   const std::function<void(int)>& on_bucket_ready) override;
   /// core::KernelsFailed: the guest has failed.
   void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
+  [[nodiscard]] const core::Error* failure() const noexcept override { return failed_ ? &*failed_ : nullptr; }
   [[nodiscard]] bool owns_optimizer() const noexcept override { return true; }
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return {}; }

@@ -198,6 +198,8 @@ class Replica {
   /// shape.
   virtual void apply(const core::OptimizerStep& step, core::OptimizerState state) = 0;
 
+  /// Why what parameters() and statistics() have shown is not the newest: the device that has it has failed. Null: it is.
+  [[nodiscard]] virtual const core::Error* failure() const noexcept { return nullptr; }
   /// Whether apply() heeds nothing of the step but its learning rate, and `state` is empty: the optimizer is the replica's.
   [[nodiscard]] virtual bool owns_optimizer() const noexcept { return false; }
 

@@ -1,5 +1,6 @@
 // Evaluations of the model, while training is paused or beside it, and what is kept and reported of them.
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -20,7 +21,20 @@ double share_of(std::int64_t hits, const SplitScore& split) {
   return static_cast<double>(hits) / static_cast<double>(std::max<std::int64_t>(split.samples, 1));
 }
 
-coordination::Score score_of(const SplitScore& split) { return {split.loss, share_of(split.top1, split)}; }
+/// A program may have no evaluation: its scores are no numbers, which no target and no best one compares with.
+coordination::Score score_of(const SplitScore& split) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return split.samples > 0 ? coordination::Score{split.loss, share_of(split.top1, split)}
+                           : coordination::Score{kNone, kNone};
+}
+
+/// A program says nothing while it starts and evaluates.
+core::Duration evaluator_silence(const CoordinatorSetup& setup) {
+  if (!setup.graph->is_program()) return kEvaluatorSilence;
+  const auto& model = setup.settings->model;
+  return kEvaluatorSilence +
+         std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(model.start_s + model.silence_s));
+}
 
 }  // namespace
 
@@ -67,7 +81,7 @@ void CoordinatorBody::ask_evaluator(const std::function<void(const coordination:
   evaluation_ = begin_evaluation();
   evaluates_ = true;
   ask<Evaluated>(
-      kEvaluator, kEvaluatorSilence, actors_.evaluator,
+      kEvaluator, evaluator_silence(setup_), actors_.evaluator,
       [this, next](const Evaluated& evaluated) {
         evaluates_ = false;
         if (machine_.ended()) return;
@@ -135,8 +149,8 @@ void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& eval
   if (evaluation.reported) return;
   const auto& split = has_validation() ? evaluated.validation : evaluated.test;
   auto line = evaluation.report;
-  line.loss = split.loss;
-  line.accuracy = share_of(split.top1, split);
+  line.loss = score_of(split).loss;
+  line.accuracy = score_of(split).accuracy;
   line.top5 = split.top5 < 0 ? -1 : share_of(split.top5, split);
   report_ = line;
 }

@@ -35,7 +35,8 @@ transport::EndpointOptions ExchangerBody::endpoint_options() const {
   options.name = fmt::format("site {}", setup_.site);
   options.device = setup_.copier;
   // What the vectors of the calls of all sites may need at a time: no call waits for memory.
-  const auto per_site = exchange::kMostVectors * kPieces.bytes * kPieces.window + options.credit.bytes;
+  const auto calls = std::max(exchange::kMostVectors, setup_.exchange.server_sites.size());
+  const auto per_site = calls * kPieces.bytes * kPieces.window + options.credit.bytes;
   options.staging_bytes = std::max(options.staging_bytes, per_site * (setup_.exchange.worker_sites.size() + 1));
   return options;
 }
@@ -135,7 +136,7 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (measuring_) measuring_->give_up(error);
-  if (setup_.copier && error.code == core::Errc::io)
+  if (setup_.copier && (error.code == core::Errc::io || error.code == core::Errc::out_of_memory))
     return run_error(error);  // a copy failed: the device here, not the peer
   SiteLost loss{setup_.site, site, error.message};
   if (actors_.coordinator)

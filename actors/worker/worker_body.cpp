@@ -95,6 +95,7 @@ void WorkerBody::batch_ready(const BatchReady& ready, const BorrowedBatch& batch
 
 void WorkerBody::compute_now() {
   if (failed_ || batches_.empty()) return;
+  hash_due_ = false;
   const auto next = std::move(batches_.front());
   batches_.pop_front();
   ++next_step_;
@@ -299,8 +300,9 @@ void WorkerBody::advance(Rendezvous::Key key) {
 // ---- between calls
 
 void WorkerBody::after_event() {
-  if (std::exchange(hash_due_, false)) hash_parameters();
   report_finished_collectives();
+  if (std::exchange(hash_due_, false))
+    hash_parameters();  // of these parameters: nothing has been computed since it was due
   help_or_leave();
   answer_settle_orders();
   answer_peer_messages(false);

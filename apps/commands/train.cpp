@@ -77,11 +77,14 @@ std::string resume_options(const TrainArguments& arguments) {
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
   auto backend = make_backend(request.settings);
   if (!backend) return tl::unexpected(std::move(backend.error()));
-  if (auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get()); program && arguments.resume.empty()) {
-    auto described =
-        with_program(request.settings, *program, arguments.nodes ? experiment::Use::processes : experiment::Use::run);
+  auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get());
+  if (program && arguments.resume.empty()) {
+    auto described = with_program(request.settings, *program,
+                                  request.nodes.empty() ? experiment::Use::run : experiment::Use::processes);
     if (!described) return tl::unexpected(std::move(described.error()));
     request.settings = std::move(*described);
+  } else if (program) {
+    if (auto fits = check_resumed_program(request.settings); !fits) return fits;
   }
   request.resume = arguments.resume;
   request.replan = arguments.replan;

@@ -99,7 +99,8 @@ core::Result<std::unique_ptr<LocalNode>> LocalNode::start() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     ::setpgid(0, 0);  // Ctrl-C reaches the parent, which ends the run in order
-    ::signal(SIGPIPE, SIG_IGN);
+    // The parent ends the run in order, also when a signal goes to all processes of a service or a job.
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
     here.reset();
     serve(there.get(), node->certificates_->files());
     ::_exit(0);

@@ -67,9 +67,13 @@ void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
 }
 
 core::Span WorkerMemory::view(Slot slot) {
-  if (slot.kind == SlotKind::params) return replica_->parameters();
+  const auto newest = [this](core::Span vector) {
+    if (const auto* failure = replica_->failure()) throw core::KernelsFailed(*failure);
+    return vector;
+  };
+  if (slot.kind == SlotKind::params) return newest(replica_->parameters());
   if (slot.kind == SlotKind::grads) return replica_->gradients();
-  if (slot.kind == SlotKind::statistics) return replica_->statistics();
+  if (slot.kind == SlotKind::statistics) return newest(replica_->statistics());
   if (const auto found = extra_.find(slot); found != extra_.end()) return found->second->view();
   if (const auto found = mounted_.find(slot); found != mounted_.end()) return found->second.data;
   return {};
@@ -129,10 +133,10 @@ void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards sh
 
 /// The replica's optimizer moves the parameters: the step is the difference, and the parameters come back.
 void WorkerMemory::step_apart(const strategies::KernelCall& call) {
-  const auto parameters = replica_->parameters();
-  if (before_ == nullptr) before_ = vector_in(*arenas_, parameters.size());
-  kernels_->copy(before_->view(), parameters);
+  if (before_ == nullptr) before_ = vector_in(*arenas_, replica_->parameters().size());
+  kernels_->copy(before_->view(), replica_->parameters());
   replica_->apply(call.optimizer, {});
+  const auto parameters = replica_->parameters();  // asked anew: they may be fetched from where they have moved
   const auto delta = view(call.y);
   kernels_->copy(delta, parameters);
   kernels_->axpy(delta, -1, before_->view());

@@ -26,6 +26,7 @@ struct ModelConfig {
   std::vector<std::string> command{};     // of a program that computes the model (guest/); empty: Troupe computes it
   std::vector<std::string> tensors{};     // of that program, as it told them: "fc1.weight 128x64"
   std::vector<std::string> statistics{};  // the same: running statistics, which are averaged
+  std::string program{};                  // the program's fingerprint; empty: not known
   double start_s = 120;                   // seconds: longest time from the program's start to its call of run.batches
   double silence_s = 600;                 // seconds: longest time of one answer
   std::string parallel = "none";

@@ -286,7 +286,9 @@ class Replayer {
     if (!replica) return tl::unexpected(replica.error());
     const auto score = experiment::evaluate(**replica, *spec.source.test, model, segment.statistics());
     if (!score) return tl::unexpected(score.error());
-    if (!std::isfinite(score->loss)) return diverged("the model's test loss is not a finite number");
+    // A program may report no loss.
+    if (!std::isfinite(score->loss) && !spec.graph->is_program())
+      return diverged("the model's test loss is not a finite number");
     summary.test_loss = score->loss;
     summary.test_accuracy = score->accuracy();
     summary.test_top5 = score->top5 < 0 || score->samples == 0
