@@ -2,7 +2,7 @@
 /// changes no centre. Both are counted; too many in a row at one member end the run (train.max_bad_updates). The numbers alone decide, so a
 /// replay decides alike.
 ///
-/// Cost: one read of each gradient bucket, as soon as backward has written it, and one read of each push.
+/// Cost: one read of each gradient bucket (two if its norm is above the limit), as soon as backward has written it, and one of each push.
 #pragma once
 
 #include <cstdint>
