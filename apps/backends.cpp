@@ -15,6 +15,9 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
                                 .start = std::chrono::duration<double>(model.start_s),
                                 .silence = std::chrono::duration<double>(model.silence_s),
                                 .fingerprint = model.program,
+                                .workers = static_cast<std::uint32_t>(settings.cluster.workers),
+                                .seed = static_cast<std::uint64_t>(settings.run.seed),
+                                .threads = settings.threads(0),
                                 .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs});
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();

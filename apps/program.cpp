@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "nn/given_tensor.hpp"
+#include "nn/zoo/given_tensor.hpp"
 
 namespace troupe::apps {
 namespace {

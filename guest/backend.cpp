@@ -58,7 +58,10 @@ class ProgramBackend final : public GuestBackend {
   [[nodiscard]] const core::Kernels& kernels() const noexcept override { return core::host_kernels(); }
 
   [[nodiscard]] core::Result<Description> describe() override {
-    auto guest = Guest::start(program_, {.role = Role::evaluator}, on_line_);
+    auto guest = Guest::start(
+        program_,
+        {.role = Role::evaluator, .workers = program_.workers, .threads = program_.threads, .seed = program_.seed},
+        on_line_);
     if (!guest) return tl::unexpected(std::move(guest.error()));
     const auto& introduction = (*guest)->introduction();
     auto graph = nn::Graph::of_program("program", introduction.tensors, introduction.statistics);

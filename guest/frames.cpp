@@ -137,7 +137,9 @@ core::Result<Frame> Frames::receive(Deadline deadline) {
   if (auto filled = fill(std::as_writable_bytes(std::span(&head, 1)), deadline); !filled)
     return tl::unexpected(std::move(filled.error()));
   if (!is_of_guest(head.type) || head.zero != 0)
-    return core::fail(core::Errc::data, fmt::format("the guest sent a frame of type {} and {}", head.type, head.zero));
+    return core::fail(core::Errc::data,
+                      fmt::format("the guest sent a frame of type {} with second half-word {}: not the guest protocol",
+                                  head.type, head.zero));
   if (head.length > kMostPayload)
     return core::fail(core::Errc::data, fmt::format("the guest sent {} of {} bytes, {} are allowed",
                                                     name_of(FrameType{head.type}), head.length, kMostPayload));

@@ -275,8 +275,6 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   return result;
 }
 
-void Guest::last() { (void)send(FrameType::last); }
-
 core::Result<void> Guest::send(FrameType type, std::span<const std::byte> payload, std::span<const int> descriptors) {
   auto sent = frames_->send(type, payload, descriptors, answer_by());
   if (!sent) return tl::unexpected(explained(std::move(sent.error())));

@@ -25,6 +25,9 @@ struct GuestProgram {
   std::chrono::duration<double> start{120};    // from its start to its plan
   std::chrono::duration<double> silence{600};  // for one answer
   std::string fingerprint{};                   // of the program of the run; empty: not known, or any
+  std::uint32_t workers = 1;                   // of the run,
+  std::uint64_t seed = 1;                      // its seed,
+  int threads = 1;                             // and those of its evaluator, for describe()
   std::int64_t epochs = 0;                     // of the run; 0: as many as the program says
 };
 
@@ -84,8 +87,6 @@ class Guest {
   [[nodiscard]] core::Result<void> changed();
   /// Of an evaluator: the program's evaluation of the values in the vectors. Nothing: it has no evaluation.
   [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();
-  /// There are no more batches: the program may go on to its end.
-  void last();
 
  private:
   Guest(const GuestProgram& program, const GuestPlace& place) : program_(program), place_(place) {}
@@ -111,7 +112,7 @@ class Guest {
   Frames::Deadline started_by_{};
   std::uint32_t buckets_ = 0;  // that each step reports
   bool waits_ = false;         // an evaluator that has reached its evaluation
-  bool left_ = false;          // its program has ended by itself, after LAST, or was refused
+  bool left_ = false;          // its program has ended by itself, without an evaluation
   bool has_plan_ = false;      // said PLAN
   bool broken_ = false;        // an error was found: the process is killed at the end
 };

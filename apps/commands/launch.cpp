@@ -66,6 +66,7 @@ core::Result<void> run_launch(const LaunchArguments& arguments) {
   if (fresh && arguments.command.empty() && arguments.config.empty())
     return core::fail(core::Errc::usage,
                       "give the program behind `--`, as in `troupe launch --workers 2 -- python3 train.py`");
+  if (auto fits = check_nodes(arguments); !fits) return fits;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   if (settings->model.command.empty())
@@ -83,14 +84,13 @@ core::Result<void> run_launch(const LaunchArguments& arguments) {
   interrupt.nothing_to_save(true);
   actors::RunRequest request;
   request.settings = std::move(*settings);
-  auto with_nodes = static_cast<const TrainArguments&>(arguments);
   if (here) {
     request.nodes = {here->address()};
     request.network.tls = here->tls();
   } else if (auto added = add_nodes(arguments, request); !added) {
     return added;
   }
-  return train(with_nodes, std::move(request), interrupt);
+  return train(arguments, std::move(request), interrupt);
 }
 
 Action declare_launch(CLI::App& app) {

@@ -112,6 +112,11 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   return printed;
 }
 
+core::Result<void> check_nodes(const TrainArguments& arguments) {
+  if (arguments.nodes || (arguments.min_nodes == 0 && arguments.tls.empty())) return {};
+  return core::fail(core::Errc::usage, "--min-nodes, --ca, --cert and --key need --nodes: give it, or leave these out");
+}
+
 core::Result<void> add_nodes(const TrainArguments& arguments, actors::RunRequest& request) {
   if (!arguments.nodes) return {};
   auto nodes = actors::parse_nodes(*arguments.nodes);
@@ -178,9 +183,7 @@ core::Result<void> run_train(TrainArguments arguments) {
   Interrupt interrupt;  // before MPI or the backend starts threads, and before SIGUSR1 can end the process
   if (const auto environment = job_environment()) return train_in_job(arguments, *environment, interrupt);
   interrupt.nothing_to_save(true);
-  if (!arguments.nodes && (arguments.min_nodes > 0 || !arguments.tls.empty()))
-    return core::fail(core::Errc::usage,
-                      "--min-nodes, --ca, --cert and --key need --nodes: give it, or leave these out");
+  if (auto fits = check_nodes(arguments); !fits) return fits;
   if (auto begun = begin_with(arguments); !begun) return begun;
   auto settings = settings_of(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));

@@ -33,6 +33,8 @@ struct TrainArguments {
 
 /// Adds --json, --quiet and --plain.
 void add_output(CLI::App& app, TrainArguments& arguments);
+/// Errc::usage: flags that need --nodes, without it.
+[[nodiscard]] core::Result<void> check_nodes(const TrainArguments& arguments);
 /// Adds `--nodes` and what it needs to `request`, if it was given. Errc::usage, config.
 [[nodiscard]] core::Result<void> add_nodes(const TrainArguments& arguments, actors::RunRequest& request);
 

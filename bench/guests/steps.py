@@ -19,14 +19,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples")
 WARM_UP = 5  # steps that do not count
 
 
-def mnist(samples, seed):
+def mnist(samples):
     from mnist import Network
     model = Network(16)
     x, y = torch.randn(samples, 1, 28, 28), torch.randint(0, 10, (samples,))
     return model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), lambda net, batch: F.cross_entropy(net(x[batch]), y[batch])
 
 
-def gpt(samples, seed):
+def gpt(samples):
     from gpt import GPT
     model = GPT(6, 384, 6, 64)
     text = torch.randint(0, 256, (samples, 65))
@@ -48,7 +48,7 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     samples = arguments.batch * arguments.steps * arguments.workers
-    model, optimizer, loss_of = {"mnist": mnist, "gpt": gpt}[arguments.model](min(samples, 4096), 1)
+    model, optimizer, loss_of = {"mnist": mnist, "gpt": gpt}[arguments.model](min(samples, 4096))
     rows = min(samples, 4096)
 
     if arguments.way == "joined":

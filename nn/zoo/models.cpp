@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/text/nearest.hpp"
-#include "nn/given_tensor.hpp"
+#include "nn/zoo/given_tensor.hpp"
 #include "nn/zoo/network.hpp"
 
 namespace troupe::nn {

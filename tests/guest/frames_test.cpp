@@ -68,7 +68,8 @@ TEST_F(FramesTest, OnlyTypesOfAGuestAreTaken) {
     write(frame(0, type, 0, ""));
     const auto error = refused();
     EXPECT_EQ(error.code, core::Errc::data) << type;
-    EXPECT_EQ(error.message, "the guest sent a frame of type " + std::to_string(type) + " and 0");
+    EXPECT_EQ(error.message, "the guest sent a frame of type " + std::to_string(type) +
+                                 " with second half-word 0: not the guest protocol");
   }
 }
 

@@ -1,4 +1,4 @@
-#include "nn/given_tensor.hpp"
+#include "nn/zoo/given_tensor.hpp"
 
 #include <gtest/gtest.h>
 
