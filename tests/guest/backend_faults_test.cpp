@@ -136,7 +136,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"DoneTwice", {"fault=twice", "nth=2"}, io, "the guest said DONE where STEPPED was due"},
         Case{"AnotherAnswer", {"fault=as:SYNCED", "nth=2"}, io, "the guest said SYNCED where DONE was due"},
         Case{"NoFrame", {"fault=raw:000000000400ff00", "nth=2"}, io, "a frame of type 4 with second half-word 255"},
-        Case{"AnUnknownFrame", {"fault=raw:000000000c000000", "nth=2"}, io, "a frame of type 12 with second half-word 0"},
+        Case{"AnUnknownFrame",
+             {"fault=raw:000000000c000000", "nth=2"},
+             io,
+             "a frame of type 12 with second half-word 0"},
         Case{"AMissingBucket", {"fault=none", "when=BUCKET", "nth=4"}, io, "a step with 1 of 2 buckets"},
         Case{"TheSameBucketTwice", {"fault=twice", "when=BUCKET", "nth=3"}, io, "BUCKET is not number 1 of 2"},
         Case{"ABucketTooMany", {"fault=twice", "when=BUCKET", "nth=4"}, io, "BUCKET is not number 2 of 2"},
@@ -194,9 +197,8 @@ TEST(GuestHarmless, ADescriptorFromTheGuestIsNotKept) {
 }
 
 TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
-  for (const auto* text :
-       {"{}", "no JSON", R"({"metrics": 7})", R"({"metrics": {"loss": null, "accuracy": "all", "samples": -5}})",
-        R"({"metrics": {"loss": 1e308, "accuracy": 1e308, "samples": 1e308}})"}) {
+  for (const auto* text : {R"({"metrics": 7})", R"({"metrics": {"loss": null, "accuracy": "all", "samples": -5}})",
+                           R"({"metrics": {"loss": 1e308, "accuracy": 1e308, "samples": 1e308}})"}) {
     const ScriptedRun run(scripted({"when=EVALUATED", std::string("fault=text:") + text}));
     ASSERT_TRUE(run.graph);
     auto replica = run.evaluator();
@@ -205,6 +207,18 @@ TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
     ASSERT_TRUE(found) << text << found.error().message;
     EXPECT_GE(found->top1, 0) << text;
     EXPECT_LE(found->top1, found->samples) << text;
+  }
+}
+
+TEST(GuestHarmless, AnEvaluationWithoutMetricsIsAnError) {
+  for (const auto* text : {"{}", "no JSON"}) {
+    const ScriptedRun run(scripted({"when=EVALUATED", std::string("fault=text:") + text}));
+    ASSERT_TRUE(run.graph);
+    auto replica = run.evaluator();
+    ASSERT_TRUE(replica);
+    const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
+    ASSERT_FALSE(found) << text;
+    EXPECT_NE(found.error().message.find("the guest's EVALUATED has no metrics"), std::string::npos);
   }
 }
 
