@@ -54,7 +54,7 @@ def main():
     if arguments.way == "joined":
         import troupe
         run = troupe.join(model, optimizer)
-        batches = (batch % rows for batch in run.batches(samples, arguments.batch))
+        batches = (torch.from_numpy(batch) % rows for batch in run.batches(samples, arguments.batch))
         step = run.step
     else:
         def numbers():
@@ -64,6 +64,7 @@ def main():
         step = lambda loss: optimizer.step()
     if arguments.way == "ddp":
         torch.distributed.init_process_group("gloo")
+        model._ddp_params_and_buffers_to_ignore = ["mask"]  # Gloo broadcasts no booleans
         model = torch.nn.parallel.DistributedDataParallel(model)
 
     done, in_step, began = 0, 0.0, 0.0
