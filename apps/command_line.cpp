@@ -30,9 +30,9 @@ const Command& program() {
                                 "  troupe strategies easgd\n"
                                 "  troupe doctor\n",
                             .declare = nullptr,
-                            .subcommands = {train(), launch(), simulate(), replay(), grid(), plot(), compare(), check(), eval(),
-                                            predict(), export_model(), data_sets(), strategies(), models(), bench(),
-                                            node(), nodes(), certs(), doctor()}};
+                            .subcommands = {train(), launch(), simulate(), replay(), grid(), plot(), compare(), check(),
+                                            eval(), predict(), export_model(), data_sets(), strategies(), models(),
+                                            bench(), node(), nodes(), certs(), doctor()}};
   return root;
 }
 

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -303,21 +300,6 @@ Error missing(const Option& option, const std::string& origin) {
 }
 
 }  // namespace
-
-Result<std::string> Config::read(const std::string& path) {
-  errno = 0;  // opening sets it, and reading after that
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) {
-    errno = 0;
-    text << file.rdbuf();
-  }
-  if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion without an errno
-    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));
-  }
-  return text.str();
-}
 
 Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
   return read(path).and_then([&](const std::string& text) { return parse(schema, text, path, overrides); });

@@ -12,7 +12,7 @@ namespace troupe::experiment {
 core::Result<GuardedStep> guarded_step(nn::Replica& replica, const core::Kernels& kernels, float limit,
                                        const nn::Batch& batch, const std::function<void(int)>& on_bucket_ready) {
   GuardedStep step;
-  double squares = 0;  // in the order of the buckets: the same in every run
+  double squares = 0;                               // in the order of the buckets: the same in every run
   const bool hidden = replica.gradients().empty();  // the replica's own optimizer has used them
   const auto look = [&](int bucket) {
     if (hidden) {

@@ -79,7 +79,11 @@ class Gossip final : public Strategy {
   Gossip(std::uint32_t workers, double probability)
       : workers_(workers), graph_(std::make_shared<const PeerGraph>(workers)), probability_(probability) {}
   Needs needs() const override {
-    return {.peers = true, .model = ModelHome::weighted, .worker_state = WorkerState::discarded, .rounds = false, .local_steps = true};
+    return {.peers = true,
+            .model = ModelHome::weighted,
+            .worker_state = WorkerState::discarded,
+            .rounds = false,
+            .local_steps = true};
   }
   std::unique_ptr<WorkerRule> worker() const override {
     return std::make_unique<GossipWorker>(workers_, graph_, probability_);

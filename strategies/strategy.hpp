@@ -75,7 +75,8 @@ struct Needs {
   std::string
       server_state_of{};  ///< the optimizer ("adam") of the states: only the same one restores them; empty: scratch only
   bool rounds = true;     ///< a 16-bit wire has vectors to round; false: only masters travel, in float32
-  bool local_steps = false;  ///< what follows each step is one optimizer step of the worker's own; no other reads gradients
+  bool local_steps =
+      false;  ///< what follows each step is one optimizer step of the worker's own; no other reads gradients
   std::vector<Period> periods{};  ///< of exchanges; a period longer than the run never comes: see warnings()
   std::optional<ChangedArithmetic> changed_arithmetic{};
 

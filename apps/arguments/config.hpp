@@ -14,7 +14,8 @@ namespace troupe::apps {
 CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
 
 /// The configuration file `path` with `overrides` applied. Errc::config.
-[[nodiscard]] core::Result<core::Config> load_config(const std::string& path, const std::vector<std::string>& overrides);
+[[nodiscard]] core::Result<core::Config> load_config(const std::string& path,
+                                                     const std::vector<std::string>& overrides);
 /// The configuration file `path` with `overrides` applied, resolved and checked. Errc::config.
 [[nodiscard]] core::Result<experiment::Settings> load_settings(const std::string& path,
                                                                const std::vector<std::string>& overrides,

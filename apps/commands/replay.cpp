@@ -67,8 +67,8 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
   const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
   // Sessions may have computed on other devices: two names stand for any.
-  const auto backend = settings->model.command.empty() ? make_devices_backend({settings->device(0), "cpu"}, 2)
-                                                       : make_backend(*settings);
+  const auto backend =
+      settings->model.command.empty() ? make_devices_backend({settings->device(0), "cpu"}, 2) : make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("replay");
   const replay::ReplayRequest request{

@@ -1,5 +1,6 @@
 #include "data/registry.hpp"
 
+#include <array>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -49,6 +50,40 @@ TEST(DatasetRegistry, DataSetsThatMustBeOpenedHaveNoPublishedForm) {
   config.name = "idx";
   EXPECT_FALSE(image_facts(config).value());
   EXPECT_FALSE(published_samples(config, Split::train));
+}
+
+DataConfig config_of_numbers(std::int64_t samples) {
+  DataConfig config;
+  config.name = "numbers";
+  config.train_samples = samples;
+  return config;
+}
+
+TEST(SampleNumbers, TheLabelOfASampleIsItsNumber) {
+  const auto numbers = open_dataset(config_of_numbers(1000), Split::train);
+  ASSERT_TRUE(numbers) << numbers.error().message;
+  EXPECT_EQ((*numbers)->size(), 1000);
+  EXPECT_EQ((*numbers)->shape(), (ImageShape{1, 1, 1}));
+  EXPECT_EQ((*numbers)->classes(), 1000);
+  std::array<std::uint8_t, 1> pixel{9};
+  for (const std::int64_t sample : {0, 7, 999}) {
+    EXPECT_EQ((*numbers)->read(sample, pixel).value(), sample);
+    EXPECT_EQ((*numbers)->label(sample).value(), sample);
+    EXPECT_EQ(pixel[0], 0);
+  }
+}
+
+TEST(SampleNumbers, TheTestSplitIsOneSample) {
+  EXPECT_EQ(open_dataset(config_of_numbers(1000), Split::test).value()->size(), 1);
+}
+
+TEST(SampleNumbers, ThereAreAsManyAsAnIntCounts) {
+  EXPECT_EQ(open_dataset(config_of_numbers(2147483647), Split::train).value()->size(), 2147483647);
+  for (const std::int64_t samples : {std::int64_t{0}, std::int64_t{2147483648}}) {
+    EXPECT_EQ(open_dataset(config_of_numbers(samples), Split::train).error().code, core::Errc::config) << samples;
+    EXPECT_EQ(image_facts(config_of_numbers(samples)).error().code, core::Errc::config) << samples;
+  }
+  EXPECT_EQ(published_samples(config_of_numbers(50), Split::train), 50);
 }
 
 }  // namespace
