@@ -165,8 +165,6 @@ class Config {
   /// final value of `strategy.name`.
   [[nodiscard]] static Result<Config> load(const Schema& schema, const std::string& path,
                                            const std::vector<std::string>& overrides);
-  /// The text of the file `path`, which may be a pipe: for parse(). Errc::config.
-  [[nodiscard]] static Result<std::string> read(const std::string& path);
   /// The same from text. Messages name `origin` as the file and `flag` as the source of the overrides.
   [[nodiscard]] static Result<Config> parse(const Schema& schema, std::string_view text, const std::string& origin,
                                             const std::vector<std::string>& overrides,

@@ -12,6 +12,7 @@
 #include "core/config.hpp"
 #include "core/text/layout.hpp"
 #include "core/text/nearest.hpp"
+#include "core/text/read_text.hpp"
 
 namespace troupe::core {
 namespace {
@@ -302,7 +303,9 @@ Error missing(const Option& option, const std::string& origin) {
 }  // namespace
 
 Result<Config> Config::load(const Schema& schema, const std::string& path, const std::vector<std::string>& overrides) {
-  return read(path).and_then([&](const std::string& text) { return parse(schema, text, path, overrides); });
+  return read_text("config", path).and_then([&](const std::string& text) {
+    return parse(schema, text, path, overrides);
+  });
 }
 
 Result<Config> Config::parse(const Schema& schema, std::string_view text, const std::string& origin,

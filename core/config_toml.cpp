@@ -1,10 +1,6 @@
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -117,21 +113,6 @@ std::string Config::text(bool with_reasons) const {
     text += body;
   }
   return text;
-}
-
-Result<std::string> Config::read(const std::string& path) {
-  errno = 0;  // opening sets it, and reading after that
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) {
-    errno = 0;
-    text << file.rdbuf();
-  }
-  if (!file || file.bad() || (text.fail() && errno != 0)) {  // an empty file fails the insertion without an errno
-    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    return fail(Errc::config, fmt::format("cannot read config {}: {}", path, why));
-  }
-  return text.str();
 }
 
 }  // namespace troupe::core

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/text/read_text.hpp"
+
 namespace troupe::apps {
 
 CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides) {
@@ -24,7 +26,7 @@ core::Result<core::Config> config_by(const Read& read, const std::vector<std::st
 }  // namespace
 
 core::Result<core::Config> load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  const auto text = core::Config::read(path);  // once: it may be a pipe
+  const auto text = core::read_text("config", path);  // once: it may be a pipe
   if (!text) return tl::unexpected(text.error());
   return config_by([&](const auto& all) { return core::Config::parse(experiment::schema(), *text, path, all); },
                    overrides);

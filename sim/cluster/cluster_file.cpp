@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "core/text/read_text.hpp"
 #include "sim/cluster/cluster_tables.hpp"
-#include "sim/cluster/text_file.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -128,7 +128,7 @@ core::Result<ClusterFile> parse_cluster(std::string_view text, const std::string
 }
 
 core::Result<ClusterFile> load_cluster(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_text("cluster file", path).and_then([&](const std::string& text) {
+  return core::read_text("cluster file", path).and_then([&](const std::string& text) {
     return parse_cluster(text, path, overrides);
   });
 }

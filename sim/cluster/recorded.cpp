@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/read_text.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/settings.hpp"
-#include "sim/cluster/text_file.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -80,7 +80,7 @@ core::Result<void> read_metrics(const std::string& path, const experiment::Setti
 }  // namespace
 
 core::Result<StepProfile> load_profile(const std::string& path) {
-  const auto text = read_text("step profile", path);
+  const auto text = core::read_text("step profile", path);
   if (!text) return tl::unexpected(text.error());
   const auto refuse = [&](std::string_view why) {
     return core::fail(

@@ -1,4 +1,4 @@
-#include "sim/cluster/text_file.hpp"
+#include "core/text/read_text.hpp"
 
 #include <cerrno>
 #include <fstream>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-namespace troupe::sim {
+namespace troupe::core {
 
-core::Result<std::string> read_text(const std::string& kind, const std::string& path) {
+Result<std::string> read_text(const std::string& kind, const std::string& path) {
   errno = 0;  // opening sets it, and reading after that
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
@@ -20,9 +20,9 @@ core::Result<std::string> read_text(const std::string& kind, const std::string& 
   // A directory can be opened but not read. An empty file fails the insertion too, without an errno.
   if (!stream || stream.bad() || (text.fail() && errno != 0)) {
     const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    return core::fail(core::Errc::config, fmt::format("cannot read {} {}: {}", kind, path, why));
+    return fail(Errc::config, fmt::format("cannot read {} {}: {}", kind, path, why));
   }
   return text.str();
 }
 
-}  // namespace troupe::sim
+}  // namespace troupe::core

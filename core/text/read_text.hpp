@@ -1,0 +1,13 @@
+/// A whole file as text. Thread rule: pure but for reading the file, which may be a pipe.
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+
+namespace troupe::core {
+
+/// `kind` names the expected content in messages. Errc::config names the file and the reason, such as "Is a directory".
+[[nodiscard]] Result<std::string> read_text(const std::string& kind, const std::string& path);
+
+}  // namespace troupe::core
