@@ -12,6 +12,7 @@
 #include "actors/worker/decoder.hpp"
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
+#include "experiment/state/local_rank.hpp"
 #include "nn/device_names.hpp"
 #include "nn/layout.hpp"
 
@@ -149,12 +150,8 @@ Measured Site::measure(const MeasureOrder& order) {
 }
 
 nn::CompileOptions Site::options_of(std::uint32_t w) const {
-  const auto& settings = *context_.spec->settings;
   auto compile = compile_options(context_, w);
-  const auto neighbours = workers_on_host(setup_.exchange, context_.spec->workers, setup_.site);
-  // Among those of this host that name the same device: they take its GPUs in turn.
-  compile.local_rank = static_cast<int>(std::ranges::count_if(
-      neighbours, [&](auto other) { return other < w && settings.device(other) == settings.device(w); }));
+  compile.local_rank = experiment::local_rank(*context_.spec->settings, setup_.exchange, w);
   return compile;
 }
 
