@@ -102,8 +102,11 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
   guest->process_ = std::move(*process);
   guest->started_by_ = in(program.start);
   for (;;) {
-    pollfd watched{listener->get(), POLLIN, 0};
-    (void)::poll(&watched, 1, 50);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(guest->started_by_ - Clock::now()).count();
+    std::array<pollfd, 2> watched{pollfd{listener->get(), POLLIN, 0}, pollfd{guest->process_->watch(), POLLIN, 0}};
+    const bool sees_end = watched[1].fd >= 0;  // else the process is asked now and then
+    (void)::poll(watched.data(), watched.size(),
+                 static_cast<int>(std::clamp<std::int64_t>(left, 0, sees_end ? 60'000 : 50)));
     core::FileDescriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       if (guest->process_->ending(0ms))
@@ -185,8 +188,8 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
 core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
                                          const std::function<void(int)>& on_bucket_ready) {
   const auto samples = batch.labels.first(static_cast<std::size_t>(batch.count));
-  std::vector<std::byte> payload;
-  payload.reserve(40 + samples.size() * sizeof(std::uint64_t));
+  auto& payload = step_;
+  payload.clear();
   put(payload, batch.lease);
   put(payload, static_cast<std::uint64_t>(batch.epoch));
   put(payload, static_cast<std::uint64_t>(batch.position));

@@ -110,11 +110,12 @@ class Guest {
   std::optional<Frames> frames_;
   Introduction introduction_;
   Frames::Deadline started_by_{};
-  std::uint32_t buckets_ = 0;  // that each step reports
-  bool waits_ = false;         // an evaluator that has reached its evaluation
-  bool left_ = false;          // its program has ended by itself, without an evaluation
-  bool has_plan_ = false;      // said PLAN
-  bool broken_ = false;        // an error was found: the process is killed at the end
+  std::vector<std::byte> step_;  // the payload of the latest STEP: its memory is used again
+  std::uint32_t buckets_ = 0;    // that each step reports
+  bool waits_ = false;           // an evaluator that has reached its evaluation
+  bool left_ = false;            // its program has ended by itself, without an evaluation
+  bool has_plan_ = false;        // said PLAN
+  bool broken_ = false;          // an error was found: the process is killed at the end
 };
 
 }  // namespace troupe::guest

@@ -74,7 +74,8 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+      ::signal(number, SIG_DFL);  // what is ignored here would stay so
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
