@@ -9,7 +9,8 @@
 
 namespace troupe::apps {
 
-core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings) {
+core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings,
+                                                        std::function<void(const std::string&)> on_output) {
   if (const auto& model = settings.model; !model.command.empty())
     return guest::make_backend({.command = model.command,
                                 .start = std::chrono::duration<double>(model.start_s),
@@ -18,7 +19,8 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
                                 .workers = static_cast<std::uint32_t>(settings.cluster.workers),
                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                 .threads = settings.threads(0),
-                                .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs});
+                                .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs},
+                               std::move(on_output));
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();
   return make_devices_backend(devices, static_cast<std::size_t>(settings.cluster.workers));

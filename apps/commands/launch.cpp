@@ -5,7 +5,6 @@
 
 #include "apps/arguments/checks.hpp"
 #include "apps/arguments/config.hpp"
-#include "apps/arguments/network.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/train.hpp"
 #include "apps/help.hpp"
@@ -110,14 +109,9 @@ Action declare_launch(CLI::App& app) {
   app.add_option("--resume", arguments->resume, "go on in this run's directory, from its newest checkpoint")
       ->type_name("RUN_DIR")
       ->excludes(config);
-  app.add_option("--nodes", arguments->nodes,
-                 "train on these nodes (`troupe node --programs`), which have the program's files; default: this host")
-      ->type_name("HOST:PORT,…");
-  app.add_option("--min-nodes", arguments->min_nodes,
-                 "start once N nodes are connected; nodes that connect later join the run (default: all)")
-      ->type_name("N")
-      ->check(whole_at_least(1));
-  add_tls(app, arguments->tls);
+  add_nodes_flags(
+      app, *arguments,
+      "train on these nodes (`troupe node --programs`), which have the program's files; default: this host");
   add_output(app, *arguments);
   return [arguments] { return run_launch(*arguments); };
 }

@@ -20,6 +20,7 @@
 #include "apps/interrupt.hpp"
 #include "apps/job/job.hpp"
 #include "apps/job/request.hpp"
+#include "apps/launch/evaluator_output.hpp"
 #include "apps/output.hpp"
 #include "apps/program.hpp"
 #include "apps/progress_line.hpp"
@@ -75,7 +76,8 @@ std::string resume_options(const TrainArguments& arguments) {
 }  // namespace
 
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
-  auto backend = make_backend(request.settings);
+  EvaluatorOutput evaluator(!arguments.quiet);
+  auto backend = make_backend(request.settings, [&evaluator](const std::string& line) { evaluator.line(line); });
   if (!backend) return tl::unexpected(std::move(backend.error()));
   auto* const program = dynamic_cast<guest::GuestBackend*>(backend->get());
   if (program && arguments.resume.empty()) {
@@ -101,9 +103,13 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   // Only where it vanishes again: in a file the run's first line is to be about the run, or its error.
   const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
   ProgressLine preparing("getting ready", shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet);
-  request.on_console = [&preparing] { preparing.clear(); };
+  request.on_console = [&] {
+    preparing.clear();
+    evaluator.hold();
+  };
   const auto end = actors::run_training(request, **backend, interrupt.token());
   preparing.clear();
+  evaluator.release();
 
   // A run that failed later has a summary too; a run that never began has none.
   core::Result<void> printed;
@@ -127,6 +133,16 @@ core::Result<void> add_nodes(const TrainArguments& arguments, actors::RunRequest
   if (!tls) return tl::unexpected(std::move(tls.error()));
   request.network.tls = std::move(*tls);
   return {};
+}
+
+CLI::Option* add_nodes_flags(CLI::App& app, TrainArguments& arguments, const std::string& help) {
+  auto* nodes = app.add_option("--nodes", arguments.nodes, help)->type_name("HOST:PORT,…");
+  app.add_option("--min-nodes", arguments.min_nodes,
+                 "start once N nodes are connected; nodes that connect later join the run (default: all)")
+      ->type_name("N")
+      ->check(whole_at_least(1));
+  add_tls(app, arguments.tls);
+  return nodes;
 }
 
 void add_output(CLI::App& app, TrainArguments& arguments) {
@@ -215,14 +231,7 @@ Action declare_train(CLI::App& app) {
          "with --resume: choose anew what the run's plan.json says, as on a machine with another CPU; numbers then "
          "differ in their last bits")
       ->needs(resume);
-  auto* nodes =
-      app.add_option("--nodes", arguments->nodes, "train on these nodes (`troupe node`): workers are spread over them")
-          ->type_name("HOST:PORT,…");
-  app.add_option("--min-nodes", arguments->min_nodes,
-                 "start once N nodes are connected; nodes that connect later join the run (default: all)")
-      ->type_name("N")
-      ->check(whole_at_least(1));
-  add_tls(app, arguments->tls);
+  auto* nodes = add_nodes_flags(app, *arguments, "train on these nodes (`troupe node`): workers are spread over them");
   auto* dry = app.add_flag("--dry-run", arguments->dry_run,
                            "print layers, memory, steps and a forecast of the time; train nothing, write nothing")
                   ->excludes(resume)

@@ -31,6 +31,8 @@ struct TrainArguments {
   bool plain = false;
 };
 
+/// Adds --nodes with this help, --min-nodes, and the flags of certificates. Returns --nodes.
+CLI::Option* add_nodes_flags(CLI::App& app, TrainArguments& arguments, const std::string& help);
 /// Adds --json, --quiet and --plain.
 void add_output(CLI::App& app, TrainArguments& arguments);
 /// Errc::usage: flags that need --nodes, without it.
