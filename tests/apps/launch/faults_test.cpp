@@ -55,6 +55,16 @@ TEST_F(LaunchedFaults, AnotherProgramThanItsNeighboursIsRefused) {
   expect_says(outcome, "it is another one than that of the run: it has 1 parameters, and the run has 2");
 }
 
+TEST_F(LaunchedFaults, AnotherVersionOfTheProgramIsRefused) {
+  const auto script =
+      folder_.write("other.sh", "mkdir " + folder_.file("first") +
+                                    " 2>/dev/null && exec " TROUPE_SCRIPTED_GUEST
+                                    " samples=8\nexec " TROUPE_SCRIPTED_GUEST " samples=8 program=f00\n");
+  const auto outcome = run_program(command_of({"--workers", "2"}, {"sh", script}));
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+  expect_says(outcome, "it is another one than that of the run: its frozen layers or its optimizer differ");
+}
+
 TEST_F(LaunchedFaults, AnExceptionCostsItsWorkerAndSaysWhere) {
   const auto outcome = fails(
       easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:ValueError: boom", "who=1", "nth=3", "pause_ms=5"});

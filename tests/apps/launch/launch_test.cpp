@@ -81,6 +81,34 @@ TEST_F(Launched, WhatProgramsPrintComesHomeWithAPrefix) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("worker 0: hello from ?[31mme\n"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("worker 1: hello from ?[31mme\n"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("evaluator: hello from ?[31mme\n")) << outcome.err;
+}
+
+/// A hash after every other step of each worker, also where exchanges of the next step are soon under way.
+TEST_F(Launched, HashesWithinARunAreReplayed) {
+  for (const auto* strategy : {"bsp", "pairs", "easgd"}) {
+    const auto hashes = [&](const char* every) {
+      launch({"--workers", "2", "--strategy", strategy, "--set", std::string("run.hash_every=") + every},
+             {"samples=64", "batch=4", "epochs=2"});
+      const auto replay = troupe({"replay", run(), "--json"});
+      EXPECT_EQ(replay.code, 0) << strategy << replay.err;
+      return nlohmann::json::parse(replay.out, nullptr, false).value("hashes", 0);
+    };
+    const int without = hashes("0");
+    EXPECT_GE(hashes("2"), without + 8) << strategy;  // of 16 that are due
+  }
+}
+
+TEST_F(Launched, SettingsOfSeveralProcessesHold) {
+  const auto outcome = run_program(command({"--workers", "2", "--set", "exchange.wire=fp16"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST_F(Launched, AResumeKeepsWhatTheProgramDecides) {
+  launch({"--workers", "1", "--strategy", "easgd"}, {"samples=8"});
+  const auto outcome = run_program({TROUPE_BINARY, "launch", "--resume", run(), "--set", "train.accumulate=2"});
+  EXPECT_EQ(outcome.code, 78) << outcome.err;
+  EXPECT_NE(outcome.err.find("train.accumulate has no effect with model.command"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Launched, TheRunIsCalledAsTheScript) {

@@ -16,7 +16,7 @@ Script Script::of(int count, char** words) {
     const std::string key(word.substr(0, equals)), value(word.substr(std::min(equals, word.size() - 1) + 1));
     const std::map<std::string, std::string*> texts{
         {"log", &script.log}, {"output", &script.output}, {"fault", &script.fault}, {"when", &script.when},
-        {"who", &script.who}, {"once", &script.once},     {"go", &script.go}};
+        {"who", &script.who}, {"once", &script.once},     {"go", &script.go},       {"program", &script.program}};
     if (const auto text = texts.find(key); text != texts.end())
       *text->second = value;
     else if (key == "tensors")

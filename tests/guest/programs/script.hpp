@@ -15,9 +15,10 @@ struct Script {
   bool mirrors = false;
   std::int64_t samples = 40, batch = 4, epochs = 1;
   double lr = 0.1;
-  std::string log;     // a file: what it hears and does, a line each; empty: none
-  std::string output;  // printed at once
-  int pause_ms = 0;    // of each step: makes a run as long as a test needs
+  std::string program = "0123456789abcdef";  // its fingerprint
+  std::string log;                           // a file: what it hears and does, a line each; empty: none
+  std::string output;                        // printed at once
+  int pause_ms = 0;                          // of each step: makes a run as long as a test needs
 
   // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects):
   // kill, exit:CODE, say:TEXT (prints it and exits with 3), failed:TEXT, orphan (exits, and leaves a child with its connection), close, half, hang,

@@ -99,7 +99,7 @@ class Program {
                        {"statistics", script_.statistics},
                        {"optimizer", script_.optimizer ? json("sgd") : json(nullptr)},
                        {"mirrors", script_.mirrors},
-                       {"program", "0123456789abcdef"}}
+                       {"program", script_.program}}
                       .dump());
     if (const auto first = wire_->read(); first.type == kTypes.at("WELCOME"))
       take_vectors(json::parse(first.payload));
