@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/command.hpp"
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::apps {
 

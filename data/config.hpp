@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "data/batch_builder.hpp"
 #include "data/dataset.hpp"

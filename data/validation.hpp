@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "data/dataset.hpp"
 

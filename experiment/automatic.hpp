@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "experiment/reports.hpp"
 
 namespace troupe::experiment {

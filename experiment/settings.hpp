@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "data/config.hpp"
 #include "nn/backend.hpp"
 #include "nn/device_names.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "nn/graph.hpp"
 #include "nn/layer_types.hpp"

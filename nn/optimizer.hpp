@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/kernels.hpp"
 
 namespace troupe::nn {

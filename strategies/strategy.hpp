@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "strategies/host/port.hpp"
 #include "strategies/host/rule.hpp"
 #include "strategies/search/option_space.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::grid {
 

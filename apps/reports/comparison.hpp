@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "experiment/plot/run_record.hpp"
 

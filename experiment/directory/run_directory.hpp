@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 
 namespace troupe::experiment {

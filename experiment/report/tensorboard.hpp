@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "experiment/reports.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/error.hpp"
 #include "nn/graph.hpp"
 #include "nn/layers_config.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "sim/cluster/cluster.hpp"
 
 namespace troupe::sim {

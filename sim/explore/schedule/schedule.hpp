@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "sim/explore/world/virtual_run.hpp"
 
 namespace troupe::explore {

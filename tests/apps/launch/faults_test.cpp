@@ -25,10 +25,10 @@ TEST_F(LaunchedFaults, AProgramThatDoesNotJoinIsRefused) {
   const auto outcome =
       run_program(command_of({"--workers", "2"}, {"sh", "-c", "echo no module named troupe >&2; exit 3"}));
   EXPECT_EQ(outcome.code, 74);
-  EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
-  expect_says(outcome,
-              "the program has not called troupe.join; it ended with exit code 3; its last lines: no module "
-              "named troupe");
+  EXPECT_EQ(
+      outcome.err,
+      "evaluator: no module named troupe\ntroupe: the program has not called troupe.join; it ended with exit code 3; "
+      "its last lines: no module named troupe\n");
 }
 
 TEST_F(LaunchedFaults, AProgramThatIsNotThereIsRefused) {

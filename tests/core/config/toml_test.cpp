@@ -5,7 +5,7 @@
 #include <rapidcheck.h>
 
 #include "core/text/layout.hpp"
-#include "tests/core/config_example.hpp"
+#include "tests/core/config/example.hpp"
 
 namespace troupe::core {
 namespace {

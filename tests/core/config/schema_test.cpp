@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/config_example.hpp"
+#include "tests/core/config/example.hpp"
 
 namespace troupe::core {
 namespace {

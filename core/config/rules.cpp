@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/text/layout.hpp"
 
 namespace troupe::core {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 #include "core/text/layout.hpp"
 #include "core/text/nearest.hpp"
 #include "core/text/read_text.hpp"

@@ -1,7 +1,7 @@
 /// A small schema with every type of value and two scopes that share a key, for the tests of the configuration.
 #pragma once
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::core::example {
 

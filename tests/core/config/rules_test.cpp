@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/config.hpp"
+#include "core/config/config.hpp"
 
 namespace troupe::core {
 namespace {
