@@ -149,6 +149,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
 
   // Checkpoints (coordinator_checkpoint.cpp).
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  void take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next);
+  void take_own_state(std::uint32_t worker, const std::shared_ptr<std::vector<std::byte>>& into, const Next& next,
+                      const Next& absent);
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
   [[nodiscard]] std::shared_ptr<Checkpoint> begin_checkpoint() const;
   void complete(Checkpoint& checkpoint) const;

@@ -114,4 +114,37 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
   }
 }
 
+/// What programs keep of their optimizers, one worker after the other. In an emergency only the worker whose model is taken is known to be
+/// where that model is.
+void CoordinatorBody::take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next) {
+  if (!setup_.graph->is_program() || worker == actors_.workers.size()) return next();
+  const Next following = [this, worker, into, next] { take_own_states(worker + 1, into, next); };
+  if (machine_.in_emergency() && worker != model_worker_) return following();
+  const auto state = std::make_shared<std::vector<std::byte>>();
+  const Next whole = [worker, state, into, following] {
+    into->own_states.insert_or_assign(worker, state);
+    following();
+  };
+  take_own_state(worker, state, whole, following);
+}
+
+/// In pieces as large as the arena. Calls `absent` as snapshot_worker().
+void CoordinatorBody::take_own_state(std::uint32_t worker, const std::shared_ptr<std::vector<std::byte>>& into,
+                                     const Next& next, const Next& absent) {
+  if (!is_member(worker)) return absent();
+  const std::chrono::duration<double> silence(setup_.settings->model.silence_s);  // of the program, which saves
+  ask<SnapshotTaken>(
+      site_of(worker), member_silence() + std::chrono::duration_cast<core::Duration>(silence), actors_.workers[worker],
+      [this, worker, into, next, absent](const SnapshotTaken& taken) {
+        if (machine_.ended()) return;
+        const auto piece = std::as_bytes(arena_->view());
+        const auto left = taken.bytes - std::min<std::uint64_t>(taken.bytes, into->size());
+        const auto count = std::min<std::uint64_t>(left, piece.size());
+        into->insert(into->end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count));
+        left > count ? take_own_state(worker, into, next, absent) : next();
+      },
+      [this, worker, absent](const caf::error& error) { missed(worker, error, absent); },
+      SnapshotOrder{++snapshots_, {}, false, true, into->size()}, whole_arena());
+}
+
 }  // namespace troupe::actors

@@ -49,7 +49,8 @@ void CoordinatorBody::begin_newcomer(std::uint32_t worker, const Continuations& 
   ask<SiteBegun>(
       site_of(worker), member_silence(), site,
       [this, worker, next](const SiteBegun&) {
-        note(Note::Level::info, fmt::format("{} joined as a new member: {} of {} workers", machine_.name_of(worker),
+        note(Note::Level::info, fmt::format("{} joined as a new member{}: {} of {} workers", machine_.name_of(worker),
+                                            setup_.graph->is_program() ? ", and its optimizer begins anew" : "",
                                             machine_.members().count(), setup_.started.workers));
         next.done();
       },

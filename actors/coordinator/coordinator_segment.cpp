@@ -46,8 +46,14 @@ void CoordinatorBody::take_member(std::uint32_t member, const Continuations& nex
         put(*segment_, member, *start);
         following();
       };
-      const Next slots = [this, member, start, whole, next] {
-        take_slots(member, setup_.state_slots, start, {whole, next.interrupted});
+      const Next own = [this, member, start, whole, next] {
+        if (!setup_.graph->is_program()) return whole();
+        const auto state = std::make_shared<std::vector<std::byte>>();
+        start->own_state = state;
+        take_own_state(member, state, whole, next.interrupted);
+      };
+      const Next slots = [this, member, start, own, next] {
+        take_slots(member, setup_.state_slots, start, {own, next.interrupted});
       };
       take_peer_messages(member, state, start, {slots, next.interrupted});
     };

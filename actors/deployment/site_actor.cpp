@@ -197,9 +197,11 @@ class SiteBody {
     auto start = start_of(context_->spec, payload);
     if (!start) return tl::unexpected(start.error());
     start->versions = addresses.versions;
-    if (addresses.first_step >= 0)
+    if (addresses.first_step >= 0) {  // a newcomer: its program begins anew
+      start->own_states.clear();
       for (const auto w : order_.workers)
         start->first_steps.at(w) = static_cast<strategies::Step>(addresses.first_step);
+    }
     return site_->prepare(std::make_shared<const StartState>(std::move(*start)));
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
+#include "nn/own_state.hpp"
 
 namespace troupe::actors {
 
@@ -45,13 +46,14 @@ std::size_t CallChecks::floats_of_shard(strategies::ShardId shard) const {
 
 ArenaPosition CallChecks::position_of(const MemberSnapshot& snapshot) const {
   if (snapshot.server) return position_of_shard(snapshot.member);
-  if (snapshot.order.slot == strategies::kStatistics) return {};
+  if (snapshot.order.own_state || snapshot.order.slot == strategies::kStatistics) return {};
   return 0;
 }
 
 std::size_t CallChecks::floats_of(const MemberSnapshot& snapshot) const {
   if (snapshot.server) return floats_of_shard(snapshot.member);
-  return snapshot.order.slot == strategies::kStatistics ? arena_.statistics_floats : arena_.arena_floats;
+  const bool statistics = !snapshot.order.own_state && snapshot.order.slot == strategies::kStatistics;
+  return statistics ? arena_.statistics_floats : arena_.arena_floats;
 }
 
 std::size_t CallChecks::packed(ArenaPosition position, std::size_t floats) const {
@@ -101,6 +103,7 @@ Refusal CallChecks::check(std::uint32_t from, const MemberSnapshot& snapshot,
   const auto& sites = snapshot.server ? sites_.server_sites : sites_.worker_sites;
   if (snapshot.member >= sites.size() || sites[snapshot.member] != sites_.here)
     return fmt::format("{} {} is not here", snapshot.server ? "server" : "worker", snapshot.member);
+  if (snapshot.server && snapshot.order.own_state) return std::string("a server has no optimizer of its own");
   if (call.lend != Lend::write) return std::string("a snapshot whose vector travels another way");
   return check_length(call, position_of(snapshot), floats_of(snapshot));
 }
@@ -125,6 +128,8 @@ Refusal CallChecks::check(const MemberSnapshot& snapshot, const SnapshotTaken& t
   if (taken.optimizer_steps > kMostExchange)
     return fmt::format("invalid number of optimizer steps: {}", taken.optimizer_steps);
   if (taken.version > kMostExchange) return fmt::format("invalid version {}", taken.version);
+  if (taken.bytes > (snapshot.order.own_state ? nn::most_own_state(arena_.arena_floats) : 0))
+    return fmt::format("invalid size of an optimizer's state: {} bytes", taken.bytes);
   return {};
 }
 

@@ -201,7 +201,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, CollectiveDone& 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotOrder& x) {
-  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot, x.journalled);
+  return f(caf::meta::type_name("SnapshotOrder"), x.id, x.slot, x.journalled, x.own_state, x.offset);
 }
 
 template <class Inspector>
@@ -351,7 +351,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, MemberState& x) 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SnapshotTaken& x) {
-  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight, x.optimizer_steps);
+  return f(caf::meta::type_name("SnapshotTaken"), x.id, x.hash, x.version, x.weight, x.optimizer_steps, x.bytes);
 }
 
 template <class Inspector>

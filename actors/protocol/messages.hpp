@@ -210,6 +210,9 @@ struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
   bool journalled = true;  // a replay must reach the same bits
+  bool own_state =
+      false;  // in place of `slot`: what the worker's replica keeps of its optimizer (nn::OwnOptimizer::own_state),
+  std::uint64_t offset = 0;  // from this byte on; 0 asks the replica, and later pieces are of the same state
   bool operator==(const SnapshotOrder&) const = default;
 };
 /// A SnapshotOrder for a member at another site.
@@ -225,6 +228,7 @@ struct SnapshotTaken {
   std::uint64_t version = 0;          // a server's: of its shard; a worker's: Updates::steps
   double weight = 1;                  // a worker's: its share of the model (WorkerRule::weight)
   std::uint64_t optimizer_steps = 0;  // a worker's: WorkerHost::optimizer_steps
+  std::uint64_t bytes = 0;            // of the whole own state
   bool operator==(const SnapshotTaken&) const = default;
 };
 /// Asks how many of a worker's steps of this session have ended with their update.

@@ -39,7 +39,8 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       },
       [self](const ReplicaStart& start) -> caf::result<ReplicaLoaded> {
         try {
-          self->state.body->load(start.state);
+          if (const auto loaded = self->state.body->load(start.state); !loaded)
+            return caf::make_error(caf::sec::runtime_error, loaded.error().message);
         } catch (const core::KernelsFailed& failed) {
           return caf::make_error(caf::sec::runtime_error, failed.what());
         }
@@ -61,7 +62,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       },
       [self](const PeerCredit& credit) { self->state.body->credit(credit); },
       [self](const SnapshotOrder& order, const BorrowedView& space) {
-        return self->state.body->snapshot(order, space);
+        return order.own_state ? self->state.body->own_state(order, space) : self->state.body->snapshot(order, space);
       },
       [self](const DeadlineReached& reached) { self->state.body->deadline_reached(reached.id); },
       [self](const UpdatesOrder&) { return Updates{self->state.body->updates()}; },

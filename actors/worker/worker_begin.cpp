@@ -33,9 +33,9 @@ core::Result<Prepared> WorkerBody::prepare() {
                   .error = {}};
 }
 
-void WorkerBody::load(const std::shared_ptr<const StartState>& start) {
+core::Result<void> WorkerBody::load(const std::shared_ptr<const StartState>& start) {
   start_ = start;
-  memory_->load(*start_, setup_.self);
+  return memory_->load(*start_, setup_.self);
 }
 
 void WorkerBody::begin(const ActorDirectory& actors) {

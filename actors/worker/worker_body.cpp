@@ -364,23 +364,7 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   return answer;
 }
 
-// ---- snapshot, journal, end
-
-caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const BorrowedView& space) {
-  const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
-  if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
-  memory_->kernels().download(space.data, source);
-  const SnapshotTaken taken{.id = order.id,
-                            .hash = nn::hash64(std::as_bytes(space.data)),
-                            .version = updates(),
-                            .weight = host_->weight(),
-                            .optimizer_steps = host_->optimizer_steps()};
-  if (setup_.journal && order.journalled) {
-    journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
-    self_->send(actors_.recorder, journal_.take());
-  }
-  return taken;
-}
+// ---- journal, end
 
 void WorkerBody::consumed(const strategies::WorkerEvent& event) {
   if (setup_.journal) journal_.add(setup_.self, event);

@@ -33,7 +33,7 @@ class WorkerBody final : public strategies::WorkerPort,
   // The actor's messages.
   [[nodiscard]] core::Result<Prepared> prepare();
   [[nodiscard]] const nn::Replica& replica() const { return memory_->replica(); }
-  void load(const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
   void begin(const ActorDirectory& actors);
   void batch_ready(const BatchReady& ready, const BorrowedBatch& batch);
   void compute_now();
@@ -46,6 +46,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void peer_message(const PeerMessage& peer_message, const BorrowedView& vector);
   void credit(const PeerCredit& credit);
   [[nodiscard]] caf::result<SnapshotTaken> snapshot(const SnapshotOrder& order, const BorrowedView& space);
+  [[nodiscard]] caf::result<SnapshotTaken> own_state(const SnapshotOrder& order, const BorrowedView& space);
   [[nodiscard]] std::uint64_t updates() const { return progress_.steps - (lease_open_ ? 1 : 0); }
   [[nodiscard]] caf::result<Dismissed> dismiss();
   [[nodiscard]] caf::result<Settled> settle_down();
@@ -164,8 +165,9 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<caf::typed_response_promise<PeerMessageCounts>>
       asked_peer_messages_;  // delivered when the messages in expected_ are here
   std::vector<PeerMessageCount> expected_;
-  WorkerProgress progress_;     // sent by the next report()
-  experiment::BadUpdates bad_;  // consecutive unusable gradients of this worker
+  std::vector<std::byte> own_state_;  // of the replica, while the coordinator copies it in pieces
+  WorkerProgress progress_;           // sent by the next report()
+  experiment::BadUpdates bad_;        // consecutive unusable gradients of this worker
   experiment::LossWatch losses_;
   std::optional<core::ThreadBinding> binding_;  // of this thread and the replica's, from prepare() on
   float usable_ = core::kLargestUsable;         // largest magnitude in a gradient that the run's wire format carries

@@ -1,6 +1,13 @@
 // A worker's peer messages, and its answers to the coordinator while training is paused.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
+#include "nn/hash.hpp"
+#include "nn/own_state.hpp"
 
 namespace troupe::actors {
 
@@ -90,6 +97,54 @@ PeerMessageCounts WorkerBody::peer_messages() const {
     peer_messages.slots.push_back(slot);
   }
   return peer_messages;
+}
+
+// ---- copies of vectors, and of the state of an optimizer that is the replica's own
+
+caf::result<SnapshotTaken> WorkerBody::snapshot(const SnapshotOrder& order, const BorrowedView& space) {
+  const auto source = memory_ ? memory_->view(order.slot) : core::Span{};
+  if (source.empty() || source.size() != space.data.size()) return caf::sec::invalid_argument;
+  memory_->kernels().download(space.data, source);
+  const SnapshotTaken taken{.id = order.id,
+                            .hash = nn::hash64(std::as_bytes(space.data)),
+                            .version = updates(),
+                            .weight = host_->weight(),
+                            .optimizer_steps = host_->optimizer_steps()};
+  if (setup_.journal && order.journalled) {
+    journal_.add(encode(SnapshotRecord{false, setup_.self, order.slot, taken.hash}));
+    self_->send(actors_.recorder, journal_.take());
+  }
+  return taken;
+}
+
+/// Not journalled: a replay reads it where a segment begins.
+caf::result<SnapshotTaken> WorkerBody::own_state(const SnapshotOrder& order, const BorrowedView& space) {
+  if (failed_ || !memory_ || !host_) return caf::sec::runtime_error;
+  if (order.offset == 0) {
+    auto* const optimizer = nn::own_optimizer_of(memory_->replica());
+    core::Result<std::vector<std::byte>> state;
+    if (optimizer != nullptr) state = optimizer->own_state();
+    if (!state) {
+      const auto why = fmt::format("worker {}, after step {}: the state of its optimizer: {}", setup_.self,
+                                   host_->steps(), state.error().message);
+      step_failed({state.error().code, why});
+      return caf::make_error(caf::sec::runtime_error, why);
+    }
+    own_state_ = std::move(*state);
+  }
+  if (order.offset > own_state_.size()) return caf::sec::invalid_argument;
+  const auto room = std::as_writable_bytes(space.data);
+  const auto rest = std::span(std::as_const(own_state_)).subspan(order.offset);
+  const auto piece = rest.first(std::min(rest.size(), room.size()));
+  std::ranges::copy(piece, room.begin());
+  const SnapshotTaken taken{.id = order.id,
+                            .hash = nn::hash64(piece),
+                            .version = updates(),
+                            .weight = host_->weight(),
+                            .optimizer_steps = host_->optimizer_steps(),
+                            .bytes = own_state_.size()};
+  if (piece.size() == rest.size()) own_state_ = {};
+  return taken;
 }
 
 }  // namespace troupe::actors

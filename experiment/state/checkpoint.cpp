@@ -1,5 +1,8 @@
 #include "experiment/state/checkpoint.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +15,8 @@ std::string optimizer_prefix(int worker, int k) {
   std::string prefix = worker < 0 ? "" : nn::worker_prefix(worker);
   return prefix.append(k == 0 ? nn::kVelocityPrefix : nn::kSquarePrefix);
 }
+
+std::string own_state_name(std::uint32_t worker) { return fmt::format("worker.{}.optimizer", worker); }
 
 std::string server_state_prefix(int k) { return "server.state." + std::to_string(k) + "."; }
 
@@ -40,10 +45,17 @@ Parts parts_of(const Checkpoint& checkpoint) {
   }
   for (auto& tensor : nn::statistics_tensors(*checkpoint.graph, checkpoint.statistics))
     parts.tensors.push_back(std::move(tensor));
+  std::string own_states;
+  for (const auto& [worker, state] : checkpoint.own_states) {
+    const auto name = own_state_name(worker);
+    parts.tensors.push_back({name, nn::DType::u8, {static_cast<std::int64_t>(state->size())}, *state});
+    own_states += (own_states.empty() ? "" : " ") + name;
+  }
   parts.metadata = {{"model", checkpoint.graph->name()},   {"strategy", checkpoint.strategy},
                     {"optimizer", checkpoint.optimizer},   {"server_optimizer", checkpoint.server_optimizer},
                     {"leases", checkpoint.leases},         {"state", prefixes},
                     {"totals", to_text(checkpoint.totals)}};
+  if (!own_states.empty()) parts.metadata[std::string(nn::kOwnStatesKey)] = own_states;
   if (!checkpoint.data.empty()) parts.metadata["data"] = checkpoint.data;
   if (!checkpoint.config.empty()) parts.metadata["config"] = checkpoint.config;
   if (!checkpoint.optimizer_steps.empty())
@@ -91,6 +103,23 @@ core::Result<void> read_map(const nn::SafetensorsFile& file, const char* key, st
   }
 }
 
+/// The states that the metadata name.
+core::Result<void> read_own_states(const nn::SafetensorsFile& file, std::map<std::uint32_t, OwnState>& into) {
+  for (const auto& name : nn::own_state_names(file)) {
+    std::uint32_t worker = 0;
+    const auto digits = std::string_view(name).substr(std::min(name.find('.') + 1, name.size()));
+    (void)std::from_chars(digits.data(), digits.data() + digits.size(), worker);
+    const auto* const tensor = file.find(name);
+    if (own_state_name(worker) != name || tensor == nullptr || tensor->dtype != nn::DType::u8 ||
+        tensor->shape.size() != 1)
+      return core::fail(
+          core::Errc::corrupt,
+          fmt::format("{}: the state of an optimizer, \"{}\", is not what a run writes", file.origin(), name));
+    into[worker] = std::make_shared<const std::vector<std::byte>>(tensor->data.begin(), tensor->data.end());
+  }
+  return {};
+}
+
 }  // namespace
 
 core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<const nn::Graph> graph) {
@@ -116,6 +145,7 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
   if (auto read = read_map(file, "members", checkpoint.members); !read) return tl::unexpected(read.error());
   if (auto read = read_map(file, "optimizer_steps", checkpoint.optimizer_steps); !read)
     return tl::unexpected(read.error());
+  if (auto read = read_own_states(file, checkpoint.own_states); !read) return tl::unexpected(read.error());
   checkpoint.step = checkpoint.totals.steps;
   std::vector<std::string> all{""};
   for (std::size_t begin = 0; begin < prefixes.size();) {

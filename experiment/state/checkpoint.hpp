@@ -2,6 +2,7 @@
 /// writes it to a file (docs/formats/checkpoint.md). Plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,18 +17,22 @@
 
 namespace troupe::experiment {
 
+/// What a replica with its own optimizer keeps of it (nn::OwnOptimizer::own_state).
+using OwnState = std::shared_ptr<const std::vector<std::byte>>;
+
 struct Checkpoint {
   std::uint64_t step = 0;  // sum over all workers; part of the file's name
   std::shared_ptr<const nn::Graph> graph;
   std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
   std::map<std::string, std::uint64_t>
-      optimizer_steps{};          // by prefix of a worker's optimizer state: steps that made it
-  std::vector<float> statistics;  // canonical, mean over the workers; empty: the model has none
-  std::string leases;             // data::LeaseScheduler::state()
-  std::string strategy;           // its name
-  std::string optimizer;          // of the workers: the rule that made their state
-  std::string server_optimizer;   // the same of the servers; empty: none
-  std::string data{};             // data_fingerprint() of the data it was trained on; empty: not known
+      optimizer_steps{};                           // by prefix of a worker's optimizer state: steps that made it
+  std::map<std::uint32_t, OwnState> own_states{};  // by worker; not null
+  std::vector<float> statistics;                   // canonical, mean over the workers; empty: the model has none
+  std::string leases;                              // data::LeaseScheduler::state()
+  std::string strategy;                            // its name
+  std::string optimizer;                           // of the workers: the rule that made their state
+  std::string server_optimizer;                    // the same of the servers; empty: none
+  std::string data{};                              // data_fingerprint() of the data it was trained on; empty: not known
   RunTotals totals;
   std::string config{};  // TOML, resolved, of the session that wrote it; empty: not known, as in files of version 0.1
   /// Start state of a journal segment: each member's state besides its vectors, by name ("worker.0", "server.1"). Empty in a checkpoint for
@@ -35,6 +40,8 @@ struct Checkpoint {
   std::map<std::string, std::string> members;
 };
 
+/// The tensor of a worker's own_states ("worker.0.optimizer").
+[[nodiscard]] std::string own_state_name(std::uint32_t worker);
 /// Prefix of a worker's k-th optimizer state vector: its own, or for `worker` below 0 the common one ("optimizer.velocity.").
 [[nodiscard]] std::string optimizer_prefix(int worker, int k);
 [[nodiscard]] std::string server_state_prefix(int k);  // "server.state.0."

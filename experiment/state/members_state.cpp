@@ -70,6 +70,8 @@ core::Result<WorkerStart> worker_start(const RunSpec& spec, const Checkpoint& ch
   if (const auto steps = checkpoint.members.find(steps_name(worker)); steps != checkpoint.members.end())
     if (auto read = strategies::read_state(steps->second, {{"replica", &start.steps}}); !read)
       return tl::unexpected(read.error());
+  if (const auto own = checkpoint.own_states.find(worker); own != checkpoint.own_states.end())
+    start.own_state = own->second;
   for (const Slot slot : state_slots(spec)) {
     auto vector = find(checkpoint, worker_slot_prefix(worker, slot));
     if (!vector) return core::fail(core::Errc::corrupt, worker_name(worker) + ": a vector is missing");
@@ -132,6 +134,7 @@ void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start)
   for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = *vector;
   checkpoint.members[worker_name(worker)] = strategies::write_state(
       {{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", peer_messages}});
+  if (start.own_state) checkpoint.own_states[worker] = start.own_state;
   if (start.steps != 0) checkpoint.members[steps_name(worker)] = strategies::write_state({{"replica", start.steps}});
 }
 

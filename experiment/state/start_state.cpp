@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/text/plural.hpp"
 #include "nn/initialise.hpp"
 
 namespace troupe::experiment {
@@ -81,6 +83,26 @@ void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState&
   }
 }
 
+/// Of programs. Optimizers that must be equal take any worker's, where their own was not saved.
+void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, StartState& start) {
+  const auto& states = checkpoint.own_states;
+  std::vector<std::string> without;
+  start.own_states.resize(spec.workers);
+  for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
+    auto own = states.find(worker);
+    if (own == states.end() && spec.needs.worker_state == strategies::WorkerState::replicated) own = states.begin();
+    if (own != states.end())
+      start.own_states[worker] = own->second;
+    else
+      without.push_back(std::to_string(worker));
+  }
+  if (!without.empty() && checkpoint.step > 0)
+    start.notes.push_back(
+        {Note::Level::warning, fmt::format("the checkpoint has no optimizer state of {} {}: {} anew",
+                                           core::noun(without.size(), "worker"), fmt::join(without, ", "),
+                                           without.size() == 1 ? "its optimizer begins" : "their optimizers begin")});
+}
+
 }  // namespace
 
 StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
@@ -100,6 +122,7 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
       take_states(*checkpoint, worker, start);
     }
   }
+  if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, start);
   if (servers_go_on(spec, checkpoint)) {
     start.center_version = checkpoint->totals.center_version;
     for (int k = 0; k < spec.needs.server_states; ++k)

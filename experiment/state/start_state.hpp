@@ -25,6 +25,7 @@ struct WorkerStart {
   std::vector<float> statistics;             // its own, canonical
   std::vector<UnreadMessage> peer_messages;  // unread
   std::uint64_t steps = 0;                   // nn::Replica::state_of_steps
+  OwnState own_state{};                      // null: its optimizer begins anew, or is none of its own
 };
 struct ServerStart {
   std::string state;  // of its server rule
@@ -39,6 +40,7 @@ struct StartState {
   std::vector<std::vector<CanonicalVector>> optimizer_states;  // [worker][k]; none: zero
   std::vector<strategies::Step> first_steps;                   // [worker]
   std::vector<std::uint64_t> optimizer_steps;                  // [worker]: steps that made optimizer_states; none: 0
+  std::vector<OwnState> own_states{};                          // [worker]; none or null: it begins anew
   std::vector<CanonicalVector> server_states;                  // [k]; none: zero, or parameters for Needs::model_slot
   strategies::Version center_version = 0;       // updates since the servers' state began: for Adam's bias correction
   std::vector<Note> notes;                      // about state that was not taken over

@@ -6,6 +6,7 @@
 #include "core/buffer.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "nn/arenas/host_view.hpp"
+#include "nn/own_state.hpp"
 
 namespace troupe::experiment {
 
@@ -44,19 +45,24 @@ void WorkerMemory::Finish::operator()(const core::Kernels* kernels) const noexce
   }
 }
 
-void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
+core::Result<void> WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
   const auto write = [&](Slot slot, const std::vector<float>& canonical) {
     nn::write_canonical(*kernels_, *replica_->layout(), canonical, view(slot));
   };
   const auto write_statistics = [&](const std::vector<float>& canonical) {
     nn::write_canonical(*kernels_, nn::statistics_layout(replica_->graph()), canonical, replica_->statistics());
   };
+  const auto set_own = [&](const OwnState& state) {
+    auto* const optimizer = nn::own_optimizer_of(*replica_);
+    return state && optimizer != nullptr ? optimizer->set_own_state(*state) : core::Result<void>();
+  };
   if (!start.workers.empty()) {
     const auto& own = start.workers.at(worker);
     for (const auto& [slot, vector] : own.slots) write(slot, *vector);
     write_statistics(own.statistics);
     replica_->set_state_of_steps(own.steps);
-    return replica_->parameters_written();
+    replica_->parameters_written();
+    return set_own(own.own_state);
   }
   replica_->import_canonical(*start.parameters);
   if (start.average) write(start.average_slot, *start.average);
@@ -64,6 +70,7 @@ void WorkerMemory::load(const StartState& start, strategies::WorkerId worker) {
   const auto& states = start.optimizer_states.at(worker);
   for (int k = 0; k < static_cast<int>(states.size()); ++k)
     write(optimizer_state(k), *states[static_cast<std::size_t>(k)]);
+  return start.own_states.empty() ? core::Result<void>() : set_own(start.own_states.at(worker));
 }
 
 core::Span WorkerMemory::view(Slot slot) {

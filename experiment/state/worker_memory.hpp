@@ -39,8 +39,8 @@ class WorkerMemory {
   /// Errors: those of Backend::compile; out_of_memory.
   [[nodiscard]] static core::Result<WorkerMemory> create(const Options& options);
 
-  /// Loads the initial state of worker `worker`.
-  void load(const StartState& start, strategies::WorkerId worker);
+  /// Loads the initial state of worker `worker`. Errors: those of nn::OwnOptimizer::set_own_state.
+  [[nodiscard]] core::Result<void> load(const StartState& start, strategies::WorkerId worker);
 
   /// For vectors of this memory; also as long as a loan lives.
   [[nodiscard]] const core::Kernels& kernels() const noexcept { return *kernels_; }

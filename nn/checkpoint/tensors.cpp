@@ -1,5 +1,6 @@
 #include "nn/checkpoint/tensors.hpp"
 
+#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -14,6 +15,15 @@ void check_size(const Graph& graph, std::size_t size) {
 }
 
 }  // namespace
+
+std::vector<std::string> own_state_names(const SafetensorsFile& file) {
+  std::vector<std::string> names;
+  const auto text = file.metadata().find(std::string(kOwnStatesKey));
+  if (text == file.metadata().end()) return names;
+  std::istringstream words(text->second);
+  for (std::string name; words >> name;) names.push_back(std::move(name));
+  return names;
+}
 
 std::string worker_prefix(int worker) { return fmt::format("worker.{}.", worker); }
 

@@ -16,6 +16,10 @@ namespace troupe::nn {
 inline constexpr std::string_view kVelocityPrefix = "optimizer.velocity.";  // or an optimizer's first or only state
 inline constexpr std::string_view kSquarePrefix = "optimizer.square.";      // adam's second
 
+/// The key of the metadata that names the tensors of bytes with the state of optimizers that Troupe does not compute, separated by spaces.
+inline constexpr std::string_view kOwnStatesKey = "own_states";
+[[nodiscard]] std::vector<std::string> own_state_names(const SafetensorsFile& file);
+
 /// "worker.3.", the prefix of one worker's own state, as in worker_prefix(3) + kVelocityPrefix.
 [[nodiscard]] std::string worker_prefix(int worker);
 

@@ -14,6 +14,7 @@
 #include "core/half.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 #include "nn/checkpoint/safetensors_header.hpp"
+#include "nn/checkpoint/tensors.hpp"
 
 namespace troupe::nn {
 namespace {
@@ -81,6 +82,7 @@ std::vector<std::string> state_prefixes(const SafetensorsFile& file) {
   if (text == file.metadata().end()) return prefixes;
   std::istringstream words(text->second);
   for (std::string prefix; words >> prefix;) prefixes.push_back(prefix);
+  for (auto& name : own_state_names(file)) prefixes.push_back(std::move(name));
   return prefixes;
 }
 

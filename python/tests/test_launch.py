@@ -116,3 +116,60 @@ def test_modules_of_all_types_learn(program, tmp_path, strategy, dtype):
     assert summary["test"]["loss"] < 4  # 8 at the beginning: the variance of a sum of 8
     if (strategy, dtype) == ("bsp", "float32"):
         assert launch(program, tmp_path, strategy, MODULE, dtype, "overlap")["center_hash"] == summary["center_hash"]
+
+
+def resumed(program, run, epochs):
+    done = subprocess.run([program, "launch", "--resume", run, "--json", "--quiet", "--epochs", str(epochs)],
+                          capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def replays(program, run):
+    done = subprocess.run([program, "replay", run], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
+    return done.returncode == 0 and "verified from beginning to end" in done.stdout
+
+
+MOMENTUM = LINEAR + """
+class Momentum:
+    state = {}
+    def __call__(self, params, gradients, factor):
+        for name in params:
+            self.state[name] = 0.9 * self.state.get(name, 0) + gradients[name]
+            params[name] -= 0.02 * factor * self.state[name]
+
+run = troupe.join(params=params, step=Momentum())
+for batch in run.batches(64, 4, epochs=2):
+    run.step(*gradients_of(batch))
+run.evaluate(lambda: {"loss": gradients_of(numpy.arange(64))[0]})
+"""
+ADAMW = """
+import torch
+import troupe
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.25), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+x = torch.randn(256, 8)
+y = x.sum(1, keepdim=True)
+run = troupe.join(model, optimizer)
+torch.manual_seed(1 + run.worker)
+for batch in run.batches(256, 16, epochs=2):
+    optimizer.zero_grad()
+    loss = (model(x[batch]) - y[batch]).square().mean()
+    loss.backward()
+    run.step(loss)
+run.evaluate(lambda: {"loss": (model(x) - y).square().mean()})
+"""
+
+
+@pytest.mark.parametrize("script", [MOMENTUM, ADAMW], ids=["momentum", "adamw"])
+def test_a_resumed_run_reaches_the_bits_of_one_that_never_ended(program, tmp_path, script):
+    """With momentum, or AdamW and dropout: also the random numbers go on."""
+    if script is ADAMW:
+        pytest.importorskip("torch")
+    whole = launch(program, tmp_path, "bsp", script, settings=["run.epochs=4"])["center_hash"]
+    half = launch(program, tmp_path, "bsp", script)
+    assert half["center_hash"] != whole
+    assert resumed(program, half["run"], 4)["center_hash"] == whole
+    assert replays(program, half["run"])

@@ -56,7 +56,7 @@ core::Result<void> Segment::make(const experiment::StartState& start) {
                                                     .optimizer = nn::optimizer_kind(settings.train),
                                                     .shards = spec_.servers});
     if (!memory) return tl::unexpected(memory.error());
-    memory->load(start, w);
+    if (auto loaded = memory->load(start, w); !loaded) return loaded;
     if (!layout_) {
       layout_ = memory->replica().layout();
       if (options_.exchange->packed) packing_ = experiment::packing_of(*layout_);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/buffer.hpp"
+#include "nn/own_state.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -174,6 +175,23 @@ TEST(CallChecks, AnAnswerMustMatchItsRequest) {
   EXPECT_NE(checks().check(snapshot, SnapshotTaken{8, 1, 2, 0.5}), std::nullopt);
   EXPECT_NE(checks().check(snapshot, SnapshotTaken{7, 1, 2, kNan}), std::nullopt);
   EXPECT_NE(checks().check(snapshot, SnapshotTaken{7, 1, ~std::uint64_t{0}, 1}), std::nullopt);
+}
+
+TEST(CallChecks, AnOptimizersStateComesInPiecesOfAWorkersArena) {
+  const MemberSnapshot snapshot{false, 0, {.id = 7, .slot = {}, .journalled = false, .own_state = true, .offset = 5}};
+  EXPECT_EQ(checks().check(0, snapshot, call(Lend::write, kArena)), std::nullopt);
+  EXPECT_NE(checks().check(0, snapshot, call(Lend::write, kArena - 1)), std::nullopt);
+  EXPECT_EQ(checks().position_of(snapshot), std::nullopt) << "bytes are not packed";
+  auto of_server = snapshot;
+  of_server.server = true;
+  of_server.member = 1;
+  EXPECT_NE(checks().check(0, of_server, call(Lend::write, checks().floats_of(of_server))), std::nullopt);
+  SnapshotTaken taken{.id = 7, .bytes = nn::most_own_state(kArena)};
+  EXPECT_EQ(checks().check(snapshot, taken), std::nullopt);
+  ++taken.bytes;
+  EXPECT_NE(checks().check(snapshot, taken), std::nullopt);
+  EXPECT_NE(checks().check(MemberSnapshot{false, 0, {7, strategies::kParams}}, SnapshotTaken{.id = 7, .bytes = 1}),
+            std::nullopt);
 }
 
 }  // namespace

@@ -58,6 +58,16 @@ TEST_F(MembersState, StateOfAnOlderProgramMakesEveryWorkerAMember) {
   EXPECT_EQ(start.workers.size(), 3U);
 }
 
+TEST_F(MembersState, StateOfAProgramsOptimizerIsKept) {
+  for (const std::uint32_t worker : {0, 1, 2}) put_worker(worker);
+  const auto state = std::make_shared<const std::vector<std::byte>>(7, std::byte{5});
+  WorkerStart start{.state = "host 1", .slots = {}, .statistics = {}, .peer_messages = {}, .own_state = state};
+  put(checkpoint_, 1, start);
+  const auto read = members_state(spec_, checkpoint_).value();
+  EXPECT_EQ(read.workers.at(0).own_state, nullptr);
+  EXPECT_EQ(read.workers.at(1).own_state, state);
+}
+
 TEST_F(MembersState, StateOfStepsIsKeptWhereAReplicaHasOne) {
   for (const std::uint32_t worker : {0, 1, 2}) put_worker(worker);
   const auto without = checkpoint_.members.size();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/settings.hpp"
+#include "nn/checkpoint/tensors.hpp"
 
 namespace troupe::experiment {
 namespace {
@@ -80,6 +81,96 @@ TEST_F(StartStateTest, InStepAllBeginAtOneStep) {
   auto saved = checkpoint(spec, {});
   saved.totals.worker_steps = {30, 27};
   EXPECT_EQ(start_state(spec, &saved).first_steps, (Steps{30, 30, 30}));
+}
+
+OwnState bytes(const std::string& text) {
+  const auto view = std::as_bytes(std::span(text));
+  return std::make_shared<const std::vector<std::byte>>(view.begin(), view.end());
+}
+
+class OwnStates : public StartStateTest {
+ protected:
+  /// A spec of a program.
+  RunSpec spec_of(const std::string& combine, int workers) {
+    auto made =
+        spec({"strategy.name=bsp", "strategy.combine=" + combine, "cluster.workers=" + std::to_string(workers)});
+    made.graph = std::make_shared<const nn::Graph>(nn::Graph::of_program("program", {{"w", {3}}}, {}).value());
+    return made;
+  }
+};
+
+TEST_F(OwnStates, AreInTheFileByteForByte) {
+  const auto spec = spec_of("updates", 2);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{0, bytes(std::string("\0\xff one", 6))}, {11, bytes("")}};
+  auto file = nn::parse_safetensors(encode(saved).value(), "a file", nn::Checksums::required);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_NE(file->find("worker.0.optimizer"), nullptr);
+  EXPECT_EQ(file->find("worker.0.optimizer")->dtype, nn::DType::u8);
+  EXPECT_EQ(file->text("own_states").value(), "worker.0.optimizer worker.11.optimizer");
+  const auto read = load(*file, spec.graph);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->own_states.size(), 2U);
+  EXPECT_EQ(*read->own_states.at(0), *saved.own_states.at(0));
+  EXPECT_TRUE(read->own_states.at(11)->empty());
+}
+
+TEST_F(OwnStates, AFileThatNamesWhatItDoesNotHaveIsCorrupt) {
+  const auto spec = spec_of("updates", 2);
+  const auto saved = checkpoint(spec, {});
+  for (const auto* const name :
+       {"worker.0.optimizer", "w", "worker.00.optimizer", "optimizer", "worker.4294967296.optimizer"}) {
+    const std::vector<float> floats(3);
+    auto tensors = nn::canonical_tensors(*spec.graph, floats);
+    nn::Metadata metadata{{"format", "troupe-checkpoint-1"},
+                          {"step", "60"},
+                          {"strategy", "bsp"},
+                          {"optimizer", ""},
+                          {"server_optimizer", ""},
+                          {"leases", ""},
+                          {"state", ""},
+                          {"totals", to_text(saved.totals)},
+                          {"own_states", name}};
+    const auto encoded = nn::encode_safetensors(tensors, metadata).value();
+    std::vector<std::byte> all;
+    for (const auto& part : encoded.parts()) all.insert(all.end(), part.begin(), part.end());
+    const auto file = nn::parse_safetensors(std::move(all), "a file", nn::Checksums::required);
+    ASSERT_TRUE(file) << file.error().message;
+    const auto read = load(*file, spec.graph);
+    ASSERT_FALSE(read) << name;
+    EXPECT_EQ(read.error().code, core::Errc::corrupt);
+    EXPECT_NE(read.error().message.find(name), std::string::npos) << read.error().message;
+  }
+}
+
+TEST_F(OwnStates, AWorkerTakesItsOwnAndANewOneBeginsAnew) {
+  const auto spec = spec_of("updates", 4);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{0, bytes("zero")}, {2, bytes("two")}};
+  const auto start = start_state(spec, &saved);
+  ASSERT_EQ(start.own_states.size(), 4U);
+  EXPECT_EQ(start.own_states[0], saved.own_states.at(0));
+  EXPECT_EQ(start.own_states[1], nullptr);
+  EXPECT_EQ(start.own_states[2], saved.own_states.at(2));
+  ASSERT_EQ(start.notes.size(), 1U);
+  EXPECT_EQ(start.notes[0].text, "the checkpoint has no optimizer state of workers 1, 3: their optimizers begin anew");
+}
+
+// Workers of bsp that combine gradients step alike only with equal states.
+TEST_F(OwnStates, OptimizersThatMustBeEqualTakeAnyWorkers) {
+  const auto spec = spec_of("gradients", 3);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{1, bytes("one")}};
+  const auto start = start_state(spec, &saved);
+  for (const auto& state : start.own_states) EXPECT_EQ(state, saved.own_states.at(1));
+  EXPECT_TRUE(start.notes.empty());
+}
+
+TEST_F(OwnStates, NothingIsSaidOfARunThatBegins) {
+  const auto spec = spec_of("gradients", 3);
+  auto saved = checkpoint(spec, {});
+  saved.step = 0;
+  EXPECT_TRUE(start_state(spec, &saved).notes.empty());
 }
 
 }  // namespace
