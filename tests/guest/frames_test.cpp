@@ -63,7 +63,7 @@ TEST_F(FramesTest, ArriveInOrderHoweverTheyAreCut) {
 }
 
 TEST_F(FramesTest, OnlyTypesOfAGuestAreTaken) {
-  for (const std::uint16_t type : {0, 12, 101, 110, 65535}) {
+  for (const std::uint16_t type : {0, 13, 101, 110, 65535}) {
     connect();
     write(frame(0, type, 0, ""));
     const auto error = refused();
