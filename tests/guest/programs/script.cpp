@@ -35,6 +35,10 @@ Script Script::of(int count, char** words) {
       script.epochs = std::stoll(value);
     else if (key == "lr")
       script.lr = std::stod(value);
+    else if (key == "carry")
+      script.carry = std::stod(value);
+    else if (key == "noise")
+      script.noise = std::stoi(value);
     else if (key == "nth")
       script.nth = std::stoi(value);
     else if (key == "pause_ms")

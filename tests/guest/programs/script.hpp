@@ -15,6 +15,8 @@ struct Script {
   bool mirrors = false;
   std::int64_t samples = 40, batch = 4, epochs = 1;
   double lr = 0.1;
+  double carry = 0;  // each step's gradient has this part of the one before, which only this process knows
+  int noise = -1;    // the step, from 1, from which the gradients have random parts from the system; -1: never
   std::string program = "0123456789abcdef";  // its fingerprint
   std::string log;                           // a file: what it hears and does, a line each; empty: none
   std::string output;                        // printed at once
