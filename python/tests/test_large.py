@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import troupe
-from test_launch import PACKAGE, launch, program  # noqa: F401
+from test_launch import launch, program  # noqa: F401
 
 FLOATS = 2**29 + 1001  # 2 GiB and 4 kB more
 LARGE = f"""
@@ -25,7 +25,7 @@ run.evaluate(lambda: {{"loss": params["large"][-1]}})
 
 @pytest.mark.skipif(os.environ.get("TROUPE_LARGE") != "1", reason="TROUPE_LARGE=1 runs it")
 def test_a_vector_of_more_than_2_gib(program, tmp_path):  # noqa: F811
-    summary = launch(program, tmp_path, "easgd", LARGE, workers=1, settings=["strategy.tau=2", "strategy.alpha=0.5"])
+    summary = launch(program, tmp_path, "easgd", LARGE, workers=1, seconds=3600, settings=["strategy.tau=2", "strategy.alpha=0.5"])
     # Of every step's 1: after 2 steps x = 2, and c and x meet at 1; after 2 more x = 3, and they meet at 2.
     assert summary["samples"] == 4 and summary["test"]["loss"] == 6
     trained = {"small": numpy.zeros(3, numpy.float32), "large": numpy.ones(FLOATS, numpy.float32)}
