@@ -26,7 +26,7 @@ struct Head {
 };
 static_assert(sizeof(Head) == 8);
 
-bool is_of_guest(std::uint16_t type) { return type >= 1 && type <= static_cast<std::uint16_t>(FrameType::waits); }
+bool is_of_guest(std::uint16_t type) { return type >= 1 && type <= static_cast<std::uint16_t>(FrameType::loaded); }
 
 core::Error closed() { return {core::Errc::io, "the guest has closed its connection"}; }
 
@@ -45,6 +45,7 @@ std::string_view name_of(FrameType type) noexcept {
     case FrameType::synced: return "SYNCED";
     case FrameType::failed: return "FAILED";
     case FrameType::waits: return "WAITS";
+    case FrameType::loaded: return "LOADED";
     case FrameType::welcome: return "WELCOME";
     case FrameType::step: return "STEP";
     case FrameType::optimize: return "OPTIMIZE";

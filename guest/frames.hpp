@@ -30,6 +30,7 @@ enum class FrameType : std::uint16_t {
   synced,
   failed,
   waits,
+  loaded,
   welcome = 101,
   step,
   optimize,

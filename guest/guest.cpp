@@ -45,6 +45,7 @@ T take(const Frame& frame, std::size_t offset) {
 
 constexpr std::size_t kTracebackLines = 12;
 constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
+constexpr std::size_t kPieceHead = 16;  // u64 bytes in all, u64 offset
 
 }  // namespace
 
@@ -180,6 +181,45 @@ core::Result<void> Guest::sync() {
 
 core::Result<void> Guest::changed() { return introduction_.mirrors ? send(FrameType::changed) : core::Result<void>(); }
 
+core::Result<std::vector<std::byte>> Guest::save(std::uint64_t most) {
+  if (auto sent = send(FrameType::save); !sent) return tl::unexpected(std::move(sent.error()));
+  std::vector<std::byte> state;
+  for (std::optional<std::uint64_t> all; !all || state.size() < *all;) {
+    const auto frame = expect(FrameType::state, answer_by());
+    if (!frame) return tl::unexpected(frame.error());
+    if (frame->payload.size() < kPieceHead)
+      return wrong(fmt::format("the guest's STATE has {} bytes", frame->payload.size()));
+    const auto total = take<std::uint64_t>(*frame, 0), offset = take<std::uint64_t>(*frame, sizeof(std::uint64_t));
+    const auto piece = std::span(frame->payload).subspan(kPieceHead);
+    if (total > most)
+      return wrong(fmt::format("the state of the guest's optimizer has {} bytes, and for its parameters {} are allowed",
+                               total, most));
+    if (total != all.value_or(total) || offset != state.size() || piece.size() > total - offset ||
+        (piece.empty() && total > 0))
+      return wrong(fmt::format("the guest's STATE has {} bytes from {} of {}, after {} of {}", piece.size(), offset,
+                               total, state.size(), all.value_or(total)));
+    all = total;
+    state.reserve(total);
+    state.insert(state.end(), piece.begin(), piece.end());
+  }
+  return state;
+}
+
+core::Result<void> Guest::load(std::span<const std::byte> state) {
+  std::vector<std::byte> payload;
+  std::size_t offset = 0;
+  do {
+    const auto piece = state.subspan(offset, std::min(state.size() - offset, kMostPayload - kPieceHead));
+    payload.clear();
+    put(payload, static_cast<std::uint64_t>(state.size()));
+    put(payload, static_cast<std::uint64_t>(offset));
+    payload.insert(payload.end(), piece.begin(), piece.end());
+    if (auto sent = send(FrameType::load, payload); !sent) return sent;
+    offset += piece.size();
+  } while (offset < state.size());
+  return expect(FrameType::loaded, answer_by()).map([](const Frame&) {});
+}
+
 core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   if (left_) return std::nullopt;
   const auto deadline = answer_by();
@@ -241,7 +281,8 @@ core::Result<Frame> Guest::checked(core::Result<Frame> frame, std::span<const Fr
                                     last_lines_of(text("traceback"), kTracebackLines)));
   }
   const bool bare = frame->type == FrameType::ready || frame->type == FrameType::stepped ||
-                    frame->type == FrameType::synced || frame->type == FrameType::waits;
+                    frame->type == FrameType::synced || frame->type == FrameType::waits ||
+                    frame->type == FrameType::loaded;
   if (bare && !frame->payload.empty())
     return wrong(fmt::format("the guest's {} has {} bytes", name_of(frame->type), frame->payload.size()));
   if (std::ranges::find(types, frame->type) == types.end())

@@ -15,10 +15,13 @@ struct Script {
   bool mirrors = false;
   std::int64_t samples = 40, batch = 4, epochs = 1;
   double lr = 0.1;
-  std::string program = "0123456789abcdef";  // its fingerprint
-  std::string log;                           // a file: what it hears and does, a line each; empty: none
-  std::string output;                        // printed at once
-  int pause_ms = 0;                          // of each step: makes a run as long as a test needs
+  double momentum = 0;                        // of its optimizer, whose state is then a velocity for each parameter
+  std::size_t state_bytes = 0;                // its state is filled up to as many
+  std::size_t state_piece = (16 << 20) - 16;  // the most bytes of the state in one frame
+  std::string program = "0123456789abcdef";   // its fingerprint
+  std::string log;                            // a file: what it hears and does, a line each; empty: none
+  std::string output;                         // printed at once
+  int pause_ms = 0;                           // of each step: makes a run as long as a test needs
 
   // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects):
   // kill, exit:CODE, say:TEXT (prints it and exits with 3), failed:TEXT, orphan (exits, and leaves a child with its connection), close, half, hang,
