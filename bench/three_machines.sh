@@ -16,11 +16,11 @@
 #   bench/three_machines.sh [PART]...     default: all, about 12 minutes; report: the report alone
 #
 # OUT: folder of the results, in which later parts find those of earlier ones (default build/three_machines).  SECONDS_OF_RUN: how long the clean
-# run shall take (60).  RATE (100mbit), FULL (80), TAU (16), BATCH (4), STRATEGY (easgd), SET (more --set of the runs).  TROUPE: the program (default
+# run shall take (60).  RATE (100mbit), FULL (80), TAU (64), BATCH (4), STRATEGY (easgd), SET (more --set of the runs).  TROUPE: the program (default
 # build/bin/troupe).  PYTHON: with torch (default /usr/bin/python3).  Root only; leaves nothing behind but OUT. Exit code 1: a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[[ ${1:-} != -* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ ${1:-} != -* ]] || { sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2; }
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=(solo probe clean faults ddp local loss replay)
 for part in "${parts[@]}"; do
@@ -35,10 +35,10 @@ source bench/peers.sh
 python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${TROUPE:-build/bin/troupe}")
 seconds=${SECONDS_OF_RUN:-60}
-rate=${RATE:-100mbit} full=${FULL:-80} tau=${TAU:-16} batch=${BATCH:-4} strategy=${STRATEGY:-easgd}
+rate=${RATE:-100mbit} full=${FULL:-80} tau=${TAU:-64} batch=${BATCH:-4} strategy=${STRATEGY:-easgd}
 read -ra more <<< "${SET:-}"
-shape=(--layers 2 --width 256 --heads 4 --context 64 --lr 1e-3)
-context=64
+shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
+context=48
 cores=$(nproc)
 out=${OUT:-build/three_machines}
 [[ -x $troupe ]] || skip "no program at $troupe: run scripts/build, or set TROUPE"
@@ -153,7 +153,7 @@ samples_of_run() { "$python" -c 'import sys; print(int(float(sys.argv[1]) * floa
 
 # ---- faults: when, in seconds from the beginning of training
 
-late=$((seconds * 15 / 100)) freeze=$((seconds * 35 / 100)) frozen=20 killed=$((seconds * 35 / 100 + 20 + seconds * 10 / 100))
+late=$((seconds * 8 / 100)) freeze=$((seconds * 40 / 100)) frozen=20 killed=$((seconds * 60 / 100 + 20))
 
 event() { echo "$EPOCHREALTIME $*" >> "$out/$fault_run.events"; }
 

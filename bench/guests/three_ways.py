@@ -67,7 +67,7 @@ def main():
 
     done, began = 0, time.time()
     print(f"{began:.3f} 0", flush=True)
-    for progress, batch in shares(len(train), arguments.batch, arguments.epochs, arguments.seed, rank, world):
+    for step, (progress, batch) in enumerate(shares(len(train), arguments.batch, arguments.epochs, arguments.seed, rank, world)):
         gpt.schedule(optimizer, arguments.lr, progress)
         loss = loss_of(train[batch])
         optimizer.zero_grad()
@@ -79,7 +79,13 @@ def main():
         done += len(batch)
         now = time.time()
         print(f"{now:.3f} {done}", flush=True)
-        if arguments.seconds and now - began > arguments.seconds:
+        over = bool(arguments.seconds) and now - began > arguments.seconds
+        if world > 1 and arguments.seconds and step % 4 == 3:  # all stop at the same step
+            any_over = torch.tensor([float(over)])
+            torch.distributed.all_reduce(any_over, op=torch.distributed.ReduceOp.MAX)
+            if any_over.item():
+                return
+        elif world == 1 and over:
             return
     if averager:
         for parameter in model.parameters():
