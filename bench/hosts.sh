@@ -27,7 +27,7 @@ enter_namespaces() {
     setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
       env TROUPE_BENCH_INSIDE=0 "$BASH" "$0" "$@" &
     local inside=$!
-    trap 'kill -KILL $inside || true; wait $inside || true; after_namespaces' EXIT
+    trap '{ kill -KILL $inside || true; wait $inside || true; } 2> /dev/null; after_namespaces' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM

@@ -273,7 +273,7 @@ part_ddp() { peers ddp ddp; }
 part_local() { peers local local --tau "$tau"; }
 
 part_loss() {
-  OMP_NUM_THREADS=$cores timeout -k 5 700 "$python" bench/guests/three_ways.py alone "${shape[@]}" --batch $((3 * batch)) --text "$text" --bytes "$(cat "$out/bytes")" \
+  timeout -k 5 700 "$python" bench/guests/three_ways.py alone "${shape[@]}" --batch $((3 * batch)) --text "$text" --bytes "$(cat "$out/bytes")" \
     > "$out/loss" 2> "$out/loss.err" || { tail -n 3 "$out/loss.err" >&2; return 1; }
 }
 
