@@ -147,7 +147,7 @@ Range values_of(const std::vector<Curve>& curves) {
 }
 
 /// Pixels around and between panels.
-constexpr int kLeft = 96, kRight = 24, kBetween = 72, kTop = 62, kPanel = 440, kAxis = 78;
+constexpr int kLeft = 112, kRight = 24, kBetween = 72, kTop = 62, kPanel = 440, kAxis = 78;
 constexpr int kPanelWidth = 504, kOnlyPanelWidth = 780;
 
 int panel_width(std::size_t panels) { return panels == 1 ? kOnlyPanelWidth : kPanelWidth; }
@@ -284,9 +284,14 @@ std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string
     script += row.script(1 - top / figure.height, 1 - (top + kPanel) / figure.height, width,
                          k == most && !one ? legend.key : "");
   }
-  const bool validated = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.validation.empty(); });
-  const auto meaning = fmt::format("points: evaluations on the test split{}; thin lines: training",
-                                   validated ? "; dashed: on the validation split" : "");
+  const auto drawn = [&](std::vector<Point> Curve::*split) {
+    return std::ranges::any_of(rows, [&](const auto& row) {
+      return std::ranges::any_of(row.second, [&](const Curve& curve) { return any_finite(curve.*split); });
+    });
+  };
+  const auto meaning = fmt::format("points: evaluations on the test split{}{}",
+                                   drawn(&Curve::validation) ? "; dashed: on the validation split" : "",
+                                   drawn(&Curve::train) ? "; thin lines: training" : "");
   figure.script = fmt::format("{}set format y '%g'\nset multiplot title {}\n{}unset multiplot\n", frame(),
                               literal(fmt::format("{}   ({})", head, meaning)), script);
   return {figure};

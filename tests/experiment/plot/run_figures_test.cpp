@@ -83,7 +83,10 @@ TEST(CurvesTest, ARunThatDoesNotSayHowManySamplesAnEpochHasIsNotDrawnOverThem) {
 TEST(CurvesTest, AnAccuracyThatIsZeroThroughoutWasNotMeasured) {
   auto run = run_of("one");
   run.training = {{0.5, 1, 100, 2.0, 0}, {1, 2, 100, 1.0, 0}};
-  EXPECT_EQ(curves({run}, "one")[1].data.at("accuracy.dat"), "1 2.5 60 0\n2 5 95 0\n\n\n") << "no training";
+  const auto accuracy = curves({run}, "one")[1];
+  EXPECT_EQ(accuracy.data.at("accuracy.dat"), "1 2.5 60 0\n2 5 95 0\n\n\n") << "no training";
+  EXPECT_THAT(accuracy.script, Not(HasSubstr("training)")));
+  EXPECT_THAT(curves({run}, "one")[0].script, HasSubstr("thin lines: training)"));
   for (auto& epoch : run.epochs) epoch.test_accuracy = 0;
   const auto figures = curves({run}, "one");
   ASSERT_EQ(figures.size(), 1U);
