@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "core/text/plural.hpp"
+
 namespace troupe::guest {
 
 namespace {
@@ -110,6 +114,20 @@ void GuestReplica::apply(const core::OptimizerStep& step, core::OptimizerState) 
   if (failed_) throw core::KernelsFailed(*failed_);
   newer_there_ = true;
   ++version_;
+}
+
+core::Result<std::vector<std::byte>> GuestReplica::own_state() {
+  if (failed_) return tl::unexpected(*failed_);
+  return guest_->save(nn::most_own_state(memory_.layout->arena_floats()));
+}
+
+core::Result<void> GuestReplica::set_own_state(std::span<const std::byte> state) {
+  if (failed_) return tl::unexpected(*failed_);
+  return guest_->load(state).map_error([&](core::Error error) {
+    error.message = fmt::format("the state of its optimizer that was saved, {}, is not taken by the program: {}",
+                                core::counted(state.size(), "byte"), error.message);
+    return error;
+  });
 }
 
 core::Result<nn::StepResult> GuestReplica::evaluate(const nn::Batch&) {

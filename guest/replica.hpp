@@ -8,6 +8,7 @@
 #include "guest/guest.hpp"
 #include "guest/vectors.hpp"
 #include "nn/backend.hpp"
+#include "nn/own_state.hpp"
 
 namespace troupe::guest {
 
@@ -24,7 +25,7 @@ struct GuestMemory {
   [[nodiscard]] SharedVectors shared(const GuestVectors& vectors, int empty) const;
 };
 
-class GuestReplica final : public nn::Replica {
+class GuestReplica final : public nn::Replica, public nn::OwnOptimizer {
  public:
   /// `guest` has been welcomed to `memory`. `steps_alone`: it steps its optimizer within step(), and shares no gradients.
   GuestReplica(const nn::Graph& graph, std::int64_t batch, bool steps_alone, GuestMemory memory,
@@ -46,6 +47,8 @@ class GuestReplica final : public nn::Replica {
   void apply(const core::OptimizerStep& step, core::OptimizerState state) override;
   [[nodiscard]] const core::Error* failure() const noexcept override { return failed_ ? &*failed_ : nullptr; }
   [[nodiscard]] bool owns_optimizer() const noexcept override { return true; }
+  [[nodiscard]] core::Result<std::vector<std::byte>> own_state() override;
+  [[nodiscard]] core::Result<void> set_own_state(std::span<const std::byte> state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return {}; }
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return plan_; }

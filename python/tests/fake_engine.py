@@ -156,6 +156,7 @@ class FakeEngine:
     def load(self, state: bytes, piece: int = 1000) -> None:
         for offset in range(0, max(len(state), 1), piece):
             self.send(frames.LOAD, struct.pack("<QQ", len(state), offset) + state[offset : offset + piece])
+        self.receive(frames.LOADED)
 
     def end(self, code: int = 0, reason: str = "test") -> None:
         self.send_json(frames.END, {"code": code, "reason": reason})

@@ -182,8 +182,10 @@ class JoinedRun(Run):
             self._evaluate()
         elif kind == frames.LOAD:
             state = self._state.add(payload)
-            if state:
-                self._model.load(state)
+            if state is not None:
+                if state:
+                    self._model.load(state)
+                self._link.send(frames.LOADED)
         elif kind in (frames.CHANGED, frames.SYNC, frames.SAVE, frames.LAST):
             frames.parse_empty(kind, payload)
             self._answer_empty(kind)

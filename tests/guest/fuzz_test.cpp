@@ -10,6 +10,7 @@
 
 #include "guest/backend.hpp"
 #include "guest/frames.hpp"
+#include "nn/own_state.hpp"
 #include "tests/guest/scripted.hpp"
 
 namespace troupe::guest {
@@ -38,6 +39,9 @@ void train(nn::Replica& replica, bool gradients) {
   for (std::uint64_t lease = 0; lease < 4; ++lease) {
     if (!replica.step(batch_of(kThree, lease), [](int) {})) return;
     replica.apply({.lr = 1}, {});
+    auto* const optimizer = nn::own_optimizer_of(replica);
+    const auto state = optimizer->own_state();
+    if (!state || !optimizer->set_own_state(*state)) return;
     for (float& value : replica.parameters()) value *= 0.5F;
     for (float& value : replica.statistics()) value *= 0.5F;
     replica.parameters_written();
@@ -52,7 +56,7 @@ TEST_F(GuestFuzz, AGuestOfRandomFramesIsAnErrorOrTrains) {
     const bool gradients = seed % 2 == 0;
     const auto program =
         scripted({"fault=fuzz:" + std::to_string(seed), "mirrors=" + std::to_string(seed / 2 % 2),
-                  R"(statistics=[["mean",[2]]])"},
+                  R"(statistics=[["mean",[2]]])", "momentum=0.5", "state_bytes=100", "state_piece=30"},
                  {.silence = std::chrono::duration<double>(0.05), .start = std::chrono::duration<double>(0.3)});
     const ScriptedRun run(program);
     const auto good = scripted({R"(statistics=[["mean",[2]]])"});
@@ -137,7 +141,7 @@ TEST_F(GuestFuzz, BytesAreFramesOrRefused) {
     for (std::size_t count = draw(5); count > 0; --count) {
       const std::uint32_t length =
           draw(8) == 0 ? static_cast<std::uint32_t>(random()) : static_cast<std::uint32_t>(draw(64));
-      const auto type = static_cast<std::uint16_t>(draw(8) == 0 ? random() : 1 + draw(11));
+      const auto type = static_cast<std::uint16_t>(draw(8) == 0 ? random() : 1 + draw(12));
       const auto zero = static_cast<std::uint16_t>(draw(16) == 0 ? random() : 0);
       std::string head(8, '\0');
       std::memcpy(head.data(), &length, 4);

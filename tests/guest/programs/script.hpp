@@ -15,6 +15,11 @@ struct Script {
   bool mirrors = false;
   std::int64_t samples = 40, batch = 4, epochs = 1;
   double lr = 0.1;
+  double momentum = 0;                        // of its optimizer, whose state is then a velocity for each parameter
+  std::size_t state_bytes = 0;                // its state is filled up to as many
+  std::size_t state_piece = (16 << 20) - 16;  // the most bytes of the state in one frame
+  double carry = 0;  // each step's gradient has this part of the one before, which only this process knows
+  int noise = -1;    // the step, from 1, from which the gradients have random parts from the system; -1: never
   std::string program = "0123456789abcdef";  // its fingerprint
   std::string log;                           // a file: what it hears and does, a line each; empty: none
   std::string output;                        // printed at once

@@ -1,6 +1,6 @@
 // A guest whose numbers are known, and that misbehaves when it is asked to (script.hpp). Its model: parameters p; the loss of sample k is
 // ½ Σ (p_j − t_j(k))² with t_j(k) = ((7 k + 3 j) mod 11) / 10, so the gradient of a batch is p_j − mean t_j. It starts at p_j = j / 2 and steps
-// by p −= lr · factor · gradient. Each running value is the number of steps that it has computed.
+// by p −= lr · factor · v with v = momentum · v + gradient. Each running value is the number of steps that it has computed.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,10 +25,10 @@ namespace {
 using nlohmann::json;
 
 const std::map<std::string, std::uint16_t> kTypes{
-    {"HELLO", 1},     {"PLAN", 2},       {"READY", 3},      {"DONE", 4},    {"BUCKET", 5}, {"STEPPED", 6},
-    {"EVALUATED", 7}, {"STATE", 8},      {"SYNCED", 9},     {"FAILED", 10}, {"WAITS", 11}, {"WELCOME", 101},
-    {"STEP", 102},    {"OPTIMIZE", 103}, {"EVALUATE", 104}, {"SAVE", 105},  {"LOAD", 106}, {"SYNC", 107},
-    {"CHANGED", 108}, {"LAST", 109},     {"END", 110}};
+    {"HELLO", 1},     {"PLAN", 2},      {"READY", 3},      {"DONE", 4},       {"BUCKET", 5}, {"STEPPED", 6},
+    {"EVALUATED", 7}, {"STATE", 8},     {"SYNCED", 9},     {"FAILED", 10},    {"WAITS", 11}, {"LOADED", 12},
+    {"WELCOME", 101}, {"STEP", 102},    {"OPTIMIZE", 103}, {"EVALUATE", 104}, {"SAVE", 105}, {"LOAD", 106},
+    {"SYNC", 107},    {"CHANGED", 108}, {"LAST", 109},     {"END", 110}};
 
 std::string name_of_type(std::uint16_t type) {
   for (const auto& [name, value] : kTypes)
@@ -138,10 +138,12 @@ class Program {
 
   // ---- faults
 
+  [[nodiscard]] bool is_meant() const {
+    return script_.who == "any" || script_.who == name_ || (script_.who == "workers" && !evaluator_);
+  }
   bool strikes(const std::string& when) {
     if (script_.fault.empty() || random_) return false;
-    const bool meant = script_.who == "any" || script_.who == name_ || (script_.who == "workers" && !evaluator_);
-    if (!meant || script_.when != when || ++seen_ != script_.nth) return false;
+    if (!is_meant() || script_.when != when || ++seen_ != script_.nth) return false;
     if (!script_.go.empty() && !tests::eventually([&] { return std::filesystem::exists(script_.go); })) return false;
     return script_.once.empty() || ::mkdir(script_.once.c_str(), 0700) == 0;  // whoever makes it is the first
   }
@@ -189,14 +191,14 @@ class Program {
       case 0: bytes[draw(bytes.size())] = static_cast<char>(draw(256)); break;
       case 1: bytes.resize(draw(bytes.size())); break;
       case 2: bytes += bytes; break;
-      case 3: bytes[4] = static_cast<char>(draw(14)); break;
+      case 3: bytes[4] = static_cast<char>(draw(15)); break;
       case 4: bytes.clear(); break;
       case 5:
         for (std::size_t k = 8; k < bytes.size(); ++k) bytes[k] = static_cast<char>(draw(256));
         break;
       case 6:
         bytes =
-            Wire::frame(static_cast<std::uint16_t>(1 + draw(11)), std::string(draw(200), static_cast<char>(draw(256))));
+            Wire::frame(static_cast<std::uint16_t>(1 + draw(12)), std::string(draw(200), static_cast<char>(draw(256))));
         break;
       case 7: bytes.insert(draw(bytes.size()), std::string(1 + draw(9), static_cast<char>(draw(256)))); break;
       case 8: wire_->shut(); break;
@@ -224,6 +226,7 @@ class Program {
     gradients_.map(wire_->files[1], gradients_exchanged_ ? floats : 0, script_.tensors, said.at("offsets"));
     statistics_.map(wire_->files[2], said.at("statistics_floats"), script_.statistics, said.at("statistics_offsets"));
     own_.resize(shared_.places.size());
+    velocity_.resize(own_.size());
     for (std::size_t j = 0; j < own_.size(); ++j) own_[j] = static_cast<float>(j) / 2;
     publish();
     log("WELCOME " + name_ + " of " + said.at("workers").dump() + " gradients " + said.at("gradients").dump() +
@@ -237,7 +240,50 @@ class Program {
     for (std::size_t j = 0; j < own_.size(); ++j) own_[j] = shared_.floats[shared_.places[j]];
   }
   void optimize(const std::vector<double>& gradient, double factor) {
-    for (std::size_t j = 0; j < own_.size(); ++j) own_[j] -= static_cast<float>(script_.lr * factor * gradient[j]);
+    for (std::size_t j = 0; j < own_.size(); ++j) {
+      velocity_[j] = static_cast<float>(script_.momentum * velocity_[j] + gradient[j]);
+      const double v = script_.momentum == 0 ? gradient[j] : velocity_[j];
+      own_[j] -= static_cast<float>(script_.lr * factor * v);
+    }
+  }
+
+  // ---- the optimizer's state
+
+  static char filling(std::size_t k) { return static_cast<char>((7 * k + 3) % 251); }
+  /// The velocity, if there is one, filled up with known bytes.
+  [[nodiscard]] std::string state() const {
+    std::string state;
+    for (std::size_t j = 0; j < velocity_.size() && script_.momentum != 0; ++j) append(state, velocity_[j]);
+    for (std::size_t k = state.size(); k < script_.state_bytes; ++k) state += filling(k);
+    return state;
+  }
+  void save() {
+    const auto whole = state();
+    std::size_t offset = 0;
+    do {
+      std::string payload;
+      append(payload, std::uint64_t{whole.size()});
+      append(payload, std::uint64_t{offset});
+      payload += whole.substr(offset, script_.state_piece);
+      send("STATE", payload);
+      offset += script_.state_piece;
+    } while (offset < whole.size());
+  }
+  void load(const Heard& heard) {
+    if (heard.at<std::uint64_t>(8) != loaded_.size()) std::_Exit(74);
+    loaded_ += heard.payload.substr(16);
+    if (loaded_.size() < heard.at<std::uint64_t>(0)) return;
+    auto fresh = state();
+    const auto numbers = script_.momentum == 0 ? 0 : velocity_.size() * sizeof(float);
+    if (!loaded_.empty() && (loaded_.size() != fresh.size() || loaded_.substr(numbers) != fresh.substr(numbers))) {
+      const auto why =
+          "a state of " + std::to_string(loaded_.size()) + " bytes, not of " + std::to_string(fresh.size());
+      wire_->write(Wire::frame(kTypes.at("FAILED"), json{{"error", why}, {"traceback", ""}}.dump()));
+      std::_Exit(1);
+    }
+    if (numbers > 0 && !loaded_.empty()) std::memcpy(velocity_.data(), loaded_.data(), numbers);
+    loaded_.clear();
+    send("LOADED", {});
   }
 
   void answer(const Heard& heard) {
@@ -262,10 +308,9 @@ class Program {
       for (std::size_t j = 0; j < own_.size(); ++j) loss += own_[j] * own_[j];
       send("EVALUATED", json{{"metrics", {{"loss", loss}, {"accuracy", 0.25}, {"samples", 8}}}}.dump());
     } else if (heard.type == kTypes.at("SAVE")) {
-      std::string state;
-      append(state, std::uint64_t{0});
-      append(state, std::uint64_t{0});
-      send("STATE", state);
+      save();
+    } else if (heard.type == kTypes.at("LOAD")) {
+      load(heard);
     }
   }
 
@@ -278,6 +323,9 @@ class Program {
       for (std::uint32_t k = 0; k < heard.at<std::uint32_t>(24); ++k)
         text += " " + std::to_string(heard.at<std::uint64_t>(40 + 8 * k));
     }
+    if (heard.type == kTypes.at("LOAD"))
+      text = " " + std::to_string(heard.payload.size() - 16) + " from " + std::to_string(heard.at<std::uint64_t>(8)) +
+             " of " + std::to_string(heard.at<std::uint64_t>(0));
     if (heard.type == kTypes.at("OPTIMIZE"))
       text = " " + std::to_string(heard.at<std::uint64_t>(0)) + " " + std::to_string(heard.at<double>(8));
     return text;
@@ -297,6 +345,10 @@ class Program {
         loss += error * error / 2 / count;
       }
     ++steps_;
+    kept_.resize(own_.size());
+    for (std::size_t j = 0; j < own_.size(); ++j) gradient_[j] = kept_[j] = script_.carry * kept_[j] + gradient_[j];
+    if (script_.noise > 0 && steps_ >= script_.noise && is_meant())
+      for (double& g : gradient_) g += std::uniform_real_distribution(0.1, 0.2)(system_);
     if (optimizes || !script_.optimizer) optimize(gradient_, optimizes ? heard.at<double>(32) : 1);
     if (!script_.mirrors) publish();
     if (!optimizes && gradients_exchanged_)
@@ -324,7 +376,11 @@ class Program {
   int seen_ = 0, steps_ = 0;
   Vector shared_, gradients_, statistics_;
   std::vector<float> own_;        // parameters
+  std::vector<float> velocity_;   // of its optimizer
+  std::string loaded_;            // the pieces of a state, until they are whole
   std::vector<double> gradient_;  // of the latest step
+  std::vector<double> kept_;      // script.hpp: carry
+  std::random_device system_;
 };
 
 }  // namespace
