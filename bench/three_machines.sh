@@ -13,7 +13,7 @@
 # then a report of what is there. What limits it: the server's share of host 1; exchanges of 8 x parameters bytes over RATE, which overlap with
 # steps; newcomers, which begin with an import of torch on a fraction of a processor and for which training pauses.
 #
-#   bench/three_machines.sh [PART]...     default: all, about 12 minutes; report: the report alone
+#   bench/three_machines.sh [PART]...     default: all, about 15 minutes; report: the report alone
 #
 # OUT: folder of the results, in which later parts find those of earlier ones (default build/three_machines).  SECONDS_OF_RUN: how long the clean
 # run shall take (60).  RATE (100mbit), FULL (80), TAU (64), BATCH (4), STRATEGY (easgd), SET (more --set of the runs).  TROUPE: the program (default
@@ -46,7 +46,7 @@ out=${OUT:-build/three_machines}
 enter_machines "$@"
 
 export OMP_NUM_THREADS=1 PYTHONPATH=$PWD/python GLOO_SOCKET_IFNAME=eth0 MASTER_ADDR=10.0.0.1 WORLD_SIZE=3
-torch_gflops "$python" > /dev/null
+torch_gflops "$python" > /dev/null || exit 77
 mkdir -p "$out"
 out=$(realpath "$out")
 settings="rate=$rate full=$full tau=$tau batch=$batch strategy=$strategy seconds=$seconds set=${SET:-}"
