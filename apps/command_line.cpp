@@ -96,12 +96,28 @@ std::optional<HelpRequest> help_request(const Words& arguments) {
     std::copy_if(arguments.begin() + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
     return wanted;
   }
-  const auto flag = std::ranges::find_if(
-      arguments, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
-  if (flag == arguments.end()) return std::nullopt;
+  const auto dashes = std::ranges::find(arguments, "--");  // behind them --help is a program's
+  const auto flag = std::find_if(arguments.begin(), dashes,
+                                 [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
+  if (flag == dashes) return std::nullopt;
   wanted.before.assign(arguments.begin(), std::find_if_not(arguments.begin(), flag, is_word));
-  std::copy_if(flag + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
+  std::copy_if(flag + 1, dashes, std::back_inserter(wanted.after), is_word);
   return wanted;
+}
+
+/// Whether the words of a program, the argument COMMAND of `app`, stand before `--`, or without it.
+bool program_before_dashes(const CLI::App& app, const Words& arguments) {
+  const auto* const command = app.get_option_no_throw("COMMAND");
+  if (command == nullptr || command->empty()) return false;
+  const auto dashes = std::ranges::find(arguments, "--");
+  const auto behind = dashes == arguments.end() ? 0 : arguments.end() - dashes - 1;
+  if (static_cast<std::ptrdiff_t>(command->count()) <= behind) return false;
+  // The value of an unknown flag is no program.
+  const auto first = std::ranges::find(arguments, command->results().front());
+  return std::none_of(arguments.begin(), std::min(first, dashes), [&](const std::string& argument) {
+    const auto extras = app.remaining();
+    return argument.starts_with("-") && std::ranges::find(extras, argument) != extras.end();
+  });
 }
 
 const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, const std::string& name) {
@@ -167,6 +183,9 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
     if (parsed.app->parsed()) chosen = &parsed;
   const auto ranks = chosen->command->ranks;
   silent = silent && ranks != Ranks::each;
+  if (program_before_dashes(*chosen->app, arguments))
+    return usage(
+        fmt::format("the program goes behind `--`: {} --workers 2 -- python3 train.py", full_name(*chosen->app)));
   // An unknown flag explains a missing argument better than the reverse.
   for (const auto& parsed : all) {
     auto extras = parsed.app->remaining();
