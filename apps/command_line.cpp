@@ -110,14 +110,13 @@ bool program_before_dashes(const CLI::App& app, const Words& arguments) {
   const auto* const command = app.get_option_no_throw("COMMAND");
   if (command == nullptr || command->empty()) return false;
   const auto dashes = std::ranges::find(arguments, "--");
-  const auto behind = dashes == arguments.end() ? 0 : arguments.end() - dashes - 1;
-  if (static_cast<std::ptrdiff_t>(command->count()) <= behind) return false;
+  if (dashes != arguments.end() && command->results() == Words(dashes + 1, arguments.end())) return false;
+  const auto first = std::find(arguments.begin(), dashes, command->results().front());
   // The value of an unknown flag is no program.
-  const auto first = std::ranges::find(arguments, command->results().front());
-  return std::none_of(arguments.begin(), std::min(first, dashes), [&](const std::string& argument) {
-    const auto extras = app.remaining();
-    return argument.starts_with("-") && std::ranges::find(extras, argument) != extras.end();
-  });
+  const auto extras = app.remaining();
+  return first != dashes && std::none_of(arguments.begin(), first, [&](const std::string& argument) {
+           return argument.starts_with("-") && std::ranges::find(extras, argument) != extras.end();
+         });
 }
 
 const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, const std::string& name) {
@@ -187,11 +186,15 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
     return usage(
         fmt::format("the program goes behind `--`: {} --workers 2 -- python3 train.py", full_name(*chosen->app)));
   // An unknown flag explains a missing argument better than the reverse.
-  for (const auto& parsed : all) {
+  const auto extras_of = [](const Parsed& parsed) {
     auto extras = parsed.app->remaining();
     std::erase(extras, "--");  // that what follows are no flags
-    if (!extras.empty()) return usage(unexpected(parsed, extras.front()));
-  }
+    return extras;
+  };
+  if (const auto extras = extras_of(*chosen); !extras.empty() && extras.front().starts_with("-"))
+    return usage(unexpected(*chosen, extras.front()));
+  for (const auto& parsed : all)
+    if (const auto extras = extras_of(parsed); !extras.empty()) return usage(unexpected(parsed, extras.front()));
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));
   if (job && ranks == Ranks::none)
     return usage(fmt::format("{} starts its runs itself: start it without {}", full_name(*chosen->app), job->launcher));

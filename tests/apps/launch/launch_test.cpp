@@ -224,14 +224,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_F(Launched, AProgramBeforeTheDashesIsExplained) {
-  for (const auto& words :
-       {Words{"train.py"}, Words{"python3", "train.py", "--lr", "0.1"}, Words{"--workers", "2", "a"}}) {
+  for (const auto& words : {Words{"train.py"}, Words{"python3", "train.py", "--lr", "0.1"},
+                            Words{"--workers", "2", "a"}, Words{"python3", "--", "train.py"}}) {
     Words all{"launch"};
     all.insert(all.end(), words.begin(), words.end());
     const auto outcome = troupe(all);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_EQ(outcome.err, "troupe: the program goes behind `--`: troupe launch --workers 2 -- python3 train.py\n");
   }
+  const auto misspelt = troupe({"launch", "--wrokers", "2", "--", "python3", "train.py"});
+  EXPECT_NE(misspelt.err.find("unknown flag --wrokers"), std::string::npos) << misspelt.err;
 }
 
 TEST_F(Launched, HelpBehindTheDashesIsTheProgramsOwn) {
