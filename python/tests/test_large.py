@@ -1,5 +1,5 @@
-"""A vector of more than 2 GiB through a whole run. It needs about 24 GB of memory and 8 GB of disk, so it runs only with TROUPE_LARGE=1; TROUPE
-names the program, as for test_launch.py."""
+"""A vector of more than 2 GiB through a whole run. It needs many times that of memory and disk, so it runs only with TROUPE_LARGE=1; TROUPE names the
+program, as for test_launch.py."""
 
 import os
 
