@@ -47,13 +47,13 @@ def program():
     return program
 
 
-def launch(program, folder, strategy, script, *arguments, workers=2, settings=(), seconds=300):
+def launch(program, folder, strategy, script, *arguments, workers=2, settings=()):
     """The run's summary."""
     (folder / "guest.py").write_text(script)
     done = subprocess.run([program, "launch", "--workers", str(workers), "--strategy", strategy, "--json", "--quiet", "--set", f"run.dir={folder}/runs",
                            *(word for setting in settings for word in ("--set", setting)), "--",
                            sys.executable, "-B", str(folder / "guest.py"), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=seconds, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
+                          capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
