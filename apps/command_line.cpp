@@ -96,12 +96,27 @@ std::optional<HelpRequest> help_request(const Words& arguments) {
     std::copy_if(arguments.begin() + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
     return wanted;
   }
-  const auto flag = std::ranges::find_if(
-      arguments, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
-  if (flag == arguments.end()) return std::nullopt;
+  const auto dashes = std::ranges::find(arguments, "--");  // behind them --help is a program's
+  const auto flag = std::find_if(arguments.begin(), dashes,
+                                 [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
+  if (flag == dashes) return std::nullopt;
   wanted.before.assign(arguments.begin(), std::find_if_not(arguments.begin(), flag, is_word));
-  std::copy_if(flag + 1, arguments.end(), std::back_inserter(wanted.after), is_word);
+  std::copy_if(flag + 1, dashes, std::back_inserter(wanted.after), is_word);
   return wanted;
+}
+
+/// Whether the words of a program, the argument COMMAND of `app`, stand before `--`, or without it.
+bool program_before_dashes(const CLI::App& app, const Words& arguments) {
+  const auto* const command = app.get_option_no_throw("COMMAND");
+  if (command == nullptr || command->empty()) return false;
+  const auto dashes = std::ranges::find(arguments, "--");
+  if (dashes != arguments.end() && command->results() == Words(dashes + 1, arguments.end())) return false;
+  const auto first = std::find(arguments.begin(), dashes, command->results().front());
+  // The value of an unknown flag is no program.
+  const auto extras = app.remaining();
+  return first != dashes && std::none_of(arguments.begin(), first, [&](const std::string& argument) {
+           return argument.starts_with("-") && std::ranges::find(extras, argument) != extras.end();
+         });
 }
 
 const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, const std::string& name) {
@@ -167,12 +182,19 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
     if (parsed.app->parsed()) chosen = &parsed;
   const auto ranks = chosen->command->ranks;
   silent = silent && ranks != Ranks::each;
+  if (program_before_dashes(*chosen->app, arguments))
+    return usage(
+        fmt::format("the program goes behind `--`: {} --workers 2 -- python3 train.py", full_name(*chosen->app)));
   // An unknown flag explains a missing argument better than the reverse.
-  for (const auto& parsed : all) {
+  const auto extras_of = [](const Parsed& parsed) {
     auto extras = parsed.app->remaining();
     std::erase(extras, "--");  // that what follows are no flags
-    if (!extras.empty()) return usage(unexpected(parsed, extras.front()));
-  }
+    return extras;
+  };
+  if (const auto extras = extras_of(*chosen); !extras.empty() && extras.front().starts_with("-"))
+    return usage(unexpected(*chosen, extras.front()));
+  for (const auto& parsed : all)
+    if (const auto extras = extras_of(parsed); !extras.empty()) return usage(unexpected(parsed, extras.front()));
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));
   if (job && ranks == Ranks::none)
     return usage(fmt::format("{} starts its runs itself: start it without {}", full_name(*chosen->app), job->launcher));

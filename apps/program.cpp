@@ -1,5 +1,6 @@
 #include "apps/program.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -21,16 +22,82 @@ bool is_set(const Settings& settings, std::string_view key) { return settings.co
 /// What the program decides in its own code. `refused`: where a key was set.
 template <class Refused>
 core::Result<void> check_keys(const Settings& settings, const Refused& refused) {
-  for (const auto* key : {"train.optimizer", "train.lr", "train.momentum", "train.weight_decay", "train.beta2",
-                          "train.epsilon", "train.rmsprop_epsilon", "train.label_smoothing", "train.clip_value",
-                          "train.clip_norm", "train.accumulate", "train.recompute", "data.validation"}) {
+  for (const auto* key : {"train.optimizer",
+                          "train.lr",
+                          "train.momentum",
+                          "train.weight_decay",
+                          "train.beta2",
+                          "train.epsilon",
+                          "train.rmsprop_epsilon",
+                          "train.label_smoothing",
+                          "train.clip_value",
+                          "train.clip_norm",
+                          "train.accumulate",
+                          "train.recompute",
+                          "data.validation",
+                          "data.path",
+                          "data.classes",
+                          "data.shape",
+                          "data.seed",
+                          "data.decode_threads",
+                          "data.mean",
+                          "data.normalise",
+                          "data.channel_mean",
+                          "data.channel_deviation",
+                          "data.statistics",
+                          "data.resize",
+                          "data.random_resized_crop",
+                          "data.brightness",
+                          "data.contrast",
+                          "data.saturation",
+                          "data.crop",
+                          "data.pad",
+                          "data.mirror",
+                          "data.window",
+                          "data.max_bad",
+                          "data.max_pixels",
+                          "data.train_samples",
+                          "data.test_samples",
+                          "data.stage"}) {
     if (const auto where = settings.config.where(key); refused(where))
       return core::fail(core::Errc::config,
-                        fmt::format("{}: {} has no effect with model.command: the program has its own data, model and "
+                        fmt::format("{}: {} has no effect on a program of your own, which has its own data, model and "
                                     "optimizer: set it there, and leave it out here",
                                     where, key));
   }
   return {};
+}
+
+/// Workers that wait for each other must not give up a worker whose program may still answer.
+core::Result<void> check_patience(const Settings& settings) {
+  const auto strategy = experiment::make_strategy(settings);
+  if (!strategy) return tl::unexpected(strategy.error());
+  const auto needs = (*strategy)->needs();
+  if (settings.cluster.workers == 1 || !(needs.in_step || needs.group) ||
+      settings.model.silence_s <= settings.exchange.deadline_s)
+    return {};
+  return core::fail(
+      core::Errc::config,
+      fmt::format("{}: model.silence_s = {:g}, but other workers wait {:g} s for a worker "
+                  "(exchange.deadline_s): set exchange.deadline_s to as much",
+                  settings.config.where("model.silence_s"), settings.model.silence_s, settings.exchange.deadline_s));
+}
+
+/// What the user has set of `config`, as --set has it.
+std::vector<std::string> written_keys(const core::Config& config) {
+  const auto& schema = experiment::schema();
+  const auto strategy = std::get<std::string>(config.value("strategy.name"));
+  std::vector<std::string> all;
+  for (const auto& option : schema.options())
+    if (&option == schema.find(option.key, strategy) && config.where(option.key) != "default")
+      all.push_back(fmt::format("{}={}", option.key, core::to_toml(config.value(option.key))));
+  return all;
+}
+
+/// Where the user has written it, for messages: "--set", or a file.
+std::string source_of(const core::Config& config) {
+  const auto where = config.where("model.command");
+  return where.substr(0, where.rfind(':'));
 }
 
 std::vector<std::string> texts_of(const std::vector<nn::GivenTensor>& tensors) {
@@ -50,11 +117,10 @@ core::Result<void> check_no_program(const Settings& settings, std::string_view c
 
 core::Result<void> check_strategy_of_program(const Settings& settings) {
   const auto refuse = [&](std::string_view why) {
-    return core::fail(
-        core::Errc::config,
-        fmt::format("{}: strategy.name = \"{}\" {}, and with model.command the optimizer is the program's: "
-                    "use another strategy (`troupe strategies`)",
-                    settings.config.where("strategy.name"), settings.strategy, why));
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: strategy.name = \"{}\" {}, and the optimizer is the program's own: "
+                                  "use another strategy (`troupe strategies`)",
+                                  settings.config.where("strategy.name"), settings.strategy, why));
   };
   if (settings.train.optimizer != "sgd") return refuse("reads the velocity of the workers' optimizer");
   if (settings.strategy == "bsp" && settings.config.value("strategy.backup") != core::Value{std::int64_t{0}})
@@ -62,7 +128,7 @@ core::Result<void> check_strategy_of_program(const Settings& settings) {
   if (settings.strategy == "downpour" &&
       settings.config.value("strategy.server_optimizer") != core::Value{std::string("none")})
     return refuse("with strategy.server_optimizer steps an optimizer on the servers");
-  return {};
+  return check_patience(settings);
 }
 
 core::Result<void> check_resumed_program(const Settings& settings) {
@@ -76,7 +142,7 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   if (auto fits = check_keys(settings, given); !fits) return tl::unexpected(std::move(fits.error()));
   auto said = backend.describe();
   if (!said) return tl::unexpected(std::move(said.error()));
-  std::vector<std::string> overrides;
+  auto overrides = written_keys(settings.config);
   const auto set = [&](std::string_view key, const core::Value& value) {
     overrides.push_back(fmt::format("{}={}", key, core::to_toml(value)));
   };
@@ -91,9 +157,9 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   // Nothing of it is used but the rate, a factor of the program's own.
   set("train.optimizer", std::string("sgd"));
   set("train.lr", 1.0);
-  auto described =
-      core::Config::parse(experiment::schema(), settings.config.to_toml(), "the program's description", overrides)
-          .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
+  // All are given anew as overrides, so that messages about them name what the user has written, and not a text that he never saw.
+  auto described = core::Config::parse(experiment::schema(), "", "the command", overrides, source_of(settings.config))
+                       .and_then([&](core::Config config) { return experiment::resolve(std::move(config), use); });
   if (!described) return described;
   if (auto fits = check_strategy_of_program(*described); !fits) return tl::unexpected(std::move(fits.error()));
   if (!said->introduction.has_optimizer) {

@@ -1,15 +1,18 @@
 # shellcheck shell=bash
-# Sourced by benchmarks that need two hosts: two network namespaces, joined by one link of limited rate. Needs root, iproute2 and
-# util-linux; where one of them is missing the script says so and ends with exit code 77.
+# Sourced by benchmarks that need hosts: network namespaces, two joined by one link of limited rate, more of them by a switch. Needs root,
+# iproute2 and util-linux; where one of them is missing the script says so and ends with exit code 77.
 #
 # The whole script runs in a process and a mount namespace of its own, with a /run of its own. So nothing is left, however it ends
-# (SIGKILL included): the kernel ends its processes, and with the last of them go the namespaces, the link and the files in $scratch.
-# Processes of the two hosts share the file system and the machine's memory. So a benchmark that measures a link must check its byte counters.
+# (SIGKILL included): the kernel ends its processes, and with the last of them go the namespaces, the links and the files in $scratch.
+# Processes of the hosts share the file system and the machine's memory. So a benchmark that measures a link must check its byte counters.
 
 skip() {
   echo "${0##*/}: left out: $*" >&2
   exit 77
 }
+
+# What is to be done outside, when all processes within have ended; a script may define it anew.
+after_namespaces() { :; }
 
 # Begins the script again, within; to be called first, with the script's arguments. Sets scratch.
 enter_namespaces() {
@@ -24,13 +27,14 @@ enter_namespaces() {
     setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
       env TROUPE_BENCH_INSIDE=0 "$BASH" "$0" "$@" &
     local inside=$!
-    trap 'kill -KILL $inside || true; wait $inside || true' EXIT
+    trap '{ kill -KILL $inside || true; wait $inside || true; } 2> /dev/null; after_namespaces' EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
     local rc=0
     wait "$inside" || rc=$?
     trap - EXIT
+    after_namespaces
     exit "$rc"
   fi
   mount -t tmpfs tmpfs /run
@@ -38,43 +42,60 @@ enter_namespaces() {
   mkdir "$scratch"
 }
 
-# Makes certificates for both hosts: $certs/ca.pem, host1.pem, host1.key and so on. make_certificates TROUPE
+# Makes certificates for the hosts: $certs/ca.pem, host1.pem, host1.key and so on. make_certificates TROUPE [HOSTS]
 make_certificates() {
   local host
   certs=$scratch/certs
   "$1" certs init --directory "$certs" > /dev/null
-  for host in 1 2; do "$1" certs node "host$host" --host "10.0.0.$host" --directory "$certs" > /dev/null; done
+  for ((host = 1; host <= ${2:-2}; ++host)); do
+    "$1" certs node "host$host" --host "10.0.0.$host" --directory "$certs" > /dev/null
+  done
 }
 
-# Joins host1 (10.0.0.1) and host2 (10.0.0.2), no others.
+# Joins host1 (10.0.0.1), host2 (10.0.0.2) and so on, no others: join_hosts [HOSTS]
 join_hosts() {
   local host
-  ip netns add host1
-  ip netns add host2
-  ip -n host1 link add eth0 type veth peer name eth0 netns host2
-  for host in 1 2; do
+  hosts=${1:-2}
+  for ((host = 1; host <= hosts; ++host)); do ip netns add "host$host"; done
+  if ((hosts == 2)); then
+    ip -n host1 link add eth0 type veth peer name eth0 netns host2
+  else
+    ip netns add switch
+    ip -n switch link add bridge type bridge
+    ip -n switch link set bridge up
+    for ((host = 1; host <= hosts; ++host)); do
+      ip -n "host$host" link add eth0 type veth peer name "port$host" netns switch
+      ip -n switch link set "port$host" master bridge up
+    done
+  fi
+  for ((host = 1; host <= hosts; ++host)); do
     ip -n "host$host" addr add "10.0.0.$host/24" dev eth0
     ip -n "host$host" link set lo up
     ip -n "host$host" link set eth0 up
   done
 }
 
-# Limits the link, each way: rate and burst as tc writes them; "none" takes the limit away.
+# Limits every host's link, each way: rate and burst as tc writes them; "none" takes the limit away.
 limit_link() {
   local host
-  for host in host1 host2; do
-    tc -n "$host" qdisc del dev eth0 root 2> /dev/null || true
-    [[ $1 == none ]] || tc -n "$host" qdisc add dev eth0 root tbf rate "$1" burst "$2" latency 50ms
+  for ((host = 1; host <= hosts; ++host)); do
+    limit_device "host$host" eth0 "$@"
+    ((hosts == 2)) || limit_device switch "port$host" "$@"
   done
 }
 
-# Runs a command on host 1 or 2: on_host 1 COMMAND…
+limit_device() {  # NAMESPACE DEVICE RATE BURST: what the device sends
+  tc -n "$1" qdisc del dev "$2" root 2> /dev/null || true
+  [[ $3 == none ]] || tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst "$4" latency 50ms
+}
+
+# Runs a command on a host: on_host 1 COMMAND…
 on_host() {
   local host=$1
   shift
   ip netns exec "host$host" "$@"
 }
 
-# Bytes that host 1 or 2 has put on the link, headers and all.
+# Bytes that a host has put on the link, headers and all.
 link_bytes() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_bytes; }
 link_packets() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_packets; }

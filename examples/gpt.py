@@ -22,13 +22,13 @@ FOLDERS = ["/usr/share/common-licenses", "/usr/share/doc"]
 SUFFIXES = {"", ".txt", ".md", ".rst", ".html", ".gz"}
 
 
-def debian_text(most, folders=FOLDERS):
+def debian_text(most, folders=FOLDERS, suffixes=SUFFIXES):
     """The first `most` bytes of the texts in these folders, by name; each file once."""
     text, seen = bytearray(), set()
     for path in (file for folder in folders for file in sorted(pathlib.Path(folder).rglob("*"))):
         if len(text) >= most:
             break
-        if path.suffix not in SUFFIXES or not path.is_file():
+        if path.suffix not in suffixes or not path.is_file():
             continue
         data = path.read_bytes()
         try:
@@ -42,13 +42,15 @@ def debian_text(most, folders=FOLDERS):
 
 
 def windows(text, context):
-    """(training, test) of [samples, context + 1] bytes: each predicts its next one. The last twentieth of the text is for tests."""
+    """(training, test) of [samples, context + 1] bytes: each predicts its next one. Every twentieth is for tests: the text's end alone would be
+    documents of another kind."""
     data = torch.frombuffer(bytearray(text), dtype=torch.uint8)
     samples = (len(data) - 1) // context
     if samples < 20:
         raise SystemExit(f"{len(data)} bytes of text: at least {20 * context + 1} are needed for windows of {context}")
     every = torch.stack([data[n * context : (n + 1) * context + 1] for n in range(samples)])
-    return every[: samples - samples // 20], every[samples - samples // 20 :]
+    tests = torch.arange(samples) % 20 == 19
+    return every[~tests], every[tests]
 
 
 class Block(nn.Module):
@@ -122,8 +124,8 @@ def shape_arguments(parser):
     parser.add_argument("--seed", type=int, default=1)
 
 
-def text_of(arguments):
-    return pathlib.Path(arguments.text).read_bytes()[: arguments.bytes] if arguments.text else debian_text(arguments.bytes)
+def text_of(arguments, otherwise=debian_text):
+    return pathlib.Path(arguments.text).read_bytes()[: arguments.bytes] if arguments.text else otherwise(arguments.bytes)
 
 
 def main():

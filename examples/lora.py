@@ -4,7 +4,8 @@
     python3 examples/lora.py --base base.pt --train
     troupe launch --workers 2 --strategy diloco -- python3 examples/lora.py --base base.pt
 
-The first command writes base.pt. The second exchanges the adapters alone: with --rank 8 some 3 % of the parameters.
+The first command trains on Debian's texts and writes base.pt. The second learns the sources of Python's standard library, and exchanges the
+adapters alone: with --rank 8 some 3 % of the parameters. --rank 0 trains all parameters instead, for comparison.
 """
 import argparse
 import os
@@ -13,7 +14,11 @@ import torch
 from torch import nn
 
 import troupe
-from gpt import FOLDERS, GPT, debian_text, evaluate, shape_arguments, text_of, windows
+from gpt import GPT, debian_text, evaluate, shape_arguments, text_of, windows
+
+
+def python_text(most):
+    return debian_text(most, [os.path.dirname(os.__file__)], {".py"})
 
 
 class Adapted(nn.Module):
@@ -52,8 +57,8 @@ def train(model, optimizer, text, test, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", required=True, help="the model that is adapted: a file")
-    parser.add_argument("--train", action="store_true", help="make that file: train the whole model on the texts of licences")
-    parser.add_argument("--rank", type=int, default=8)
+    parser.add_argument("--train", action="store_true", help="make that file: train the whole model on Debian's texts")
+    parser.add_argument("--rank", type=int, default=8, help="of the adapters; 0: all parameters are trained")
     shape_arguments(parser)
     arguments = parser.parse_args()
     if not arguments.train and not os.path.exists(arguments.base):
@@ -61,12 +66,11 @@ def main():
 
     torch.manual_seed(arguments.seed)
     model = GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
-    if arguments.train:
-        text, test = windows(debian_text(arguments.bytes, FOLDERS[:1]), arguments.context)
-    else:
+    text, test = windows(text_of(arguments, debian_text if arguments.train else python_text), arguments.context)
+    if not arguments.train:
         model.load_state_dict(torch.load(arguments.base))
-        adapt(model, arguments.rank)
-        text, test = windows(text_of(arguments), arguments.context)
+        if arguments.rank > 0:
+            adapt(model, arguments.rank)
     trained = [value for value in model.parameters() if value.requires_grad]
     scores = train(model, torch.optim.AdamW(trained, lr=arguments.lr), text, test, arguments)
     if scores:

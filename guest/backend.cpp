@@ -71,6 +71,7 @@ class ProgramBackend final : public GuestBackend {
     }
     auto memory = GuestMemory::create(vectors_, *graph, false);
     if (!memory) return tl::unexpected(std::move(memory.error()));
+    memory->buckets.clear();  // an evaluator has none
     auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Description description{introduction, *plan, std::vector<float>(memory->layout->canonical_floats()),
@@ -118,6 +119,7 @@ class ProgramBackend final : public GuestBackend {
     }
     auto memory = GuestMemory::create(vectors_, graph, options.training && options.gradients);
     if (!memory) return explained(std::move(memory.error()));
+    if (!options.training) memory->buckets.clear();
     auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
     if (!plan) return explained(std::move(plan.error()));
     return std::make_unique<GuestReplica>(graph, options.batch, steps_alone, std::move(*memory), std::move(*guest));

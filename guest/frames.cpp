@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,11 +118,11 @@ core::Result<void> Frames::send(FrameType type, std::span<const std::byte> paylo
   return {};
 }
 
-core::Result<void> Frames::fill(std::span<std::byte> into, Deadline deadline) {
-  while (!into.empty()) {
-    const ssize_t count = ::recv(socket_.get(), into.data(), into.size(), 0);
+core::Result<void> Frames::fill(std::span<std::byte> into, std::size_t& filled, Deadline deadline) {
+  while (filled < into.size()) {
+    const ssize_t count = ::recv(socket_.get(), into.data() + filled, into.size() - filled, 0);
     if (count > 0) {
-      into = into.subspan(static_cast<std::size_t>(count));
+      filled += static_cast<std::size_t>(count);
       continue;
     }
     if (count == 0 || errno == ECONNRESET) return tl::unexpected(closed());
@@ -134,9 +135,9 @@ core::Result<void> Frames::fill(std::span<std::byte> into, Deadline deadline) {
 }
 
 core::Result<Frame> Frames::receive(Deadline deadline) {
+  if (auto filled = fill(head_, of_head_, deadline); !filled) return tl::unexpected(std::move(filled.error()));
   Head head;
-  if (auto filled = fill(std::as_writable_bytes(std::span(&head, 1)), deadline); !filled)
-    return tl::unexpected(std::move(filled.error()));
+  std::memcpy(&head, head_.data(), sizeof(head));
   if (!is_of_guest(head.type) || head.zero != 0)
     return core::fail(core::Errc::data,
                       fmt::format("the guest sent a frame of type {} with second half-word {}: not the guest protocol",
@@ -144,9 +145,10 @@ core::Result<Frame> Frames::receive(Deadline deadline) {
   if (head.length > kMostPayload)
     return core::fail(core::Errc::data, fmt::format("the guest sent {} of {} bytes, {} are allowed",
                                                     name_of(FrameType{head.type}), head.length, kMostPayload));
-  Frame frame{FrameType{head.type}, std::vector<std::byte>(head.length)};
-  if (auto filled = fill(frame.payload, deadline); !filled) return tl::unexpected(std::move(filled.error()));
-  return frame;
+  payload_.resize(head.length);
+  if (auto filled = fill(payload_, of_payload_, deadline); !filled) return tl::unexpected(std::move(filled.error()));
+  of_head_ = of_payload_ = 0;
+  return Frame{FrameType{head.type}, std::exchange(payload_, {})};
 }
 
 }  // namespace troupe::guest

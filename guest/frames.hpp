@@ -2,6 +2,7 @@
 /// other side is not trusted: lengths and types are checked before memory is made for them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -66,17 +67,23 @@ class Frames {
   [[nodiscard]] core::Result<void> send(FrameType type, std::string_view text, Deadline deadline) {
     return send(type, std::as_bytes(std::span(text)), {}, deadline);
   }
-  /// The next frame that a guest sends. Errc::timeout: none came. Errc::io: the connection is closed. Errc::data: not the protocol.
+  /// The next frame that a guest sends. Errc::timeout: none came whole; the next call takes what is missing. Errc::io: the connection is
+  /// closed. Errc::data: not the protocol.
   [[nodiscard]] core::Result<Frame> receive(Deadline deadline);
 
   [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
 
  private:
   [[nodiscard]] core::Result<void> wait(short events, Deadline deadline, std::string_view what) const;
-  [[nodiscard]] core::Result<void> fill(std::span<std::byte> into, Deadline deadline);
+  /// The rest of `into`, of which `filled` bytes are there.
+  [[nodiscard]] core::Result<void> fill(std::span<std::byte> into, std::size_t& filled, Deadline deadline);
 
   core::FileDescriptor socket_;
   int watch_;
+  std::array<std::byte, 8> head_{};  // of the frame that is being received,
+  std::size_t of_head_ = 0;          // how many bytes of it there are,
+  std::vector<std::byte> payload_;
+  std::size_t of_payload_ = 0;
 };
 
 }  // namespace troupe::guest

@@ -1,14 +1,7 @@
 #include "guest/guest.hpp"
 
-#include <poll.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "guest/lines.hpp"
+#include "guest/listener.hpp"
 #include "guest/package.hpp"
 
 namespace troupe::guest {
@@ -35,40 +29,12 @@ Clock::time_point in(std::chrono::duration<double> time) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
 }
 
-std::string random_hex(std::size_t bytes) {
-  std::vector<unsigned char> random(bytes);
-  std::size_t filled = 0;
-  while (filled < bytes) {
-    const ssize_t count = ::getrandom(random.data() + filled, bytes - filled, 0);
-    if (count > 0) filled += static_cast<std::size_t>(count);
-  }
-  std::string text;
-  for (const unsigned char byte : random) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-core::Error socket_error(const char* what) {
-  return {core::Errc::io, fmt::format("the socket for a program: {}: {}", what, std::strerror(errno))};
-}
-
-core::Result<core::FileDescriptor> listen_at(const std::string& name) {
-  core::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return tl::unexpected(socket_error("socket"));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());  // abstract: leaves no file
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0)
-    return tl::unexpected(socket_error("bind"));
-  if (::listen(socket.get(), 4) != 0) return tl::unexpected(socket_error("listen"));
-  return socket;
-}
-
 /// Appends integers as the protocol has them: little-endian, as this machine.
 template <class T>
 void put(std::vector<std::byte>& payload, T value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  payload.insert(payload.end(), bytes.begin(), bytes.end());
+  const auto size = payload.size();
+  payload.resize(size + sizeof(T));
+  std::memcpy(payload.data() + size, &value, sizeof(T));
 }
 template <class T>
 T take(const Frame& frame, std::size_t offset) {
@@ -86,12 +52,10 @@ constexpr std::size_t kPieceHead = 16;  // u64 bytes in all, u64 offset
 core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, const GuestPlace& place,
                                                   OnLine on_line) {
   std::unique_ptr<Guest> guest(new Guest(program, place));
-  const auto name = fmt::format("troupe-{}-{}", ::getpid(), random_hex(8));
-  const auto token = random_hex(16);
-  auto listener = listen_at(name);
+  auto listener = GuestListener::open();
   if (!listener) return tl::unexpected(std::move(listener.error()));
-  GuestProcess::Variables variables{{"TROUPE_GUEST", name},
-                                    {"TROUPE_TOKEN", token},
+  GuestProcess::Variables variables{{"TROUPE_GUEST", listener->name()},
+                                    {"TROUPE_TOKEN", listener->token()},
                                     {"TROUPE_WORKER", std::to_string(place.worker)},
                                     {"TROUPE_WORKERS", std::to_string(place.workers)},
                                     {"TROUPE_LOCAL_WORKER", std::to_string(place.local_worker)},
@@ -102,37 +66,11 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
   if (!process) return tl::unexpected(std::move(process.error()));
   guest->process_ = std::move(*process);
   guest->started_by_ = in(program.start);
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(guest->started_by_ - Clock::now()).count();
-    std::array<pollfd, 2> watched{pollfd{listener->get(), POLLIN, 0}, pollfd{guest->process_->watch(), POLLIN, 0}};
-    const bool sees_end = watched[1].fd >= 0;  // else the process is asked now and then
-    (void)::poll(watched.data(), watched.size(),
-                 static_cast<int>(std::clamp<std::int64_t>(left, 0, sees_end ? 60'000 : 50)));
-    core::FileDescriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket) {
-      if (guest->process_->ending(0ms))
-        return tl::unexpected(guest->explained({core::Errc::io, "the program has not called troupe.join"}));
-      if (Clock::now() >= guest->started_by_)
-        return core::fail(
-            core::Errc::timeout,
-            fmt::format("the program has not called troupe.join after {:g} s (model.start_s)", program.start.count()));
-      continue;
-    }
-    ucred peer{};
-    socklen_t length = sizeof(peer);
-    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid()) continue;
-    Frames frames(std::move(socket), guest->process_->watch());
-    auto hello = frames.receive(guest->started_by_);
-    if (!hello) return tl::unexpected(guest->explained(std::move(hello.error())));
-    if (hello->type != FrameType::hello)
-      return guest->wrong(fmt::format("the guest said {} before HELLO", name_of(hello->type)));
-    auto introduction = parse_hello(hello->text());
-    if (!introduction) return tl::unexpected(guest->explained(std::move(introduction.error())));
-    if (introduction->token != token) continue;  // another process of this user
-    guest->introduction_ = std::move(*introduction);
-    guest->frames_.emplace(std::move(frames));
-    return guest;
-  }
+  auto arrival = listener->await(*guest->process_, guest->started_by_);
+  if (!arrival) return tl::unexpected(guest->explained(std::move(arrival.error())));
+  guest->introduction_ = std::move(arrival->introduction);
+  guest->frames_.emplace(std::move(arrival->frames));
+  return guest;
 }
 
 Guest::~Guest() {

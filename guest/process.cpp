@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "guest/keeper.hpp"
 #include "guest/lines.hpp"
 
 extern char** environ;
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
+constexpr std::chrono::seconds kKillPatience{15};            // longer than its keepers'
 constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
 core::Error system_error(const char* what) {
@@ -56,14 +58,17 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vector<std::string>& command,
                                                                 const Variables& variables, OnLine on_line) {
-  std::array<int, 2> out{}, failed{};
+  std::array<int, 2> out{}, failed{}, life{};
   if (::pipe2(out.data(), O_CLOEXEC) != 0) return tl::unexpected(system_error("a pipe"));
   core::FileDescriptor out_read(out[0]), out_write(out[1]);
   if (::pipe2(failed.data(), O_CLOEXEC) != 0) return tl::unexpected(system_error("a pipe"));
   core::FileDescriptor failed_read(failed[0]), failed_write(failed[1]);
-  auto arguments = command;
+  if (::pipe2(life.data(), O_CLOEXEC) != 0) return tl::unexpected(system_error("a pipe"));
+  core::FileDescriptor life_read(life[0]), life_write(life[1]);
+  std::vector<std::string> words{kKeeperName, kKeeperMark};
+  words.insert(words.end(), command.begin(), command.end());
   auto environment = environment_with(variables);
-  const auto argv = pointers(arguments), envp = pointers(environment);
+  const auto argv = pointers(words), envp = pointers(environment);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return tl::unexpected(system_error("fork"));
@@ -71,30 +76,22 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
-      ::signal(number, SIG_DFL);  // what is ignored here would stay so
-    const int null = ::open("/dev/null", O_RDONLY);
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(out[1], STDOUT_FILENO);
-    ::dup2(out[1], STDERR_FILENO);
-    ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);  // whatever a library has left open
-    ::execvpe(argv[0], argv.data(), envp.data());
-    const int error = errno;
-    [[maybe_unused]] const auto written = ::write(failed[1], &error, sizeof(error));
-    ::_exit(127);
+    become_keeper({.output = out[1], .failed = failed[1], .life = life[0]}, argv.data(), envp.data());
   }
   ::setpgid(child, child);  // in both processes: either may run first
   failed_write.reset();
   out_write.reset();
   std::unique_ptr<GuestProcess> process(new GuestProcess);
   process->id_ = child;
+  process->life_ = std::move(life_write);
   int error = 0;
   ssize_t count = 0;
   do count = ::read(failed_read.get(), &error, sizeof(error));
   while (count < 0 && errno == EINTR);
+  if (count == sizeof(error) && error < 0) {
+    errno = -error;
+    return tl::unexpected(system_error("its keeper"));
+  }
   if (count == sizeof(error))
     return core::fail(core::Errc::config,
                       fmt::format("model.command: {} cannot be started: {}", command.front(), std::strerror(error)));
@@ -108,7 +105,8 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
 
 GuestProcess::~GuestProcess() {
   if (id_ > 0) {
-    ::kill(-id_, SIGKILL);  // the number is not used again before waitpid()
+    life_.reset();
+    if (!has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the other keeper goes on
     while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
@@ -116,19 +114,24 @@ GuestProcess::~GuestProcess() {
 }
 
 std::optional<std::string> GuestProcess::ending(std::chrono::milliseconds patience) {
+  const auto how = has_ended(patience);
+  if (!how) return std::nullopt;
+  finish_reading();
+  if (how->si_code == CLD_EXITED) return fmt::format("ended with exit code {}", how->si_status);
+  return fmt::format("was killed by signal {} ({})", how->si_status, ::strsignal(how->si_status));
+}
+
+std::optional<siginfo_t> GuestProcess::has_ended(std::chrono::milliseconds patience) const {
   const auto until = std::chrono::steady_clock::now() + patience;
-  siginfo_t how{};
   for (;;) {
-    how.si_pid = 0;
-    if (::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == id_) break;
+    siginfo_t how{};
+    if (::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 && how.si_pid == id_)
+      return how;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
     if (left <= 0) return std::nullopt;
     pollfd watched{watch_.get(), POLLIN, 0};
     (void)::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left, watch_ ? 60'000 : 5)));
   }
-  finish_reading();
-  if (how.si_code == CLD_EXITED) return fmt::format("ended with exit code {}", how.si_status);
-  return fmt::format("was killed by signal {} ({})", how.si_status, ::strsignal(how.si_status));
 }
 
 /// The reader takes what is in the pipe, and ends.

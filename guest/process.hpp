@@ -1,8 +1,9 @@
-/// A program of the user's as a child process: started with variables that tell it how to join, its output read line by line, ended with all
-/// the processes of its group. Thread rule: the thread that starts it ends it, and must live as long: the kernel kills the program when that
-/// thread ends. Output lines come on a thread of their own.
+/// A program of the user's: started with variables that tell it how to join, its output read line by line, ended with all the processes that
+/// it has started, also if this process is killed (keeper.hpp). Thread rule: the thread that starts it ends it, and must live as long: the
+/// program is killed when that thread ends. Output lines come on a thread of their own.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -29,13 +30,14 @@ class GuestProcess {
   /// Errc::config: the command cannot be executed. Errc::io.
   [[nodiscard]] static core::Result<std::unique_ptr<GuestProcess>> start(const std::vector<std::string>& command,
                                                                          const Variables& variables, OnLine on_line);
-  /// Kills it, and the processes that it left in its group.
+  /// Kills it, and all processes that it has started. Waits 15 s at most for those that the kernel does not let die.
   ~GuestProcess();
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
 
+  /// Of its keeper, an ancestor of it.
   [[nodiscard]] pid_t id() const noexcept { return id_; }
-  /// Readable when the program has ended, whatever its children do; -1: the kernel has no such descriptors.
+  /// Readable when the program has ended, and its children have been killed; -1: the kernel has no such descriptors.
   [[nodiscard]] int watch() const noexcept { return watch_.get(); }
   /// "ended with exit code 3", "was killed by signal 9 (Killed)"; nothing while it runs after `patience`. Then all that it has printed has
   /// been read, and no more is.
@@ -45,10 +47,13 @@ class GuestProcess {
 
  private:
   GuestProcess() = default;
+  /// How it has ended, unless it runs after `patience`.
+  [[nodiscard]] std::optional<siginfo_t> has_ended(std::chrono::milliseconds patience) const;
   void read_output();
   void finish_reading();
 
   pid_t id_ = -1;
+  core::FileDescriptor life_;  // its end ends the program
   core::FileDescriptor output_;
   core::FileDescriptor stop_;  // an eventfd: ends the reader
   OnLine on_line_;

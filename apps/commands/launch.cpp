@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -31,10 +33,14 @@ std::string name_of(const std::vector<std::string>& command) {
   return std::filesystem::path(command.front()).stem().string();
 }
 
+/// Flags of this command that stand for keys.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFlags{
+    {{"--strategy", "strategy.name"}, {"--workers", "cluster.workers"}, {"--epochs", "run.epochs"}}};
+
 /// As --set has them. Those of the user come last, and win.
 std::vector<std::string> overrides_of(const LaunchArguments& arguments) {
   std::vector<std::string> all;
-  const auto set = [&](const char* key, const core::Value& value) {
+  const auto set = [&](std::string_view key, const core::Value& value) {
     all.push_back(fmt::format("{}={}", key, core::to_toml(value)));
   };
   if (!arguments.command.empty()) {
@@ -60,7 +66,18 @@ core::Result<experiment::Settings> settings_of(const LaunchArguments& arguments)
                                   : load_settings(arguments.config, overrides, kUse);
 }
 
-core::Result<void> run_launch(const LaunchArguments& arguments) {
+/// An error about a key that was set by a flag of this command names the flag.
+core::Error by_flag(core::Error error, const LaunchArguments& arguments) {
+  const auto overridden = [&](std::string_view key) {
+    return std::ranges::any_of(arguments.overrides, [&](const std::string& text) { return text.starts_with(key); });
+  };
+  for (const auto& [flag, key] : kFlags)
+    if (const auto place = fmt::format("--set: {} ", key); error.message.starts_with(place) && !overridden(key))
+      error.message.replace(0, std::string_view("--set").size(), flag);
+  return error;
+}
+
+core::Result<void> run_program(const LaunchArguments& arguments) {
   const bool fresh = arguments.resume.empty();
   if (fresh && arguments.command.empty() && arguments.config.empty())
     return core::fail(core::Errc::usage,
@@ -90,6 +107,10 @@ core::Result<void> run_launch(const LaunchArguments& arguments) {
     return added;
   }
   return train(arguments, std::move(request), interrupt);
+}
+
+core::Result<void> run_launch(const LaunchArguments& arguments) {
+  return run_program(arguments).map_error([&](core::Error error) { return by_flag(std::move(error), arguments); });
 }
 
 Action declare_launch(CLI::App& app) {

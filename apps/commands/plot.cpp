@@ -11,6 +11,7 @@
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/nearest.hpp"
+#include "experiment/plot/cluster_figures.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
@@ -24,6 +25,7 @@ struct PlotArguments {
   std::string output;
   std::vector<std::string> formats{"png"};
   std::vector<std::string> metrics;
+  std::vector<std::string> over{"epochs", "seconds"};
   bool keep = false;
 };
 
@@ -48,8 +50,15 @@ void explain(const std::vector<plot::ReplacedName>& replaced) {
   for (const auto& name : replaced) tell(fmt::format("troupe: {}\n", explanation(name)));
 }
 
+std::vector<plot::Axis> axes(const PlotArguments& arguments) {
+  std::vector<plot::Axis> over;
+  for (const auto& name : arguments.over)
+    if (const auto axis = plot::axis_of(name); std::ranges::find(over, axis) == over.end()) over.push_back(axis);
+  return over;
+}
+
 /// The results of a grid outlive the directories of its runs: without one of these there are no curves.
-std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
+std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid, const std::vector<plot::Axis>& over) {
   std::vector<plot::RunRecord> runs;
   for (const auto& run : grid.runs) {
     auto record = plot::read_run(run.directory);
@@ -59,7 +68,7 @@ std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid) {
     }
     runs.push_back(std::move(*record));
   }
-  return plot::series_curves(grid, runs);
+  return plot::series_curves(grid, runs, over);
 }
 
 core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& arguments, const std::string& directory) {
@@ -74,20 +83,22 @@ core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& argume
     append(figures, plot::lines(*grid, metric));
     append(figures, plot::bars(*grid, metric));
   }
-  if (arguments.metrics.empty() && grid->keys.empty()) append(figures, grid_curves(*grid));
+  if (arguments.metrics.empty() && grid->keys.empty()) append(figures, grid_curves(*grid, axes(arguments)));
   if (figures.empty())
     return core::fail(core::Errc::config, fmt::format("{}: no run that is done has a number to draw", directory));
   return figures;
 }
 
-core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::string>& directories) {
+core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::string>& directories,
+                                                    const std::vector<plot::Axis>& over) {
   auto runs = plot::read_runs(directories);
   if (!runs) return tl::unexpected(runs.error());
   std::vector<std::string> names;  // of files: they need no font
   for (const auto& run : *runs) names.push_back(run.label);
   plot::InstalledFonts fonts;
   explain(plot::replace_labels(*runs, fonts));
-  auto figures = plot::curves(*runs, runs->size() == 1 ? runs->front().label : "");
+  auto figures = plot::curves(*runs, runs->size() == 1 ? runs->front().label : "", over);
+  const bool over_samples = std::ranges::find(over, plot::Axis::samples) != over.end();
   for (std::size_t i = 0; i < runs->size(); ++i)
     append(figures, plot::cluster_figures((*runs)[i], runs->size() == 1 ? "" : "-" + names[i]));
   if (figures.empty())
@@ -95,6 +106,9 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
   for (std::size_t i = 0; i < runs->size(); ++i)
     if (!plot::has_curves((*runs)[i]))
       tell(fmt::format("troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]));
+    else if (over_samples && !((*runs)[i].epoch_samples > 0))
+      tell(fmt::format("troupe: {} is not in the curves over samples: its log does not say how many an epoch has\n",
+                       directories[i]));
   return figures;
 }
 
@@ -135,7 +149,9 @@ core::Result<void> run_plot(const PlotArguments& arguments) {
     return {};
   };
   if (!runs.empty())
-    if (auto added = add(run_figures(runs), runs.size() == 1 ? runs.front() + "/plots" : "plots"); !added) return added;
+    if (auto added = add(run_figures(runs, axes(arguments)), runs.size() == 1 ? runs.front() + "/plots" : "plots");
+        !added)
+      return added;
   for (const auto& grid : grids)
     if (auto added = add(grid_figures(arguments, grid), grid + "/plots"); !added) return added;
   progress.clear();
@@ -152,6 +168,12 @@ Action declare_plot(CLI::App& app) {
   app.add_option("--format", arguments->formats, "png, svg or png,svg")
       ->delimiter(',')
       ->check(word_of(plot::formats()))
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--over", arguments->over,
+                 "of curves: epochs, seconds or samples, a panel for each; samples are those of all workers together")
+      ->delimiter(',')
+      ->check(word_of(plot::axis_names()))
       ->allow_extra_args(false)
       ->capture_default_str();
   app.add_option("--metric", arguments->metrics,
@@ -172,6 +194,7 @@ Command plot() {
           .examples =
               "  troupe plot runs/20260102-030405-mnist-easgd\n"
               "  troupe plot runs/*-mnist-bsp runs/*-mnist-easgd --output pictures --format png,svg\n"
+              "  troupe plot runs/*-gpt-* --over samples\n"
               "  troupe plot runs/easgd-alpha-tau --metric test.accuracy,test.loss\n",
           .declare = declare_plot};
 }

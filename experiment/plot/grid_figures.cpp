@@ -208,7 +208,8 @@ std::vector<Figure> bars(const GridRecord& grid, const std::string& metric) {
   return {draw(chart)};
 }
 
-std::vector<Figure> series_curves(const GridRecord& grid, const std::vector<RunRecord>& runs) {
+std::vector<Figure> series_curves(const GridRecord& grid, const std::vector<RunRecord>& runs,
+                                  const std::vector<Axis>& over) {
   if (!grid.keys.empty()) return {};
   std::vector<RunRecord> means;
   bool deviates = false;
@@ -219,7 +220,7 @@ std::vector<Figure> series_curves(const GridRecord& grid, const std::vector<RunR
     means.push_back(average(same, shown(grid, series)));
     deviates = deviates || !means.back().deviations.empty();
   }
-  return curves(means, title_of(grid, "", {}, deviates));
+  return curves(means, title_of(grid, "", {}, deviates), over);
 }
 
 }  // namespace troupe::plot

@@ -6,6 +6,7 @@
 
 #include "experiment/plot/figure.hpp"
 #include "experiment/plot/grid_record.hpp"
+#include "experiment/plot/run_figures.hpp"
 #include "experiment/plot/run_record.hpp"
 
 namespace troupe::plot {
@@ -22,7 +23,8 @@ namespace troupe::plot {
 [[nodiscard]] std::vector<Figure> bars(const GridRecord& grid, const std::string& metric);
 
 /// In the same case "loss" and "accuracy", a curve per series: the mean over its seeds. `runs`: of each run of the grid, in its order.
-[[nodiscard]] std::vector<Figure> series_curves(const GridRecord& grid, const std::vector<RunRecord>& runs);
+[[nodiscard]] std::vector<Figure> series_curves(const GridRecord& grid, const std::vector<RunRecord>& runs,
+                                                const std::vector<Axis>& over = {Axis::epochs, Axis::seconds});
 
 /// Axis text, "test accuracy [%]", and the factor from the summary's number to that unit.
 struct Unit {

@@ -19,10 +19,12 @@ struct Quantity {
   double ScorePoint::*score;
   double scale;
   bool may_be_logarithmic;  // losses often fall by orders of magnitude
+  bool zero_is_nothing;     // an accuracy of 0 throughout was not measured
 };
 
 const Quantity kLoss{
-    "loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, &TrainPoint::loss, &ScorePoint::loss, 1, true};
+    "loss", "loss", &EpochPoint::train_loss, &EpochPoint::test_loss, &TrainPoint::loss, &ScorePoint::loss, 1,
+    true,   false};
 const Quantity kAccuracy{"accuracy",
                          "accuracy [%]",
                          &EpochPoint::train_accuracy,
@@ -30,16 +32,35 @@ const Quantity kAccuracy{"accuracy",
                          &TrainPoint::accuracy,
                          &ScorePoint::accuracy,
                          100,
-                         false};
+                         false,
+                         true};
+
+struct Over {
+  Axis axis;
+  std::string name, label;
+};
+const std::vector<Over>& all_axes() {
+  static const std::vector<Over> all{{Axis::epochs, "epochs", "epochs"},
+                                     {Axis::seconds, "seconds", "training time [s]"},
+                                     {Axis::samples, "samples", "samples seen"}};
+  return all;
+}
 
 struct Point {
   double epoch, seconds, value, deviation;
+
+  [[nodiscard]] double at(Axis axis, double epoch_samples) const {
+    if (axis == Axis::epochs) return epoch;
+    if (axis == Axis::seconds) return seconds;
+    return epoch_samples > 0 ? epoch * epoch_samples : NAN;
+  }
 };
 
 /// The curves of one run: evaluations on two splits, and training.
 struct Curve {
   std::size_t run = 0;
   std::string label;
+  double epoch_samples = 0;
   std::vector<Point> test, train, validation;
 };
 
@@ -76,8 +97,16 @@ bool any_finite(const std::vector<Point>& points) {
   return std::ranges::any_of(points, [](const Point& point) { return std::isfinite(point.value); });
 }
 
+void drop_unmeasured(std::vector<Point>& points) {
+  if (std::ranges::none_of(points, [](const Point& point) { return point.value > 0; })) points.clear();
+}
+
 Curve curve_of(const RunRecord& run, std::size_t index, const Quantity& quantity) {
-  Curve curve{index, run.label, scores(run.test, quantity), within_epochs(run, quantity),
+  Curve curve{index,
+              run.label,
+              run.epoch_samples,
+              scores(run.test, quantity),
+              within_epochs(run, quantity),
               scores(run.validation, quantity)};
   const bool by_epochs = !any_finite(curve.train);  // an older run, or one without reports
   if (by_epochs) curve.train.clear();
@@ -88,6 +117,8 @@ Curve curve_of(const RunRecord& run, std::size_t index, const Quantity& quantity
     if (by_epochs) curve.train.push_back({point.epoch, point.seconds, quantity.scale * point.*quantity.train, 0});
   }
   std::ranges::stable_sort(curve.test, {}, &Point::epoch);
+  if (quantity.zero_is_nothing)
+    for (auto* points : {&curve.test, &curve.train, &curve.validation}) drop_unmeasured(*points);
   return curve;
 }
 
@@ -116,70 +147,115 @@ Range values_of(const std::vector<Curve>& curves) {
 }
 
 /// Pixels around and between panels.
-constexpr int kWidth = 1200, kLeft = 96, kRight = 24, kBetween = 72, kTop = 62, kPanel = 440, kAxis = 78;
+constexpr int kLeft = 112, kRight = 24, kBetween = 72, kTop = 62, kPanel = 440, kAxis = 78;
+constexpr int kPanelWidth = 504, kOnlyPanelWidth = 780;
 
-/// A row of the figure: one quantity, over epochs and over seconds.
-std::string row_of(Figure& figure, const std::vector<Curve>& curves, const Quantity& quantity, double top,
-                   double bottom, const std::string& legend) {
-  const auto file = quantity.name + ".dat";
-  auto& table = figure.data[file];
-  std::vector<std::string> over_epochs, over_seconds, legends;
-  std::size_t blocks = 0;
-  double most_epochs = 0;
-  const auto add = [&](const std::vector<Point>& points, const std::string& style, const char* with) {
+int panel_width(std::size_t panels) { return panels == 1 ? kOnlyPanelWidth : kPanelWidth; }
+
+/// Panels side by side, one per axis, with the same curves.
+class Row {
+ public:
+  Row(const std::vector<Axis>& over, const Quantity& quantity, const std::vector<Curve>& curves)
+      : quantity_(quantity), plots_(over.size()) {
+    for (const auto axis : over) axes_.push_back(scaled(axis, curves));
+    for (const auto& curve : curves) {
+      const bool one = curve.train.size() == 1;  // a line of one point cannot be seen
+      add(curve, curve.train, series_thin(curve.run) + (one ? " pt 7 ps 0.7" : ""), one ? "linespoints" : "lines");
+    }
+    for (const auto& curve : curves) add(curve, curve.validation, series_dashed(curve.run), "lines");
+    for (const auto& curve : curves) {
+      add(curve, curve.test, series_style(curve.run), "linespoints");
+      const bool tested = any_finite(curve.test);
+      legends_.push_back(fmt::format("keyentry with {}{} title {}", tested ? "linespoints" : "lines",
+                                     tested ? series_style(curve.run) : series_thin(curve.run), literal(curve.label)));
+    }
+    scale_ = scale_of(values_of(curves));
+  }
+  [[nodiscard]] const std::string& table() const { return table_; }
+
+  /// `top`, `bottom`: of the panels, as fractions of the figure, which is `width` pixels wide. An empty `legend`: none is drawn.
+  [[nodiscard]] std::string script(double top, double bottom, int width, const std::string& legend) const {
+    auto text = fmt::format("set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n{}", top, bottom, scale_);
+    for (std::size_t k = 0; k < axes_.size(); ++k) {
+      const double left = kLeft + static_cast<double>(k) * (panel_width(axes_.size()) + kBetween);
+      text += fmt::format("set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\n", left / width,
+                          (left + panel_width(axes_.size())) / width);
+      text += panel(k, k == 0 ? legend : "");
+    }
+    return text;
+  }
+
+ private:
+  struct ScaledAxis {
+    Axis axis = Axis::epochs;
+    std::string label;
+    double unit = 1, most = 0;
+  };
+
+  /// Large numbers of samples are in thousands or millions: tics have room for a few digits.
+  static ScaledAxis scaled(Axis axis, const std::vector<Curve>& curves) {
+    ScaledAxis scaled{axis, all_axes()[static_cast<std::size_t>(axis)].label};
+    for (const auto& curve : curves)
+      for (const auto* points : {&curve.test, &curve.train, &curve.validation})
+        for (const auto& point : *points)
+          if (const double at = point.at(axis, curve.epoch_samples); at > scaled.most) scaled.most = at;
+    constexpr double kThousand = 1e3, kMillion = 1e6;
+    if (axis != Axis::samples || scaled.most < 10 * kThousand) return scaled;
+    scaled.unit = scaled.most < 2 * kMillion ? kThousand : kMillion;
+    scaled.label += scaled.unit == kMillion ? " [millions]" : " [thousands]";
+    return scaled;
+  }
+
+  void add(const Curve& curve, const std::vector<Point>& points, const std::string& style, const char* with) {
     if (!any_finite(points)) return;
     for (const auto& point : points) {
-      most_epochs = std::max(most_epochs, point.epoch);
-      table += fmt::format("{} {} {} {}\n", number(point.epoch), number(point.seconds), number(point.value),
-                           number(point.deviation));
+      for (const auto& axis : axes_) table_ += number(point.at(axis.axis, curve.epoch_samples) / axis.unit) + " ";
+      table_ += fmt::format("{} {}\n", number(point.value), number(point.deviation));
     }
-    table += "\n\n";
+    table_ += "\n\n";
     const bool deviates = std::ranges::any_of(points, [](const Point& point) { return point.deviation > 0; });
-    for (const auto& [column, plots] : {std::pair{1, &over_epochs}, std::pair{2, &over_seconds}}) {
+    const auto file = literal(quantity_.name + ".dat");
+    const auto value = axes_.size() + 1;  // its column
+    for (std::size_t k = 0; k < axes_.size(); ++k) {
       if (deviates)
-        plots->push_back(
-            fmt::format("{} index {} using {}:3:4 with yerrorbars{} notitle", literal(file), blocks, column, style));
-      plots->push_back(
-          fmt::format("{} index {} using {}:3 with {}{} notitle", literal(file), blocks, column, with, style));
+        plots_[k].push_back(fmt::format("{} index {} using {}:{}:{} with yerrorbars{} notitle", file, blocks_, k + 1,
+                                        value, value + 1, style));
+      plots_[k].push_back(
+          fmt::format("{} index {} using {}:{} with {}{} notitle", file, blocks_, k + 1, value, with, style));
     }
-    ++blocks;
-  };
-  for (const auto& curve : curves) {
-    const bool one = curve.train.size() == 1;  // a line of one point cannot be seen
-    add(curve.train, series_thin(curve.run) + (one ? " pt 7 ps 0.7" : ""), one ? "linespoints" : "lines");
+    ++blocks_;
   }
-  for (const auto& curve : curves) add(curve.validation, series_dashed(curve.run), "lines");
-  for (const auto& curve : curves) {
-    add(curve.test, series_style(curve.run), "linespoints");
-    legends.push_back(fmt::format("keyentry with {}{} title {}", any_finite(curve.test) ? "linespoints" : "lines",
-                                  any_finite(curve.test) ? series_style(curve.run) : series_thin(curve.run),
-                                  literal(curve.label)));
+
+  [[nodiscard]] std::string scale_of(const Range& range) const {
+    constexpr double kDecades = 8, kMargin = 1.15;
+    if (quantity_.may_be_logarithmic && range.low > 0 && range.high > kDecades * range.low)
+      return fmt::format("set logscale y\nset ytics {}\nset yrange [{}:{}]\n", decade_tics(range.low, range.high),
+                         number(range.low / kMargin), number(range.high * kMargin));
+    return "unset logscale\nset ytics autofreq\nset yrange [*:*]\n";
   }
-  const auto range = values_of(curves);
-  constexpr double kDecades = 8, kMargin = 1.15;
-  std::string scale = "unset logscale\nset ytics autofreq\nset yrange [*:*]\n";
-  if (quantity.may_be_logarithmic && range.low > 0 && range.high > kDecades * range.low)
-    scale = fmt::format("set logscale y\nset ytics {}\nset yrange [{}:{}]\n", decade_tics(range.low, range.high),
-                        number(range.low / kMargin), number(range.high * kMargin));
-  constexpr double kFewEpochs = 4, kEachEpoch = 20;  // between them every epoch has a tic
-  const auto panel = [&](int column, const char* axis, const std::vector<std::string>& plots, bool with_legend) {
-    const double width = (kWidth - kLeft - kRight - kBetween) / 2.0, left = kLeft + column * (width + kBetween);
-    return fmt::format(
-        "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset xlabel {}\nset ylabel {}\n{}"
-        "set xtics {}\nset xrange [0:*]\nplot {}{}\n",
-        left / kWidth, (left + width) / kWidth, literal(axis), literal(column == 0 ? quantity.axis : ""),
-        with_legend ? legend : "unset key\n",
-        column == 0 && most_epochs >= kFewEpochs && most_epochs <= kEachEpoch ? "1" : "autofreq",
-        fmt::join(plots, ", \\\n  "), with_legend ? fmt::format(", \\\n  {}", fmt::join(legends, ", \\\n  ")) : "");
-  };
-  return fmt::format("set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n{}{}{}", top, bottom, scale,
-                     panel(0, "epochs", over_epochs, !legend.empty()),
-                     panel(1, "training time [s]", over_seconds, false));
-}
+
+  [[nodiscard]] std::string panel(std::size_t k, const std::string& legend) const {
+    constexpr double kFewEpochs = 4, kEachEpoch = 20;  // between them every epoch has a tic
+    const auto& axis = axes_[k];
+    const bool each = axis.axis == Axis::epochs && axis.most >= kFewEpochs && axis.most <= kEachEpoch;
+    return fmt::format("set xlabel {}\nset ylabel {}\n{}set xtics {}\nset xrange [0:*]\nplot {}{}\n",
+                       literal(axis.label), literal(k == 0 ? quantity_.axis : ""),
+                       legend.empty() ? "unset key\n" : legend, each ? "1" : "autofreq",
+                       fmt::join(plots_[k], ", \\\n  "),
+                       legend.empty() ? "" : fmt::format(", \\\n  {}", fmt::join(legends_, ", \\\n  ")));
+  }
+
+  const Quantity& quantity_;
+  std::vector<ScaledAxis> axes_;
+  std::string table_, scale_;
+  std::vector<std::vector<std::string>> plots_;  // [axes]
+  std::vector<std::string> legends_;
+  std::size_t blocks_ = 0;  // of the table
+};
 
 /// A figure with a row of panels per quantity that has numbers.
 std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string& name, const std::string& title,
-                           const std::vector<Quantity>& quantities) {
+                           const std::vector<Quantity>& quantities, const std::vector<Axis>& over) {
   std::vector<std::pair<Quantity, std::vector<Curve>>> rows;
   std::size_t most = 0;  // the legend is that of the row with the most curves
   for (const auto& quantity : quantities)
@@ -191,117 +267,63 @@ std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string
   std::vector<std::string> labels;
   for (const auto& curve : rows[most].second) labels.push_back(curve.label);
   const bool one = runs.size() == 1;
-  // Two panels share the legend, but gnuplot makes it no wider than one.
-  auto legend = legend_below(labels, kWidth / 2 - 2 * kLeft / 3, 1);
+  // The panels share the legend, but gnuplot makes it no wider than one.
+  const int panel = panel_width(over.size()), count = static_cast<int>(over.size());
+  const int width = kLeft + count * panel + (count - 1) * kBetween + kRight;
+  auto legend = legend_below(labels, panel + kLeft / 3, 1);
   const int below = one ? kAxis : static_cast<int>(legend.bottom);
-  Figure figure{name, kWidth, kTop + static_cast<int>(rows.size()) * (kPanel + kAxis) - kAxis + below, {}, {}};
+  Figure figure{name, width, kTop + static_cast<int>(rows.size()) * (kPanel + kAxis) - kAxis + below, {}, {}};
   const auto head = !title.empty()       ? title
                     : labels.size() == 1 ? labels.front()
                                          : fmt::format("{} runs", labels.size());
   std::string script;
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const double top = kTop + static_cast<double>(k) * (kPanel + kAxis);
-    script += row_of(figure, rows[k].second, rows[k].first, 1 - top / figure.height, 1 - (top + kPanel) / figure.height,
-                     k == most && !one ? legend.key : "");
+    const Row row(over, rows[k].first, rows[k].second);
+    figure.data[rows[k].first.name + ".dat"] = row.table();
+    script += row.script(1 - top / figure.height, 1 - (top + kPanel) / figure.height, width,
+                         k == most && !one ? legend.key : "");
   }
-  const bool validated = std::ranges::any_of(runs, [](const RunRecord& run) { return !run.validation.empty(); });
-  const auto meaning = fmt::format("points: evaluations on the test split{}; thin lines: training",
-                                   validated ? "; dashed: on the validation split" : "");
+  const auto drawn = [&](std::vector<Point> Curve::*split) {
+    return std::ranges::any_of(rows, [&](const auto& row) {
+      return std::ranges::any_of(row.second, [&](const Curve& curve) { return any_finite(curve.*split); });
+    });
+  };
+  const auto meaning = fmt::format("points: evaluations on the test split{}{}",
+                                   drawn(&Curve::validation) ? "; dashed: on the validation split" : "",
+                                   drawn(&Curve::train) ? "; thin lines: training" : "");
   figure.script = fmt::format("{}set format y '%g'\nset multiplot title {}\n{}unset multiplot\n", frame(),
                               literal(fmt::format("{}   ({})", head, meaning)), script);
   return {figure};
 }
 
-HeatMap wait_matrix(const RunRecord& run, const std::string& suffix) {
-  const auto& waits = *run.waits;
-  HeatMap map;
-  map.from_zero = true;
-  map.name = "waits" + suffix;
-  map.title = fmt::format("{}: who waited for whom", run.label);
-  map.x_label = "stood still for";
-  map.y_label = "worker";
-  for (std::size_t w = 0; w < waits.workers; ++w) {
-    map.rows.push_back(fmt::format("{}", w));
-    map.columns.push_back(fmt::format("worker {}", w));
-  }
-  for (std::size_t s = 0; s < waits.servers; ++s) map.columns.push_back(fmt::format("server {}", s));
-  map.values = waits.seconds;
-  double most = 0;
-  for (const auto& row : waits.seconds) most = std::max(most, *std::ranges::max_element(row));
-  const bool short_waits = most < 1;
-  map.unit = short_waits ? "milliseconds" : "seconds";
-  if (short_waits) {
-    constexpr double kMilli = 1000;
-    most *= kMilli;
-    for (auto& row : map.values)
-      for (double& wait : row) wait *= kMilli;
-  }
-  map.format = most < 1 ? "{:.3f}" : most < 10 ? "{:.2f}" : most < 100 ? "{:.1f}" : "{:.0f}";
-  for (std::size_t w = 0; w < waits.workers; ++w)
-    if (map.values[w][w] == 0) map.values[w][w] = NAN;  // no worker waits for itself
-  return map;
-}
-
-BarChart staleness_bars(const RunRecord& run, const std::string& suffix) {
-  constexpr std::size_t kMostWorkers = 7;  // side by side
-  const auto& staleness = *run.staleness;
-  BarChart chart;
-  chart.name = "staleness" + suffix;
-  chart.title = fmt::format("{}: staleness of updates", run.label);
-  chart.x_label = "versions of the centre that the worker had not seen";
-  chart.y_label = "updates [%]";
-  std::size_t bins = 0;
-  for (const auto& row : staleness.workers)
-    for (std::size_t k = 0; k < row.size(); ++k)
-      if (row[k] > 0) bins = std::max(bins, k + 1);
-  for (std::size_t k = 0; k < bins; ++k) chart.places.push_back(bin_label(staleness.edges, k));
-  auto rows = staleness.workers;
-  if (rows.size() > kMostWorkers) {
-    for (std::size_t w = 1; w < rows.size(); ++w)
-      for (std::size_t k = 0; k < bins; ++k) rows[0][k] += rows[w][k];
-    chart.series.push_back(fmt::format("all {} workers", rows.size()));
-    rows.resize(1);
-  } else {
-    for (std::size_t w = 0; w < rows.size(); ++w) chart.series.push_back(fmt::format("worker {}", w));
-  }
-  for (auto& row : rows) {
-    row.resize(bins);
-    double sum = 0;
-    for (const double count : row) sum += count;
-    for (double& count : row) count = sum > 0 ? 100 * count / sum : 0;
-    chart.values.push_back(row);
-  }
-  return chart;
-}
-
 }  // namespace
 
-std::string bin_label(const std::vector<double>& edges, std::size_t bin) {
-  if (bin + 1 >= edges.size()) return fmt::format("≥ {}", edges[bin]);
-  const double last = edges[bin + 1] - 1;
-  return last > edges[bin] ? fmt::format("{}–{}", edges[bin], last) : fmt::format("{}", edges[bin]);
+const std::vector<std::string>& axis_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& axis : all_axes()) all.push_back(axis.name);
+    return all;
+  }();
+  return names;
 }
 
-std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title) {
-  auto figures = panels(runs, kLoss.name, title, {kLoss});
-  std::ranges::move(panels(runs, kAccuracy.name, title, {kAccuracy}), std::back_inserter(figures));
+Axis axis_of(std::string_view name) { return std::ranges::find(all_axes(), name, &Over::name)->axis; }
+
+std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title,
+                           const std::vector<Axis>& over) {
+  auto figures = panels(runs, kLoss.name, title, {kLoss}, over);
+  std::ranges::move(panels(runs, kAccuracy.name, title, {kAccuracy}, over), std::back_inserter(figures));
   return figures;
 }
 
 std::vector<Figure> curves_together(const std::vector<RunRecord>& runs, const std::string& name,
                                     const std::string& title) {
-  return panels(runs, name, title, {kAccuracy, kLoss});
+  return panels(runs, name, title, {kAccuracy, kLoss}, {Axis::epochs, Axis::seconds});
 }
 
 bool has_curves(const RunRecord& run) {
   return !curves_of({run}, kLoss).empty() || !curves_of({run}, kAccuracy).empty();
-}
-
-std::vector<Figure> cluster_figures(const RunRecord& run, const std::string& suffix) {
-  std::vector<Figure> figures;
-  if (run.waits) figures.push_back(draw(wait_matrix(run, suffix)));
-  if (run.staleness) figures.push_back(draw(staleness_bars(run, suffix)));
-  return figures;
 }
 
 }  // namespace troupe::plot

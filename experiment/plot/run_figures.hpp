@@ -1,6 +1,8 @@
-/// The pictures of runs: curves of several runs together, and waits and staleness of one run. Pure functions.
+/// The pictures of runs: their curves, together. Pure functions.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiment/plot/figure.hpp"
@@ -8,9 +10,20 @@
 
 namespace troupe::plot {
 
-/// "loss" and "accuracy", each over epochs and over seconds: points at evaluations on the test split, dashed lines for those on the
-/// validation split, thin lines for training within epochs. A figure has the runs that have numbers for it; without any: no figure. Empty `title`: the number of these runs.
-[[nodiscard]] std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title);
+/// What a curve runs over. `samples`: trained on by all workers together, so that runs with other batches, or other data sets, can be compared
+/// where they have seen equally many. A run whose log does not say how many samples an epoch has is not drawn over them.
+enum class Axis { epochs, seconds, samples };
+
+/// "epochs", "seconds", "samples", in the enumerators' order: the words of `troupe plot --over`.
+[[nodiscard]] const std::vector<std::string>& axis_names();
+/// REQUIRES: one of axis_names().
+[[nodiscard]] Axis axis_of(std::string_view name);
+
+/// "loss" and "accuracy", each with a panel per axis: points at evaluations on the test split, dashed lines for those on the validation split,
+/// thin lines for training within epochs. A figure has the runs that have numbers for it; without any: no figure. Accuracies that are 0
+/// throughout count as no numbers: a program that reports none has these. Empty `title`: the number of these runs.
+[[nodiscard]] std::vector<Figure> curves(const std::vector<RunRecord>& runs, const std::string& title,
+                                         const std::vector<Axis>& over = {Axis::epochs, Axis::seconds});
 
 /// The same curves as panels of one figure with this name; none without a number.
 [[nodiscard]] std::vector<Figure> curves_together(const std::vector<RunRecord>& runs, const std::string& name,
@@ -18,11 +31,5 @@ namespace troupe::plot {
 
 /// Whether curves() show anything of the run.
 [[nodiscard]] bool has_curves(const RunRecord& run);
-
-/// "waits" and "staleness" of one run, as far as the run has them; `suffix` is added to the names.
-[[nodiscard]] std::vector<Figure> cluster_figures(const RunRecord& run, const std::string& suffix);
-
-/// "0", "4–5", "≥ 64": a bin of a staleness histogram.
-[[nodiscard]] std::string bin_label(const std::vector<double>& edges, std::size_t bin);
 
 }  // namespace troupe::plot

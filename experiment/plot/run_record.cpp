@@ -82,6 +82,7 @@ class MetricsReader {
       position_ = position;
     }
     epoch_samples_ = number(json, "epoch_samples");
+    if (epoch_samples_ > 0) run_.epoch_samples = epoch_samples_;
     workers_.clear();
     anchor_ = {run_.training.size(), run_.training.empty() ? 0 : run_.training.back().seconds, 0};
   }
@@ -313,6 +314,7 @@ RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) 
   mean.label = label;
   if (runs.empty()) return mean;
   mean.strategy = runs.front().strategy;
+  mean.epoch_samples = runs.front().epoch_samples;  // seeds change no data set's size
   for (const auto& point : runs.front().epochs) {
     std::vector<const EpochPoint*> same;
     for (const auto& run : runs)

@@ -47,7 +47,8 @@ struct Staleness {
 struct RunRecord {
   std::string label;  // the directory's name without its time
   std::string strategy;
-  std::string outcome;  // "done", or the name of the error that ended it; empty: it trains, or was killed
+  std::string outcome;       // "done", or the name of the error that ended it; empty: it trains, or was killed
+  double epoch_samples = 0;  // of the training split, in each epoch; 0: the log does not say
   std::vector<EpochPoint> epochs;
   std::vector<EpochPoint> deviations;  // of average(): standard deviations of `epochs`; empty: of one run
   std::vector<TrainPoint> training;    // in order; empty: the workers' reports are missing

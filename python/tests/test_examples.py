@@ -103,6 +103,18 @@ def test_gpt(data):
     assert "bytes.weight" in names and "scores.weight" not in names  # tied
 
 
+def test_gpts_test_windows_are_spread_over_the_text(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    import gpt
+    text = bytes(n // 3 for n in range(41 * 3 + 1))  # each window of 3 bytes has its number, and the next one's
+    train, test = gpt.windows(text, 3)
+    assert test[:, 0].tolist() == [19, 39] and test[:, 3].tolist() == [20, 40]
+    assert train[:, 0].tolist() == [n for n in range(41) if n not in (19, 39)]
+    with pytest.raises(SystemExit, match="at least 61 are needed"):
+        gpt.windows(text[:60], 3)
+
+
 def test_gpt_has_ten_million_parameters(monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
@@ -120,4 +132,6 @@ def test_lora_trains_and_exchanges_adapters_alone(data, tmp_path):
     adapters = ["--base", base, "--rank", "2", "--text", data / "other", *GPT]
     part = re.search(r"trained (\d+) of (\d+) parameters", run("lora.py", *adapters))
     assert int(part[1]) == int(part[2]) - int(whole[1])
+    every = re.search(r"trained (\d+) of (\d+) parameters", run("lora.py", *adapters, "--rank", 0))
+    assert every[1] == every[2] == whole[1]
     assert all(name.endswith((".up", ".down")) for name, _ in serve("lora.py", *adapters, steps=8)["tensors"])

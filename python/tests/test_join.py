@@ -253,6 +253,28 @@ def test_a_program_that_updates_itself_refuses_gradients(join):
                 engine.connection.shutdown(2)
 
 
+@pytest.mark.parametrize("name, other", [("tied", lambda w: w), ("row", lambda w: w[1]), ("turned", lambda w: w.T)])
+def test_one_array_under_two_names_is_refused(join, monkeypatch, name, other):
+    """After join() they would be two arrays."""
+    monkeypatch.setenv("TROUPE_GUEST", "troupe-test-of-no-engine")
+    params = arrays()
+    params[name] = other(params["w"])
+    with pytest.raises(ValueError, match=rf"params\['w'\] and params\['{name}'\] share memory"):
+        join(None, params=params)
+
+
+def test_views_of_one_array_that_do_not_meet_are_two(join):
+    def script(engine):
+        parameters, _, _ = engine.welcome()
+        assert engine.part(parameters, "odd").tolist() == [1, 3, 5]
+        planned(engine)
+        engine.end()
+
+    with FakeEngine(script) as engine:
+        both, none = numpy.arange(6, dtype=numpy.float32), numpy.empty((0, 4), numpy.float32)
+        train(join(engine, params={"even": both[::2], "odd": both[1::2], "none": none, "again": none}), {})
+
+
 def test_without_an_engine_nothing_hangs(join, monkeypatch, capsys):
     monkeypatch.setenv("TROUPE_GUEST", "troupe-test-of-no-engine")
     with pytest.raises(RunEnded) as ended:

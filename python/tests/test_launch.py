@@ -47,10 +47,10 @@ def program():
     return program
 
 
-def launch(program, folder, strategy, script, *arguments, settings=()):
+def launch(program, folder, strategy, script, *arguments, workers=2, settings=()):
     """The run's summary."""
     (folder / "guest.py").write_text(script)
-    done = subprocess.run([program, "launch", "--workers", "2", "--strategy", strategy, "--json", "--quiet", "--set", f"run.dir={folder}/runs",
+    done = subprocess.run([program, "launch", "--workers", str(workers), "--strategy", strategy, "--json", "--quiet", "--set", f"run.dir={folder}/runs",
                            *(word for setting in settings for word in ("--set", setting)), "--",
                            sys.executable, "-B", str(folder / "guest.py"), *map(str, arguments)],
                           capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"})
@@ -173,3 +173,107 @@ def test_a_resumed_run_reaches_the_bits_of_one_that_never_ended(program, tmp_pat
     assert half["center_hash"] != whole
     assert resumed(program, half["run"], 4)["center_hash"] == whole
     assert replays(program, half["run"])
+
+
+ODD = """
+import sys
+import torch
+import troupe
+torch.manual_seed(2)
+
+
+class Odd(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.frozen = torch.nn.Linear(4, 4)
+        self.frozen.requires_grad_(False)
+        self.a = torch.nn.Linear(4, 4, bias=False)
+        self.b = torch.nn.Linear(4, 4, bias=False)
+        self.b.weight = self.a.weight
+        self.scale = torch.nn.Parameter(torch.tensor(1.5))
+        self.empty = torch.nn.Parameter(torch.empty(0, 3))
+        self.turned = torch.nn.Parameter(torch.randn(4, 2).t().to(getattr(torch, dtype)))  # [2, 4], column-major
+        self.unused = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return self.b(self.a(self.frozen(x))) * self.scale @ self.turned.t().float()
+
+
+model = Odd()
+optimizer = torch.optim.SGD([value for value in model.parameters() if value.requires_grad], lr=0.02, momentum=0.5)
+x = torch.randn(64, 4)
+y = x[:, :2] - x[:, 2:]
+
+def loss_of(batch):
+    return (model(x[batch]) - y[batch]).square().mean()
+
+def step_on(batch):
+    optimizer.zero_grad()
+    loss = loss_of(batch)
+    loss.backward()
+    return loss
+"""
+ODD_JOINED = "dtype = __import__('sys').argv[2]" + ODD + """
+assert not model.turned.is_contiguous()
+frozen = model.frozen.weight.clone()
+run = troupe.join(model, optimizer)
+with open(f"{sys.argv[1]}/{run.role}-{run.worker}", "w") as log:
+    for batch in run.batches(64, 4, epochs=3):
+        print(*batch, file=log, flush=True)
+        run.step(step_on(batch))
+run.evaluate(lambda: {"loss": loss_of(slice(None))})
+assert torch.equal(model.frozen.weight, frozen) and model.b.weight is model.a.weight and model.empty.shape == (0, 3)
+"""
+
+
+def trained_and_alone(program, folder, dtype, strategy, workers, settings):
+    """The module of the run's checkpoint, and the program's names without a run."""
+    torch = pytest.importorskip("torch")
+    summary = launch(program, folder, strategy, ODD_JOINED, folder, dtype, workers=workers, settings=settings)
+    alone = {"dtype": dtype}
+    exec(ODD, alone)
+    trained = alone["Odd"]()
+    trained.frozen.load_state_dict(alone["model"].frozen.state_dict())
+    loaded = troupe.load(trained, summary["run"])
+    assert {"scale", "turned", "unused", "a.weight"} <= set(loaded.names) and not any("frozen" in name for name in loaded.names)
+    with torch.no_grad():
+        assert summary["test"]["loss"] == pytest.approx(float((trained(alone["x"]) - alone["y"]).square().mean()), rel=1e-5)
+    return trained.state_dict(), alone
+
+
+def expect_equal(state, expected):
+    assert list(state) == list(expected)
+    for name, value in state.items():
+        numpy.testing.assert_allclose(value.numpy(), expected[name].detach().numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_odd_parameters_of_two_workers_are_those_of_one_with_twice_the_batch(program, tmp_path, dtype):
+    state, alone = trained_and_alone(program, tmp_path, dtype, "bsp", 2, ())
+    first, second = batches(tmp_path, 0), batches(tmp_path, 1)
+    assert len(first) == len(second) == 24
+    for batch in (a + b for a, b in zip(first, second)):
+        alone["step_on"](batch)
+        alone["optimizer"].step()
+    expect_equal(state, alone["model"].state_dict())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_centre_of_odd_parameters_is_easgds_formula(program, tmp_path, dtype):
+    """Every 3 steps, with d = x - c of before: x -= 0.25 d, c += 0.25 d (Zhang et al. 2015)."""
+    state, alone = trained_and_alone(program, tmp_path, dtype, "easgd", 1, ("strategy.tau=3", "strategy.alpha=0.25"))
+    torch, model = alone["torch"], alone["model"]
+    steps = batches(tmp_path, 0)
+    assert len(steps) == 48
+    centre = {name: value.clone() for name, value in model.state_dict().items()}
+    for number, batch in enumerate(steps, 1):
+        alone["step_on"](batch)
+        alone["optimizer"].step()
+        if number % 3 == 0:
+            with torch.no_grad():
+                for name, value in {name: value for name, value in model.named_parameters() if value.requires_grad}.items():
+                    difference = value - centre[name]
+                    value -= 0.25 * difference
+                    centre[name] += 0.25 * difference
+    centre["b.weight"] = centre["a.weight"]
+    expect_equal(state, centre)

@@ -93,6 +93,15 @@ def test_files_that_are_none_are_refused(data):
         safetensors.from_bytes(data)
 
 
+def test_scalars_and_tensors_without_elements_are_as_a_run_saves_them(tmp_path):
+    write(tmp_path / "step-000000000001.safetensors", {"scale": floats(1, first=2.5), "w": floats(2)})
+    params = {"scale": numpy.zeros((), numpy.float32), "w": numpy.zeros(2, numpy.float32), "empty": numpy.zeros((0, 3), numpy.float32)}
+    assert troupe.load(params, tmp_path / "step-000000000001.safetensors").names == ("scale", "w")
+    assert params["scale"] == 2.5 and params["scale"].shape == () and params["w"].tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"w is \[2\] there and \[\] here"):
+        troupe.load({**params, "w": numpy.zeros((), numpy.float32)}, tmp_path / "step-000000000001.safetensors")
+
+
 def test_bf16_is_read_as_float32(tmp_path):
     text = json.dumps({"w": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 6]}}).encode()
     path = tmp_path / "x.safetensors"

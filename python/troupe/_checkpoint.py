@@ -50,16 +50,16 @@ def _open(paths: List[pathlib.Path]) -> "Tuple[safetensors.File, pathlib.Path, L
 def load(model: Any, run: "str | os.PathLike[str]") -> Loaded:
     """Sets the parameters and statistics of `model`, a torch.nn.Module or a dict of numpy arrays, to those of the newest whole checkpoint of a run's
     directory, or of one file. What was frozen in the run, and buffers of integers, are not in it and stay. ValueError names tensors
-    that do not fit; then nothing was changed."""
+    that do not fit; then nothing was changed. A run saves a scalar as [1], and no tensors without elements."""
     file, path, refused = _open(_candidates(pathlib.Path(run)))
     with file:
         targets, needed = _arrays(model) if isinstance(model, dict) else _tensors(model)
         entries = file.header.entries
         names = [name for name in entries if name in targets]
         wrong = [f"{name} is {list(entries[name][1])} there and {list(targets[name].shape)} here"
-                 for name in names if entries[name][1] != tuple(targets[name].shape)]
+                 for name in names if entries[name][1] not in (tuple(targets[name].shape), tuple(targets[name].shape) or (1,))]
         wrong += [f"{name} is not of this model" for name in entries if name not in targets and not _OTHERS.match(name)]
-        wrong += [f"{name} is not in the file" for name in needed if name not in entries]
+        wrong += [f"{name} is not in the file" for name in needed if name not in entries and 0 not in targets[name].shape]
         if wrong or not names:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise ValueError(f"{path} is not of this model: {'; '.join(wrong[:5]) or 'no tensor has a name of its'}{more}")
@@ -87,6 +87,7 @@ def _named(module: Any) -> Iterator[Tuple[str, Any]]:
 
 
 def _set(target: Any, value: Any) -> None:
+    value = value.reshape(tuple(target.shape))
     if isinstance(target, numpy.ndarray):
         target[...] = value
     else:

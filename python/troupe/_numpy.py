@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import Any, Callable, ContextManager, Dict, Mapping, Optional
 
 import numpy
@@ -26,6 +27,10 @@ class NumpyModel:
             if not isinstance(value, numpy.ndarray) or value.dtype != numpy.float32:
                 kind = value.dtype if isinstance(value, numpy.ndarray) else type(value).__name__
                 raise TypeError(f"params[{name!r}] is of {kind}: arrays of float32 are needed")
+        for (one, first), (other, second) in itertools.combinations(parameters.items(), 2):
+            if _overlap(first, second):
+                raise ValueError(f"params[{one!r}] and params[{other!r}] share memory, which they would not after join(): give an array one name "
+                                 "and use it in both places, or make one of them a copy()")
         self._parameters = parameters
         self._step = step
         self._given: Mapping[str, Any] = {}
@@ -110,3 +115,10 @@ class NumpyModel:
         if isinstance(own, dict):
             own.clear()
             own.update(_state.decode(state, lambda array: array.copy()))
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    try:
+        return bool(numpy.shares_memory(one, other, max_work=1000))
+    except RuntimeError:  # numpy's TooHardError: views with odd strides, whose bounds overlap
+        return True

@@ -209,7 +209,10 @@ void cut_lives(Recording& recording, const strategies::Membership* members, cons
     const bool named = loss != lost_at.end();  // perhaps before a member recorded the news
     const bool lost =
         lives && (named || std::ranges::any_of(heard, [&](const auto& now) { return !is_in(now.workers, w); }));
-    if (lives && !lost) continue;
+    if (lives && !lost) {
+      recording.stayed.push_back(w);
+      continue;
+    }
     const auto end = lives ? end_of_life(items, named ? &loss->second : nullptr, !members) : items.begin();
     recording.lost_members |= lost || std::any_of(end, items.end(), is<StepDone>);
     items.erase(end, items.end());

@@ -27,6 +27,7 @@ struct Recording {
   std::optional<std::uint64_t> plan_hash;
   std::vector<strategies::WorkerId> absent;       // not members when the run began
   std::vector<strategies::WorkerId> left;         // members at its end, by the latest recorded membership; ascending
+  std::vector<strategies::WorkerId> stayed;       // members from its beginning to its end; ascending
   std::uint32_t version = core::kJournalVersion;  // of the segment's format
   bool complete =
       false;  // the writer closed it; else the process died or still runs, and members' last events may be missing

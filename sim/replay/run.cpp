@@ -138,6 +138,7 @@ class Replayer {
                                     "time, and no hash can be compared; --set replays its schedule, as in --set "
                                     "train.lr={}",
                                     file, fmt::join(recorded.devices(), ", "), recorded.train.lr));
+    running_.clear();  // they refer to the session
     session_.emplace(std::move(*session));
     return {};
   }
@@ -183,13 +184,16 @@ class Replayer {
           segments_);
     };
     const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
+    auto running = std::exchange(running_, {});
+    if (!goes_on) running.clear();  // a session starts its programs anew
     auto segment = Segment::open(spec, *start, std::move(*recording),
                                  {.backend = &backend_,
                                   .memory = &memory_,
                                   .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
                                   .exchange = &made->exchange,
                                   .same_numbers = same_numbers(),
-                                  .progress = request_.progress ? tell : std::function<void(std::size_t)>()});
+                                  .progress = request_.progress ? tell : std::function<void(std::size_t)>()},
+                                 std::move(running));
     if (!segment) return begins_otherwise(file, segment.error());
     note_gap(file, checkpoint->get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
@@ -205,7 +209,10 @@ class Replayer {
     has_all_ends_ = has_all_ends_ && (*segment)->recording().has_all_ends();
     report_.segments.push_back(done);
     add((*segment)->progress(), goes_on);
-    if (!last) return {};
+    if (!last) {
+      running_ = (*segment)->take_running();
+      return {};
+    }
     return sum_up(spec, **segment);
   }
 
@@ -308,6 +315,7 @@ class Replayer {
   core::HostAllocator memory_;
   experiment::RunDirectory directory_;
   std::optional<Session> session_;                    // of the current segment
+  RunningPrograms running_;                           // at the end of the segment before
   std::vector<experiment::WorkerProgress> progress_;  // of the session
   experiment::RunTotals before_;                      // of earlier ones
   bool has_all_ends_ = true;                          // of the session's segments so far

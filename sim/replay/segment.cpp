@@ -17,6 +17,15 @@ namespace troupe::replay {
 
 using strategies::ModelHome;
 
+namespace {
+
+constexpr auto kOtherProgram =
+    ": a program has computed other numbers than in the run. Each must compute the same again: random numbers from "
+    "fixed seeds, sums in one order (docs/guests.md, \"Replay\"). With run.hash_every = 1 a run has a hash of every "
+    "step";
+
+}  // namespace
+
 Segment::Segment(const experiment::RunSpec& spec, Recording recording, const SegmentOptions& options)
     : spec_(spec), options_(options), recording_(std::move(recording)) {}
 
@@ -28,35 +37,49 @@ core::Allocator& Segment::memory() const {
 
 core::Result<std::unique_ptr<Segment>> Segment::open(const experiment::RunSpec& spec,
                                                      const experiment::StartState& start, Recording recording,
-                                                     const SegmentOptions& options) {
+                                                     const SegmentOptions& options, RunningPrograms running) {
   std::unique_ptr<Segment> segment(new Segment(spec, std::move(recording), options));
-  if (auto made = segment->make(start); !made) return tl::unexpected(made.error());
+  if (auto made = segment->make(start, std::move(running)); !made) return tl::unexpected(made.error());
   return segment;
 }
 
-core::Result<void> Segment::make(const experiment::StartState& start) {
+/// A new replica, in the state that the segment begins with.
+core::Result<experiment::WorkerMemory> Segment::memory_of(strategies::WorkerId worker,
+                                                          const experiment::StartState& start,
+                                                          const nn::BytePreparation* bytes) {
   const auto& settings = *spec_.settings;
+  auto compile = settings.compile_options(worker);
+  const bool own = options_.backend->capabilities().own_arenas;
+  compile.arenas = own ? &options_.backend->arenas(compile) : &memory();
+  compile.gradients = !spec_.needs.local_steps;
+  compile.local_rank = experiment::local_rank(settings, *options_.exchange, worker);
+  compile.plan = options_.plan;
+  compile.bytes = bytes;
+  auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
+                                                  .graph = spec_.graph.get(),
+                                                  .compile = compile,
+                                                  .micro_batches = settings.train.accumulate,
+                                                  .extra = spec_.needs.worker_slots,
+                                                  .optimizer = nn::optimizer_kind(settings.train),
+                                                  .shards = spec_.servers});
+  if (!memory) return memory;
+  if (auto loaded = memory->load(start, worker); !loaded) return tl::unexpected(loaded.error());
+  return memory;
+}
+
+core::Result<void> Segment::make(const experiment::StartState& start, RunningPrograms running) {
   membership_ = start.membership;
   for (std::uint32_t w = 0; w < spec_.workers && start.workers.empty(); ++w) membership_.workers.push_back(w);
   workers_.resize(spec_.workers);
   const auto bytes = experiment::byte_preparation(*spec_.source.train);
   for (const auto w : membership_.workers) {
-    auto compile = settings.compile_options(w);
-    const bool own = options_.backend->capabilities().own_arenas;
-    compile.arenas = own ? &options_.backend->arenas(compile) : &memory();
-    compile.gradients = !spec_.needs.local_steps;
-    compile.local_rank = experiment::local_rank(settings, *options_.exchange, w);
-    compile.plan = options_.plan;
-    compile.bytes = bytes.get();
-    auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
-                                                    .graph = spec_.graph.get(),
-                                                    .compile = compile,
-                                                    .micro_batches = settings.train.accumulate,
-                                                    .extra = spec_.needs.worker_slots,
-                                                    .optimizer = nn::optimizer_kind(settings.train),
-                                                    .shards = spec_.servers});
+    auto kept = running.extract(w);
+    // A vector may be a rounded copy of what the program has: it is written to only where the replay has other numbers.
+    if (!kept.empty() && !options_.same_numbers)
+      if (auto loaded = kept.mapped().load(start, w); !loaded) return loaded;
+    auto memory = kept.empty() ? memory_of(w, start, bytes.get())
+                               : core::Result<experiment::WorkerMemory>(std::move(kept.mapped()));
     if (!memory) return tl::unexpected(memory.error());
-    if (auto loaded = memory->load(start, w); !loaded) return loaded;
     if (!layout_) {
       layout_ = memory->replica().layout();
       if (options_.exchange->packed) packing_ = experiment::packing_of(*layout_);
@@ -103,7 +126,9 @@ core::Result<void> Segment::run() {
   for (bool progress = true; progress;) {
     progress = false;
     for (const auto& worker : workers_) {
-      while (worker && worker->advance()) progress = stepped();
+      // One step of each in turn: the first difference found is then one of the earliest.
+      const auto step = worker ? worker->host().steps() : 0;
+      while (worker && worker->host().steps() == step && worker->advance()) progress = stepped();
       if (!error_.message.empty()) return tl::unexpected(error_);
     }
     for (const auto& server : servers_) {
@@ -145,14 +170,23 @@ std::size_t Segment::consumed() const {
   return sum;
 }
 
-void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
-                    std::size_t event) {
+void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where) {
   const auto hash = nn::hash64(std::as_bytes(nn::HostView(kernels(), vector).get()));
   if (hash != recorded.hash) {
-    throw Diverged(fmt::format("{}: {}, event {}: {} has hash {:016x}; the recording says {:016x}", recording_.path,
-                               member, event, describe(recorded.slot), hash, recorded.hash));
+    throw Diverged(fmt::format("{}: {}: {} has hash {:016x}; the recording says {:016x}{}", recording_.path, where,
+                               describe(recorded.slot), hash, recorded.hash,
+                               spec_.graph->is_program() ? kOtherProgram : ""));
   }
   ++hashes_;
+}
+
+RunningPrograms Segment::take_running() {
+  RunningPrograms running;
+  for (const auto w : recording_.complete ? recording_.stayed : std::vector<strategies::WorkerId>{}) {
+    auto& worker = *workers_.at(w);
+    if (worker.at_end() && worker.memory().replica().owns_optimizer()) running.emplace(w, std::move(worker.memory()));
+  }
+  return running;
 }
 
 std::vector<float> Segment::model() {

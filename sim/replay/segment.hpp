@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -38,16 +39,21 @@ struct SegmentOptions {
   std::function<void(std::size_t consumed)> progress{};  // called often
 };
 
+/// Workers whose programs run on. A program keeps more than a start state has (its optimizer's state, random numbers, values of more than 32
+/// bits), so it must go on from segment to segment as it did in the run.
+using RunningPrograms = std::map<strategies::WorkerId, experiment::WorkerMemory>;
+
 class ReplayWorker;
 class ReplayServer;
 
 class Segment {
  public:
-  /// Errors: those of compiling and cutting shards; Errc::corrupt for a start state that the rules of `spec` reject. All
-  /// references outlive the segment.
+  /// `running`: of the segment before, if this one continues it. Errors: those of compiling and cutting shards; Errc::corrupt for a start
+  /// state that the rules of `spec` reject. All references outlive the segment.
   [[nodiscard]] static core::Result<std::unique_ptr<Segment>> open(const experiment::RunSpec& spec,
                                                                    const experiment::StartState& start,
-                                                                   Recording recording, const SegmentOptions& options);
+                                                                   Recording recording, const SegmentOptions& options,
+                                                                   RunningPrograms running = {});
   ~Segment();
 
   /// Runs to the end of the recording, or to the point where a cut-off recording ends. Throws Diverged. Errors: those of the data;
@@ -61,6 +67,8 @@ class Segment {
   [[nodiscard]] std::vector<float> model();
   /// The workers' mean of the statistics, in canonical layout.
   [[nodiscard]] std::vector<float> statistics();
+  /// After run(), once, as the last thing: the programs of workers that were members until the end of a whole segment, and came to it.
+  [[nodiscard]] RunningPrograms take_running();
   /// Per worker as in a run's summary, without times.
   [[nodiscard]] std::vector<experiment::WorkerProgress> progress() const;
 
@@ -81,15 +89,17 @@ class Segment {
   /// The memory of all vectors: a device's if the backend has one device, else the host's. The numbers do not depend on it.
   [[nodiscard]] core::Allocator& memory() const;
   [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels_for(memory()); }
-  /// Throws Diverged when `vector` differs from the recorded hash. REQUIRES same_numbers: other settings have other hashes, and may have
-  /// other vectors.
-  void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& member,
-             std::size_t event);
+  /// Throws Diverged when `vector` differs from the recorded hash; `where` names the member and its event. REQUIRES same_numbers: other
+  /// settings have other hashes, and may have other vectors.
+  void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where);
   void fail(core::Error error) { error_ = std::move(error); }
 
  private:
   Segment(const experiment::RunSpec& spec, Recording recording, const SegmentOptions& options);
-  [[nodiscard]] core::Result<void> make(const experiment::StartState& start);
+  [[nodiscard]] core::Result<void> make(const experiment::StartState& start, RunningPrograms running);
+  [[nodiscard]] core::Result<experiment::WorkerMemory> memory_of(strategies::WorkerId worker,
+                                                                 const experiment::StartState& start,
+                                                                 const nn::BytePreparation* bytes);
   [[nodiscard]] core::Result<void> connect();
   void explain_halt() const;
   [[nodiscard]] std::vector<ReplayWorker*> left() const;

@@ -42,7 +42,7 @@ bool ReplayServer::take_item() {
   const auto& item = items_[next_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (segment_.options().same_numbers)
-      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}", self_), next_);
+      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}, event {}", self_, next_));
     ++next_;
     return true;
   }

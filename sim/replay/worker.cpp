@@ -74,8 +74,7 @@ bool ReplayWorker::take_item() {
   const auto& item = items_[fed_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (consumed_ != fed_) return false;
-    if (segment_.options().same_numbers)
-      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("worker {}", self_), fed_);
+    if (segment_.options().same_numbers) segment_.check(*snapshot, memory_.view(snapshot->slot), where(fed_));
     ++consumed_;
     ++fed_;
     return true;
@@ -322,8 +321,12 @@ experiment::WorkerProgress ReplayWorker::progress() const {
   return progress;
 }
 
+std::string ReplayWorker::where(std::size_t item) const {
+  return fmt::format("worker {}, after step {}, event {}", self_, host_.steps(), item);
+}
+
 void ReplayWorker::diverge(std::size_t item, const std::string& what) const {
-  throw Diverged(fmt::format("{}: worker {}, event {}: {}", segment_.recording().path, self_, item, what));
+  throw Diverged(fmt::format("{}: {}: {}", segment_.recording().path, where(item), what));
 }
 
 void ReplayWorker::require_computing(const char* what) const {

@@ -82,6 +82,8 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] bool counts_steps() const;
   void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
                   int bucket);
+  /// "worker 1, after step 8, event 31".
+  [[nodiscard]] std::string where(std::size_t item) const;
   [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
   /// True if the recorded worker settled here: the rule takes an arrival now, not at the end of the step.
   [[nodiscard]] bool settles() const;

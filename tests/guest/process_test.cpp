@@ -71,12 +71,14 @@ TEST(GuestProcess, TellsTheSignalThatKilledIt) {
 TEST(GuestProcess, RunsUntilItIsKilled) {
   pid_t id = 0;
   {
-    const auto process = shell("sleep 1000");
+    HeardLines lines;
+    const auto process = shell("echo $$; exec sleep 1000", lines.taker());
     EXPECT_EQ(process->ending(0ms), std::nullopt);
-    id = process->id();
+    id = static_cast<pid_t>(std::stol(lines.await_first()));
+    EXPECT_FALSE(is_gone(id));
   }
   EXPECT_TRUE(is_gone(id));
-  EXPECT_EQ(::waitpid(id, nullptr, WNOHANG), -1);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 TEST(GuestProcess, AProgramThatIsNotThereIsAnErrorOfTheCommand) {
@@ -163,13 +165,12 @@ TEST(GuestProcess, ItsChildrenDieAlsoWhenItHasEnded) {
 }
 
 // Out of its group, and printing without end.
-TEST(GuestProcess, AChildThatLeavesItsGroupHoldsNothingUp) {
+TEST(GuestProcess, AChildThatLeavesItsGroupDiesWithIt) {
   HeardLines lines;
   auto process = shell("setsid sh -c 'echo $$; exec yes' & sleep 1000", lines.taker());
   const auto child = static_cast<pid_t>(std::stol(lines.await_first()));
-  process.reset();  // returns
-  EXPECT_FALSE(lines.all().empty());
-  ::kill(child, SIGKILL);
+  process.reset();
+  EXPECT_TRUE(is_gone(child));
 }
 
 TEST(GuestProcess, DiesWithTheThreadThatStartedIt) {
@@ -179,8 +180,11 @@ TEST(GuestProcess, DiesWithTheThreadThatStartedIt) {
 }
 
 TEST(GuestProcess, CtrlCDoesNotReachIt) {
-  const auto process = shell("sleep 1000");
-  EXPECT_EQ(::getpgid(process->id()), process->id());
+  HeardLines lines;
+  const auto process = shell("echo $$; sleep 1000", lines.taker());
+  const auto program = static_cast<pid_t>(std::stol(lines.await_first()));
+  EXPECT_EQ(::getpgid(program), program);
+  EXPECT_EQ(::getpgid(process->id()), process->id());  // nor its keeper
 }
 
 TEST(GuestProcess, GetsNoDescriptorThatIsNotItsOwn) {

@@ -32,6 +32,7 @@ std::vector<std::string> node_command(const NodeProcess::Options& options) {
   const auto tls = tls_arguments(options.tls);
   command.insert(command.end(), node.begin(), node.end());
   command.insert(command.end(), tls.begin(), tls.end());
+  if (options.programs) command.emplace_back("--programs");
   return command;
 }
 

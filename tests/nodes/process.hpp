@@ -69,6 +69,7 @@ class NodeProcess {
     std::string host = "127.0.0.1";
     std::uint16_t port = 0;             // any
     std::vector<std::string> within{};  // words before the command: "ip netns exec …"
+    bool programs = false;              // it may start programs of the user's
   };
   NodeProcess() : NodeProcess(Options{}) {}
   explicit NodeProcess(const Options& options);

@@ -12,6 +12,7 @@ namespace troupe::apps {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view kPlotBase =
     "[run]\nepochs = 2\ncheckpoint_every = \"never\"\n[model]\nname = \"mlp\"\nwidths = [16]\n[data]\nname = "
@@ -36,6 +37,12 @@ TEST(PlotTest, DrawsGridsAndTheirRuns) {
     if (std::filesystem::exists(entry.path() / "metrics.jsonl")) plot.push_back(entry.path());
   const auto runs = troupe(plot);
   ASSERT_EQ(runs.code, 0) << runs.err;
+  plot.insert(plot.end(), {"--over", "samples,samples,epochs", "--keep"});
+  ASSERT_EQ(troupe(plot).code, 0);
+  const auto script = contents(folder.file("pictures/gnuplot/loss.gp"));
+  // In this order, once each, in thousands nowhere: 800 samples.
+  EXPECT_LT(script.find("set xlabel 'samples seen'"), script.find("set xlabel 'epochs'"));
+  EXPECT_THAT(script, Not(HasSubstr("training time")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/loss.png")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/accuracy.png")));
 }
@@ -93,6 +100,7 @@ TEST(PlotTest, ErrorsNameTheProblem) {
   EXPECT_TRUE(is_one_line(nothing)) << nothing.err;
   EXPECT_EQ(troupe({"plot"}).code, 2);
   EXPECT_EQ(troupe({"plot", "x", "--format", "bmp"}).code, 2);
+  EXPECT_EQ(troupe({"plot", "x", "--over", "sample"}).code, 2);
   EXPECT_EQ(troupe({"plot", "x", "--metric", "acuracy"}).code, 2);
 }
 

@@ -41,7 +41,7 @@ TEST_F(LaunchedFaults, AProgramThatIsNotThereIsRefused) {
 TEST_F(LaunchedFaults, ASilentProgramIsRefusedInTime) {
   const auto outcome = run_program(command_of({"--workers", "2", "--set", "model.start_s=1"}, {"sleep", "1000"}));
   EXPECT_EQ(outcome.code, 75);
-  expect_says(outcome, "the program has not called troupe.join after 1 s (model.start_s)");
+  expect_says(outcome, "the program has not called troupe.join for 1 s (model.start_s)");
 }
 
 // The evaluator comes first, and says what the run is.

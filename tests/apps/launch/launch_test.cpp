@@ -1,5 +1,9 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <numeric>
+#include <set>
+
 #include "tests/apps/launch/launched.hpp"
 
 namespace troupe::apps {
@@ -108,7 +112,8 @@ TEST_F(Launched, AResumeKeepsWhatTheProgramDecides) {
   launch({"--workers", "1", "--strategy", "easgd"}, {"samples=8"});
   const auto outcome = run_program({TROUPE_BINARY, "launch", "--resume", run(), "--set", "train.accumulate=2"});
   EXPECT_EQ(outcome.code, 78) << outcome.err;
-  EXPECT_NE(outcome.err.find("train.accumulate has no effect with model.command"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("train.accumulate has no effect on a program of your own"), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(Launched, TheRunIsCalledAsTheScript) {
@@ -116,6 +121,45 @@ TEST_F(Launched, TheRunIsCalledAsTheScript) {
   const auto outcome = run_program(command_of({"--workers", "1"}, {"/bin/sh", script, "--rate=0.5"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(run().find("-my_script"), std::string::npos) << run();
+}
+
+/// Rounds of 2 × 4 samples in epochs of 20: the last one begins with the last four, and is filled with the epoch's first four.
+TEST_F(Launched, ATailIsFilledFromTheBeginningOfItsEpoch) {
+  const Words options{"--workers", "2", "--strategy", "bsp"}, words{"samples=20", "batch=4", "epochs=2", log_word()};
+  EXPECT_EQ(launch(options, words).at("samples"), 2 * 3 * 8);
+  const auto first = steps_of("0"), second = steps_of("1");
+  ASSERT_EQ(first.size(), 6U);
+  ASSERT_EQ(second.size(), 6U);
+  for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+    const auto begin = 3 * epoch;
+    EXPECT_EQ(second[begin + 2], first[begin]);
+    std::vector<int> all;
+    for (std::size_t step = begin; step < begin + 3; ++step) {
+      all.insert(all.end(), first[step].begin(), first[step].end());
+      if (step < begin + 2) all.insert(all.end(), second[step].begin(), second[step].end());
+    }
+    std::ranges::sort(all);
+    std::vector<int> each(20);
+    std::iota(each.begin(), each.end(), 0);
+    EXPECT_EQ(all, each) << epoch;
+  }
+}
+
+TEST_F(Launched, WithoutItsTailNoSampleIsTrainedTwice) {
+  const auto summary = launch({"--workers", "2", "--strategy", "bsp", "--set", "data.drop_tail=true"},
+                              {"samples=20", "batch=4", "epochs=1", log_word()});
+  EXPECT_EQ(summary.at("samples"), 16);
+  std::set<int> seen;
+  for (const auto* name : {"0", "1"})
+    for (const auto& step : steps_of(name)) seen.insert(step.begin(), step.end());
+  EXPECT_EQ(seen.size(), 16U);
+}
+
+TEST_F(Launched, WarningsNameWhatTheUserWrote) {
+  const auto outcome =
+      run_program(command({"--workers", "2", "--strategy", "easgd", "--set", "strategy.tau=50"}, {"samples=8"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: --set: strategy.tau = 50 is longer"), std::string::npos) << outcome.err;
 }
 
 struct Refusal {
@@ -138,24 +182,65 @@ TEST_P(LaunchedRefusals, AreOneLineAndNoRun) {
 
 INSTANTIATE_TEST_SUITE_P(
     , LaunchedRefusals,
-    testing::Values(Refusal{"Eamsgd", {"--strategy", "eamsgd"}, {}, R"(strategy.name = "eamsgd" reads the velocity)"},
-                    Refusal{"BackupWorkers",
-                            {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
-                            {},
-                            "with strategy.backup steps"},
-                    Refusal{"ServerOptimizer",
-                            {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
-                            {},
-                            "with strategy.server_optimizer"},
-                    Refusal{"NoOptimizerForGradients",
-                            {"--strategy", "bsp"},
-                            {"optimizer=0"},
-                            "exchanges gradients, and the program steps by itself"},
-                    Refusal{"LearningRate", {"--set", "train.lr=0.5"}, {}, "train.lr has no effect with model.command"},
-                    Refusal{"Optimizer", {"--set", "train.optimizer=adam"}, {}, "train.optimizer has no effect"},
-                    Refusal{"Clipping", {"--set", "train.clip_norm=1"}, {}, "train.clip_norm has no effect"},
-                    Refusal{"NothingToTrain", {}, {"tensors=[]"}, "it has no parameters to train"}),
+    testing::Values(
+        Refusal{"Eamsgd",
+                {"--strategy", "eamsgd"},
+                {},
+                R"(troupe: --strategy: strategy.name = "eamsgd" reads the velocity)"},
+        Refusal{"BackupWorkers",
+                {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
+                {},
+                "with strategy.backup steps"},
+        Refusal{"ServerOptimizer",
+                {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
+                {},
+                "with strategy.server_optimizer"},
+        Refusal{"UnknownStrategy", {"--strategy", "eas"}, {}, R"(troupe: --strategy: strategy.name = "eas")"},
+        Refusal{"StrategySetByKey",
+                {"--strategy", "bsp", "--set", "strategy.name=eamsgd"},
+                {},
+                R"(troupe: --set: strategy.name = "eamsgd")"},
+        Refusal{"DecodeThreads",
+                {"--set", "data.decode_threads=2"},
+                {},
+                "troupe: --set: data.decode_threads has no effect on a program of your own"},
+        Refusal{"BatchesOfOtherWorkers",
+                {"--workers", "2", "--set", "data.batch=[4,4,4]"},
+                {},
+                "troupe: --set: data.batch"},
+        Refusal{"SilenceBeyondTheOthersPatience",
+                {"--workers", "2", "--strategy", "bsp", "--set", "model.silence_s=1000"},
+                {},
+                "troupe: --set: model.silence_s = 1000, but other workers wait 600 s"},
+        Refusal{"NoOptimizerForGradients",
+                {"--strategy", "bsp"},
+                {"optimizer=0"},
+                "exchanges gradients, and the program steps by itself"},
+        Refusal{
+            "LearningRate", {"--set", "train.lr=0.5"}, {}, "--set: train.lr has no effect on a program of your own"},
+        Refusal{"Optimizer", {"--set", "train.optimizer=adam"}, {}, "train.optimizer has no effect"},
+        Refusal{"Clipping", {"--set", "train.clip_norm=1"}, {}, "train.clip_norm has no effect"},
+        Refusal{"NothingToTrain", {}, {"tensors=[]"}, "it has no parameters to train"}),
     [](const auto& info) { return info.param.name; });
+
+TEST_F(Launched, AProgramBeforeTheDashesIsExplained) {
+  for (const auto& words : {Words{"train.py"}, Words{"python3", "train.py", "--lr", "0.1"},
+                            Words{"--workers", "2", "a"}, Words{"python3", "--", "train.py"}}) {
+    Words all{"launch"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto outcome = troupe(all);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.err, "troupe: the program goes behind `--`: troupe launch --workers 2 -- python3 train.py\n");
+  }
+  const auto misspelt = troupe({"launch", "--wrokers", "2", "--", "python3", "train.py"});
+  EXPECT_NE(misspelt.err.find("unknown flag --wrokers"), std::string::npos) << misspelt.err;
+}
+
+TEST_F(Launched, HelpBehindTheDashesIsTheProgramsOwn) {
+  const auto outcome = troupe({"launch", "--set", "run.dir=" + folder_.file("runs"), "--", "echo", "--help"});
+  EXPECT_NE(outcome.err.find("--help"), std::string::npos) << outcome.err;  // as it printed
+  EXPECT_NE(outcome.code, 0);
+}
 
 TEST_F(Launched, WithoutAProgramItSaysHowToGiveOne) {
   const auto outcome = troupe({"launch", "--workers", "2"});

@@ -50,6 +50,58 @@ TEST(CurvesTest, ValidationIsADashedLineAndTestsWithinEpochsArePoints) {
   EXPECT_THAT(curves({run_of("one")}, "one")[0].script, Not(HasSubstr("validation")));
 }
 
+TEST(CurvesTest, OverSamplesRunsOfOtherDataSetsMeetWhereTheyHaveSeenEquallyMany) {
+  auto small = run_of("small"), large = run_of("large");
+  small.epoch_samples = 300;
+  large.epoch_samples = 600;
+  const auto loss = curves({small, large}, "", {Axis::samples})[0];
+  // Epochs 1 and 2 of 300 samples, then of 600; training, then evaluations.
+  EXPECT_EQ(loss.data.at("loss.dat"),
+            "300 2 0\n600 0.2 0\n\n\n600 2 0\n1200 0.2 0\n\n\n300 1 0\n600 0.1 0\n\n\n600 1 0\n1200 0.1 0\n\n\n");
+  EXPECT_THAT(loss.script, HasSubstr("set xlabel 'samples seen'\n"));
+  EXPECT_THAT(loss.script, HasSubstr("index 2 using 1:2 with linespoints"));
+  EXPECT_THAT(loss.script, Not(HasSubstr("epochs")));
+  EXPECT_LT(loss.width, curves({small, large}, "")[0].width) << "one panel";
+}
+
+TEST(CurvesTest, ManySamplesAreInThousandsOrMillions) {
+  auto run = run_of("one");
+  run.epoch_samples = 60000;
+  const auto thousands = curves({run}, "one", {Axis::samples, Axis::epochs})[1];
+  EXPECT_THAT(thousands.data.at("accuracy.dat"), HasSubstr("60 1 60 0\n120 2 95 0\n"));
+  EXPECT_THAT(thousands.script, HasSubstr("samples seen [thousands]"));
+  run.epoch_samples = 1.5e6;
+  const auto millions = curves({run}, "one", {Axis::samples})[1];
+  EXPECT_THAT(millions.data.at("accuracy.dat"), HasSubstr("1.5 60 0\n3 95 0\n"));
+  EXPECT_THAT(millions.script, HasSubstr("samples seen [millions]"));
+}
+
+TEST(CurvesTest, ARunThatDoesNotSayHowManySamplesAnEpochHasIsNotDrawnOverThem) {
+  EXPECT_THAT(curves({run_of("one")}, "one", {Axis::samples})[0].data.at("loss.dat"), HasSubstr("NaN 1 0\n"));
+}
+
+TEST(CurvesTest, AnAccuracyThatIsZeroThroughoutWasNotMeasured) {
+  auto run = run_of("one");
+  run.training = {{0.5, 1, 100, 2.0, 0}, {1, 2, 100, 1.0, 0}};
+  const auto accuracy = curves({run}, "one")[1];
+  EXPECT_EQ(accuracy.data.at("accuracy.dat"), "1 2.5 60 0\n2 5 95 0\n\n\n") << "no training";
+  EXPECT_THAT(accuracy.script, Not(HasSubstr("training)")));
+  EXPECT_THAT(curves({run}, "one")[0].script, HasSubstr("thin lines: training)"));
+  for (auto& epoch : run.epochs) epoch.test_accuracy = 0;
+  const auto figures = curves({run}, "one");
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].name, "loss");
+  run.test = {{0.5, 1, 3, 0.25}};
+  EXPECT_EQ(curves({run}, "one").size(), 2U) << "it begins at 0, or falls to it";
+}
+
+TEST(AxisTest, NamesAreThoseOfTheAxes) {
+  EXPECT_THAT(axis_names(), ElementsAre("epochs", "seconds", "samples"));
+  EXPECT_EQ(axis_of("epochs"), Axis::epochs);
+  EXPECT_EQ(axis_of("seconds"), Axis::seconds);
+  EXPECT_EQ(axis_of("samples"), Axis::samples);
+}
+
 TEST(CurvesTest, RunsWithoutAnEvaluationOrAStepHaveNone) {
   EXPECT_THAT(curves({RunRecord{}}, ""), IsEmpty());
   EXPECT_FALSE(has_curves(RunRecord{}));
@@ -104,43 +156,6 @@ TEST(CurvesTest, CurvesTogetherAreOneFigure) {
   EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'loss'"));
   EXPECT_THAT(figures[0].script, HasSubstr("set ylabel 'accuracy [%]'"));
   EXPECT_EQ(figures[0].data.size(), 2u);
-}
-
-TEST(ClusterFiguresTest, ShowsWaitsBetweenMembers) {
-  RunRecord run = run_of("r");
-  run.waits = Waits{2, 1, {{0, 1.5, 2}, {3, 0, 4}}};
-  const auto figures = cluster_figures(run, "-x");
-  ASSERT_EQ(figures.size(), 1u);
-  EXPECT_EQ(figures[0].name, "waits-x");
-  EXPECT_EQ(figures[0].data.at("waits-x.dat"), "0 0 NaN\n1 0 1.5\n2 0 2\n\n0 1 3\n1 1 NaN\n2 1 4\n\n");
-  EXPECT_THAT(figures[0].script, HasSubstr("'worker 1' 1, 'server 0' 2"));
-  EXPECT_THAT(figures[0].script, HasSubstr("set cbrange [0:4]"));
-}
-
-TEST(ClusterFiguresTest, ShortWaitsAreInMilliseconds) {
-  RunRecord run = run_of("r");
-  run.waits = Waits{2, 0, {{0, 0.0125}, {0.003, 0}}};
-  const auto figures = cluster_figures(run, "");
-  EXPECT_EQ(figures.at(0).data.at("waits.dat"), "0 0 NaN\n1 0 12.5\n\n0 1 3\n1 1 NaN\n\n");
-  EXPECT_THAT(figures[0].script, HasSubstr("set cblabel 'milliseconds'"));
-}
-
-TEST(ClusterFiguresTest, ShowsSharesOfUpdatesByStaleness) {
-  RunRecord run = run_of("r");
-  run.staleness = Staleness{{0, 1, 2, 4, 8}, {{3, 0, 1, 0, 0}, {0, 0, 0, 0, 0}}};
-  const auto figures = cluster_figures(run, "");
-  ASSERT_EQ(figures.size(), 1u);
-  EXPECT_EQ(figures[0].data.at("staleness.dat"), "\"0\" 75 0\n\"1\" 0 0\n\"2–3\" 25 0\n");
-  run.staleness->workers.assign(20, {1, 0, 0, 0, 1});
-  EXPECT_EQ(cluster_figures(run, "")[0].data.at("staleness.dat"),
-            "\"0\" 50\n\"1\" 0\n\"2–3\" 0\n\"4–7\" 0\n\"≥ 8\" 50\n");
-}
-
-TEST(BinLabelTest, NamesItsRange) {
-  const std::vector<double> edges{0, 1, 4, 16};
-  std::vector<std::string> labels;
-  for (std::size_t bin = 0; bin < 4; ++bin) labels.push_back(bin_label(edges, bin));
-  EXPECT_THAT(labels, ElementsAre("0", "1–3", "4–15", "≥ 16"));
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ TEST_F(RunRecordTest, ReadsEpochsAndPassesOverBrokenLines) {
   EXPECT_TRUE(std::isnan(run->epochs[0].train_loss));
   EXPECT_EQ(run->epochs[1].test_accuracy, 0.9);
   EXPECT_FALSE(run->waits.has_value() || run->staleness.has_value());
+  EXPECT_EQ(run->epoch_samples, 0) << "the log does not say";
 }
 
 TEST_F(RunRecordTest, EvaluationsAreReadBySplitAndThoseAfterTheCheckpointAreReplaced) {
@@ -92,6 +93,7 @@ TEST_F(RunRecordTest, ReadsTrainingWithinEpochs) {
   // Two workers; the epoch's training time is 4 s, of which the busiest worker counted 2 s.
   const auto run = read(started + worker(0, 100, 1, 2.0) + worker(1, 100, 0.5, 1.0) + worker(0, 300, 2, "null") +
                         epoch(1, 4) + worker(1, 500, 3, 0.5));
+  EXPECT_EQ(run->epoch_samples, 400);
   ASSERT_EQ(run->training.size(), 4u);
   EXPECT_EQ(run->training[0].epoch, 0.25);
   EXPECT_EQ(run->training[0].seconds, 2);
@@ -149,10 +151,12 @@ TEST_F(RunRecordTest, LabelsOfSeveralRunsDiffer) {
 
 TEST(AverageTest, HasTheEpochsThatAllRunsHave) {
   RunRecord one, two;
+  one.epoch_samples = two.epoch_samples = 50;
   one.epochs = {{1, 2, 0.5, 0.4, 0.8, 0.9}, {2, 4, 0.3, 0.2, 0.9, 0.95}};
   two.epochs = {{1, 4, 0.7, 0.6, 0.6, 0.7}};
   const auto mean = average({one, two}, "both");
   EXPECT_EQ(mean.label, "both");
+  EXPECT_EQ(mean.epoch_samples, 50);
   ASSERT_EQ(mean.epochs.size(), 1u);
   EXPECT_EQ(mean.epochs[0].seconds, 3);
   EXPECT_NEAR(mean.epochs[0].test_accuracy, 0.8, 1e-12);

@@ -41,6 +41,10 @@ Script Script::of(int count, char** words) {
       script.state_bytes = std::stoull(value);
     else if (key == "state_piece")
       script.state_piece = std::stoull(value);
+    else if (key == "carry")
+      script.carry = std::stod(value);
+    else if (key == "noise")
+      script.noise = std::stoi(value);
     else if (key == "nth")
       script.nth = std::stoi(value);
     else if (key == "pause_ms")

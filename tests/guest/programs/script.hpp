@@ -18,10 +18,12 @@ struct Script {
   double momentum = 0;                        // of its optimizer, whose state is then a velocity for each parameter
   std::size_t state_bytes = 0;                // its state is filled up to as many
   std::size_t state_piece = (16 << 20) - 16;  // the most bytes of the state in one frame
-  std::string program = "0123456789abcdef";   // its fingerprint
-  std::string log;                            // a file: what it hears and does, a line each; empty: none
-  std::string output;                         // printed at once
-  int pause_ms = 0;                           // of each step: makes a run as long as a test needs
+  double carry = 0;  // each step's gradient has this part of the one before, which only this process knows
+  int noise = -1;    // the step, from 1, from which the gradients have random parts from the system; -1: never
+  std::string program = "0123456789abcdef";  // its fingerprint
+  std::string log;                           // a file: what it hears and does, a line each; empty: none
+  std::string output;                        // printed at once
+  int pause_ms = 0;                          // of each step: makes a run as long as a test needs
 
   // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects):
   // kill, exit:CODE, say:TEXT (prints it and exits with 3), failed:TEXT, orphan (exits, and leaves a child with its connection), close, half, hang,

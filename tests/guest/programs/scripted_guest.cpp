@@ -138,10 +138,12 @@ class Program {
 
   // ---- faults
 
+  [[nodiscard]] bool is_meant() const {
+    return script_.who == "any" || script_.who == name_ || (script_.who == "workers" && !evaluator_);
+  }
   bool strikes(const std::string& when) {
     if (script_.fault.empty() || random_) return false;
-    const bool meant = script_.who == "any" || script_.who == name_ || (script_.who == "workers" && !evaluator_);
-    if (!meant || script_.when != when || ++seen_ != script_.nth) return false;
+    if (!is_meant() || script_.when != when || ++seen_ != script_.nth) return false;
     if (!script_.go.empty() && !tests::eventually([&] { return std::filesystem::exists(script_.go); })) return false;
     return script_.once.empty() || ::mkdir(script_.once.c_str(), 0700) == 0;  // whoever makes it is the first
   }
@@ -343,6 +345,10 @@ class Program {
         loss += error * error / 2 / count;
       }
     ++steps_;
+    kept_.resize(own_.size());
+    for (std::size_t j = 0; j < own_.size(); ++j) gradient_[j] = kept_[j] = script_.carry * kept_[j] + gradient_[j];
+    if (script_.noise > 0 && steps_ >= script_.noise && is_meant())
+      for (double& g : gradient_) g += std::uniform_real_distribution(0.1, 0.2)(system_);
     if (optimizes || !script_.optimizer) optimize(gradient_, optimizes ? heard.at<double>(32) : 1);
     if (!script_.mirrors) publish();
     if (!optimizes && gradients_exchanged_)
@@ -373,6 +379,8 @@ class Program {
   std::vector<float> velocity_;   // of its optimizer
   std::string loaded_;            // the pieces of a state, until they are whole
   std::vector<double> gradient_;  // of the latest step
+  std::vector<double> kept_;      // script.hpp: carry
+  std::random_device system_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cpu/backend.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/device/load.hpp"
+#include "tests/nn/backend_contract/programs.hpp"
 
 namespace troupe::nn::testing {
 
@@ -47,6 +48,14 @@ class Canonical final : public Backend {
   std::unique_ptr<Backend> of_;
 };
 
+std::unique_ptr<Backend> make_numpy() { return make_program_backend("program_numpy", "numpy"); }
+std::unique_ptr<Backend> make_torch() { return make_program_backend("program_torch", "torch"); }
+std::unique_ptr<Backend> make_overlapping_torch() {
+  return make_program_backend("program_torch_overlap", "torch", {"overlap"});
+}
+std::string absence_of_numpy() { return absence_of_program("numpy"); }
+std::string absence_of_torch() { return absence_of_program("torch"); }
+
 std::unique_ptr<Backend> make_canonical_cpu() { return std::make_unique<Canonical>(cpu::make_backend()); }
 std::unique_ptr<Backend> make_canonical_gpu() { return std::make_unique<Canonical>(gpu::make_backend_on_host()); }
 
@@ -65,6 +74,21 @@ const std::vector<BackendKind>& backends() {
   return all;
 }
 
+const BackendKind& numpy_program() {
+  static const BackendKind kind{"program_numpy", make_numpy, absence_of_numpy};
+  return kind;
+}
+
+const BackendKind& torch_program() {
+  static const BackendKind kind{"program_torch", make_torch, absence_of_torch};
+  return kind;
+}
+
+const BackendKind& overlapping_torch_program() {
+  static const BackendKind kind{"program_torch_overlap", make_overlapping_torch, absence_of_torch};
+  return kind;
+}
+
 void skip_where_absent(const BackendKind& kind) {
   if (const auto why = kind.absence ? kind.absence() : std::string(); !why.empty()) GTEST_SKIP() << why;
 }
@@ -75,6 +99,8 @@ Backend& backend_of(const BackendKind& kind) {
   if (!backend) backend = kind.make();
   return *backend;
 }
+
+std::string name_of_backend(const ::testing::TestParamInfo<BackendKind>& info) { return info.param.name; }
 
 void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.name; }
 

@@ -34,9 +34,14 @@ TEST_P(Buckets, CoverTheArenaOnceFromItsTail) {
   }
 }
 
-TEST_P(Buckets, AreReadyInOrderWithFinalGradients) {
+class BucketOrder : public BackendTest {};
+TROUPE_OVER_BACKENDS(BucketOrder);
+TROUPE_OVER_PROGRAMS(BucketOrder, numpy_program(), torch_program(), overlapping_torch_program());
+
+TEST_P(BucketOrder, IsBackwardsWithFinalGradients) {
   for (const Graph& graph : {lenet(), deep()}) {
     Model model(backend(), graph, {.batch = 3});
+    expect_cover(model.replica->buckets(), model.replica->parameters().size());
     std::vector<int> order;
     std::vector<std::vector<float>> seen;
     auto result = model.replica->step(model.batch(), [&](int b) {

@@ -3,6 +3,7 @@
 //
 // Central difference: the error is step² / 6 times the third derivative, plus the rounding of the loss, about 1e-7 / step. Where a
 // parameter moves a value across a kink (relu, max), the difference quotient is not the derivative: such nets may have a few outliers.
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 
@@ -93,6 +94,20 @@ TEST_P(FiniteDifferences, AreTheGradient) {
 }
 
 TROUPE_OVER_BACKENDS_AND(FiniteDifferences, ::testing::ValuesIn(nets()));
+
+std::vector<Net> nets_named(const std::vector<std::string>& names) {
+  std::vector<Net> chosen;
+  for (auto& net : nets())
+    if (std::ranges::find(names, net.name) != names.end()) chosen.push_back(std::move(net));
+  return chosen;
+}
+
+TROUPE_OVER_PROGRAM_AND(Numpy, FiniteDifferences, numpy_program(),
+                        ::testing::ValuesIn(nets_named({"linear_and_flatten", "grouped_convolution", "average_pool",
+                                                        "max_pool", "relu", "sigmoid", "squared_error"})));
+TROUPE_OVER_PROGRAM_AND(Torch, FiniteDifferences, torch_program(),
+                        ::testing::ValuesIn(nets_named({"batch_norm", "residual_block_and_joined_branches",
+                                                        "auxiliary_loss"})));
 
 }  // namespace
 }  // namespace troupe::nn::testing

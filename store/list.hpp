@@ -1,0 +1,34 @@
+/// Runs of a store that fulfil conditions, sorted, with the values that one asks for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "store/database.hpp"
+#include "store/filter.hpp"
+
+namespace troupe::store {
+
+/// Keys are `run` (the directory), `tags`, a RunColumn, a key of the configuration, or a result under its dotted name. The last part of a
+/// key is enough where only one key ends so: `lr`.
+struct ListQuery {
+  std::vector<Condition> conditions = {};
+  std::vector<std::string> columns = {};
+  std::string sort = "started";
+  bool ascending = false;  // runs without a value come last either way
+  std::int64_t limit = 0;  // 0: all
+};
+
+struct Listing {
+  std::vector<std::string> columns;  // whole keys
+  std::vector<std::int64_t> runs;    // ids
+  std::vector<std::vector<Cell>> rows;
+  std::int64_t total = 0;  // runs that fulfil the conditions
+};
+
+/// Errc::usage: an unknown or ambiguous key, or a value that its key cannot have.
+[[nodiscard]] core::Result<Listing> list(Database& database, const ListQuery& query);
+
+}  // namespace troupe::store

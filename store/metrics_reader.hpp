@@ -1,0 +1,69 @@
+/// Reads the lines of a metrics.jsonl that have come since the last look (docs/formats/metrics.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace troupe::store {
+
+/// A value of a curve.
+struct Point {
+  std::string series;  // "test.loss", "validation.accuracy", "step.loss": of steps, between evaluations
+  double epoch = 0;    // epochs done, with the fraction of the current one
+  double seconds = 0;  // training time since the run's begin
+  double value = 0;    // finite
+};
+
+/// What one look found, in order: first all points behind `kept` are gone (a resumed run trains them again), then `points` come.
+struct NewPoints {
+  double kept;  // infinity: none is gone
+  std::vector<Point> points;
+};
+
+/// What has been read of one file. Thread rule: one thread at a time.
+class MetricsReader {
+ public:
+  MetricsReader() = default;
+  /// Continues from state(). A text that is no state begins anew.
+  explicit MetricsReader(std::string_view state);
+
+  /// Whole lines, each with its end. Lines that are not JSON are counted, and otherwise ignored.
+  [[nodiscard]] NewPoints read(std::string_view lines);
+
+  [[nodiscard]] std::string state() const;
+  [[nodiscard]] std::int64_t sessions() const noexcept { return sessions_; }
+  [[nodiscard]] std::int64_t bad_lines() const noexcept { return bad_lines_; }
+  /// "done", or the name of the error that ended it; empty: it has no end.
+  [[nodiscard]] const std::string& outcome() const noexcept { return outcome_; }
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
+  /// What is known of a run that is not over, with summary.json's keys.
+  [[nodiscard]] const nlohmann::ordered_json& so_far() const noexcept { return so_far_; }
+
+ private:
+  void read_line(std::string_view line, NewPoints& found);
+  void started(const nlohmann::json& line, NewPoints& found);
+  void worker(const nlohmann::json& line, NewPoints& found);
+  void epoch(const nlohmann::json& line, NewPoints& found);
+  void evaluation(const nlohmann::json& line, NewPoints& found) const;
+  void ended(const nlohmann::json& line);
+
+  struct Worker {
+    double samples = 0, busy_s = 0;
+  };
+  std::int64_t sessions_ = 0, bad_lines_ = 0;
+  std::string outcome_, error_;
+  double position_ = 0, epoch_samples_ = 0;  // of this session's begin; of an epoch
+  double seconds_ = 0;                       // of the last epoch's end before this session
+  double latest_ = 0;                        // of the last epoch's end
+  std::map<std::int64_t, Worker> workers_;   // by rank, in this session
+  nlohmann::ordered_json so_far_ = nlohmann::ordered_json::object();
+};
+
+}  // namespace troupe::store

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "nn/hash.hpp"
+#include "store/export.hpp"
+
+namespace troupe::store {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kLongestParameter = 6000;  // MLflow's limit
+
+/// YAML's double quotes are JSON's.
+std::string yaml_text(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Milliseconds since 1970; 0: not known.
+std::int64_t milliseconds(const std::string& started) {
+  std::tm time{};
+  if (std::sscanf(started.c_str(), "%d-%d-%d %d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+                  &time.tm_min, &time.tm_sec) != 6)
+    return 0;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  time.tm_isdst = -1;
+  return std::int64_t{std::mktime(&time)} * 1000;
+}
+
+/// MLflow's numbers: running 1, finished 3, failed 4, killed 5.
+int mlflow_status(const std::string& status) {
+  if (status == "running") return 1;
+  if (status == "done") return 3;
+  return status == "killed" || status == "interrupted" ? 5 : 4;
+}
+
+/// A file of this name stays where it is meant to be, whatever a foreign configuration has for keys.
+bool is_file_name(const std::string& key) {
+  return !key.empty() && key[0] != '.' && std::ranges::all_of(key, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+}
+
+core::Result<void> write_text(const fs::path& path, const std::string& text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "make", path.parent_path().string()));
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return tl::unexpected(core::from_errno(errno == 0 ? EIO : errno, "write", path.string()));
+  return {};
+}
+
+/// MLflow's steps are whole: the epoch where all are, else the number of the point.
+std::string mlflow_metric(const std::vector<const Point*>& points, std::int64_t begin) {
+  const bool whole =
+      std::ranges::all_of(points, [](const Point* point) { return std::floor(point->epoch) == point->epoch; });
+  std::string text;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    text += fmt::format("{} {} {}\n", begin + std::llround(points[i]->seconds * 1000), points[i]->value,
+                        whole ? std::llround(points[i]->epoch) : static_cast<long long>(i) + 1);
+  return text;
+}
+
+}  // namespace
+
+core::Result<MlflowWriter> MlflowWriter::create(const std::string& directory, const std::string& origin) {
+  std::error_code error;
+  if (fs::exists(directory, error) && !fs::is_empty(directory, error))
+    return core::fail(core::Errc::usage, fmt::format("{} is there and is not empty: name a new directory", directory));
+  const auto experiment = fs::path(directory) / "0";
+  const auto meta = fmt::format(
+      "artifact_location: {}\ncreation_time: 0\nexperiment_id: '0'\nlast_update_time: 0\nlifecycle_stage: "
+      "active\nname: {}\n",
+      yaml_text(fs::absolute(experiment).string()), yaml_text("troupe " + origin));
+  if (auto written = write_text(experiment / "meta.yaml", meta); !written) return tl::unexpected(written.error());
+  return MlflowWriter(directory, origin);
+}
+
+core::Result<void> MlflowWriter::add(const RunDetails& run, const std::vector<Point>& curves) const {
+  nn::Hash128 hash;
+  const auto whole = origin_ + "/" + run.path;
+  hash.add(std::as_bytes(std::span(whole)));
+  const auto id = hash.hex();
+  const auto folder = fs::path(directory_) / "0" / id;
+  const auto begin = milliseconds(run.started);
+  const auto* wall = find(run.results, "wall_s");
+  const double seconds = wall != nullptr && std::holds_alternative<double>(*wall) ? std::get<double>(*wall) : 0;
+  const auto end =
+      run.status == "running" ? std::string("null") : fmt::format("{}", begin + std::llround(seconds * 1000));
+  const auto meta = fmt::format(
+      "artifact_uri: {}\nend_time: {}\nentry_point_name: ''\nexperiment_id: '0'\nlifecycle_stage: active\nrun_id: "
+      "'{}'\n"
+      "run_name: {}\nrun_uuid: '{}'\nsource_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: {}\nstatus: {}\n"
+      "tags: []\nuser_id: ''\n",
+      yaml_text((fs::absolute(folder) / "artifacts").string()), end, id, yaml_text(run.name), id, begin,
+      mlflow_status(run.status));
+  std::map<fs::path, std::string> files{{"meta.yaml", meta},
+                                        {"tags/mlflow.runName", run.name},
+                                        {"tags/mlflow.note.content", run.notes.note},
+                                        {"tags/troupe.run", run.path},
+                                        {"tags/troupe.tags", fmt::format("{}", fmt::join(run.notes.tags, " "))}};
+  for (const auto& tag : run.notes.tags)  // another tag stands in troupe.tags only
+    if (is_file_name(tag)) files[fs::path("tags") / ("tag." + tag)] = "true";
+  for (const auto& [key, value] : run.options)
+    if (is_file_name(key)) files[fs::path("params") / key] = text_of(value).substr(0, kLongestParameter);
+  std::map<std::string, std::vector<const Point*>> series;
+  for (const auto& point : curves) series[point.series].push_back(&point);
+  for (const auto& [name, points] : series)
+    if (is_file_name(name)) files[fs::path("metrics") / name] = mlflow_metric(points, begin);
+  for (const auto& [key, value] : run.results)
+    if (is_file_name(key) && !series.contains(key) && !std::holds_alternative<std::string>(value))
+      files[fs::path("metrics") / key] = fmt::format("{} {} 0\n", begin, text_of(value));
+  for (const auto& [name, text] : files)
+    if (auto written = write_text(folder / name, text); !written) return written;
+  std::error_code ignored;
+  fs::create_directories(folder / "artifacts", ignored);
+  return {};
+}
+
+}  // namespace troupe::store

@@ -1,0 +1,34 @@
+/// Reads the directory of one run into a store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "store/writer.hpp"
+
+namespace troupe::store {
+
+class RunReader {
+ public:
+  RunReader(Database& database, const std::string& root);
+
+  /// REQUIRED at the begin of each transaction.
+  void begin() { writer_.begin(); }
+
+  /// `path` is relative to root, `grid` the name of the grid it is in or empty, `modified` the directory's time. What cannot be read is the
+  /// row's problem. REQUIRES a transaction.
+  void read(const std::string& path, const std::string& grid, std::int64_t modified);
+  /// The status of a run without an end of which nothing has changed.
+  void read_status(std::int64_t run, const std::string& path);
+
+ private:
+  /// Returns what has gone wrong, or nothing.
+  std::string read_metrics(std::int64_t run, const std::string& directory, MetricsReader& reader);
+  [[nodiscard]] bool is_held(const std::string& directory) const;
+
+  std::string root_;
+  Writer writer_;
+  Statement find_reading_;
+};
+
+}  // namespace troupe::store

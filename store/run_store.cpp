@@ -1,0 +1,156 @@
+#include "store/run_store.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "core/file_descriptor.hpp"
+#include "store/schema.hpp"
+#include "store/writer.hpp"
+
+namespace troupe::store {
+namespace {
+
+/// File systems whose hosts share no memory, which a write-ahead log needs: NFS, SMB, Lustre, GPFS, BeeGFS, Ceph, AFS, 9P, FUSE.
+constexpr std::array<std::uint32_t, 11> kOverNetwork{0x6969,     0x517b,     0xfe534d42, 0xff534d42,
+                                                     0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400,
+                                                     0x5346414f, 0x01021997, 0x65735546};
+
+bool shares_memory(const std::string& directory) {
+  struct statfs system {};
+  if (::statfs(directory.c_str(), &system) != 0) return false;
+  return std::ranges::find(kOverNetwork, static_cast<std::uint32_t>(system.f_type)) == kOverNetwork.end();
+}
+
+/// Held by who opens the store's file, together, or by who replaces it, alone.
+core::FileDescriptor lock_directory(const std::string& directory, int kind) {
+  core::FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file) ::flock(file.get(), kind | LOCK_NB);  // without the lock two processes may make the store anew twice
+  return file;
+}
+
+}  // namespace
+
+core::Result<RunStore> RunStore::in(const std::string& directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return core::fail(core::Errc::config,
+                      fmt::format("there is no directory {}: --dir names the one that has the runs", directory));
+  RunStore store(directory);
+  if (auto opened = store.open_file(); !opened) return tl::unexpected(opened.error());
+  return store;
+}
+
+core::Result<RunStore> RunStore::make_anew(const std::string& directory) {
+  auto store = in(directory);
+  if (!store) return store;
+  auto made = make_schema(*store->database_, Make::anew);
+  if (!made && made.error().code == core::Errc::corrupt) made = store->replace_file(made.error().message);
+  if (!made) return tl::unexpected(made.error());
+  if (auto refreshed = store->refresh_all(); !refreshed) return tl::unexpected(refreshed.error());
+  return store;
+}
+
+core::Result<RunStore> RunStore::open(const std::string& directory) {
+  auto opened = in(directory);
+  if (!opened) return opened;
+  auto& store = *opened;
+  auto refreshed = store.refresh_all();
+  if (!refreshed && refreshed.error().code == core::Errc::corrupt) {
+    if (auto replaced = store.replace_file(refreshed.error().message); !replaced)
+      return tl::unexpected(replaced.error());
+    refreshed = store.refresh_all();
+  }
+  if (!refreshed && refreshed.error().code == core::Errc::timeout) {
+    store.remarks_.push_back(
+        fmt::format("{}: another process works on the store; what follows may be older", directory));
+    store.database_->clear();
+    return opened;
+  }
+  if (!refreshed) return tl::unexpected(refreshed.error());
+  return opened;
+}
+
+core::Result<void> RunStore::open_file() {
+  const auto path = fmt::format("{}/{}", directory_, kStoreFile);
+  if (::access(directory_.c_str(), W_OK) != 0) {
+    auto memory = Database::open(":memory:", false);
+    if (!memory) return tl::unexpected(memory.error());
+    database_ = std::make_unique<Database>(std::move(*memory));
+    remarks_.push_back(fmt::format("{} cannot be written: all runs are read anew each time", directory_));
+    return make_schema(*database_, Make::anew);
+  }
+  std::string why;
+  {
+    const auto together = lock_directory(directory_, LOCK_SH);
+    auto opened = Database::open(path, shares_memory(directory_));
+    if (!opened && opened.error().code != core::Errc::corrupt) return tl::unexpected(opened.error());
+    if (opened) {
+      database_ = std::make_unique<Database>(std::move(*opened));
+      const auto ours = has_schema(*database_);
+      if (ours) {
+        if (!*ours && database_->number("SELECT count(*) FROM sqlite_schema") > 0)
+          remarks_.push_back(fmt::format("{}: it is of another version: it is made anew from the directories", path));
+        return make_schema(*database_, Make::unless_there);
+      }
+      why = ours.error().message;
+    } else {
+      why = opened.error().message;
+    }
+  }
+  return replace_file(why);
+}
+
+core::Result<void> RunStore::replace_file(const std::string& why) {
+  const auto path = fmt::format("{}/{}", directory_, kStoreFile);
+  remarks_.push_back(
+      fmt::format("{}: it is made anew from the directories", why.starts_with(path) ? why : path + ": " + why));
+  database_.reset();
+  const auto alone = lock_directory(directory_, LOCK_EX);
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT)
+      return tl::unexpected(core::from_errno(errno, "remove", path + suffix));
+  auto opened = Database::open(path, shares_memory(directory_));
+  if (!opened) return tl::unexpected(opened.error());
+  database_ = std::make_unique<Database>(std::move(*opened));
+  return make_schema(*database_, Make::unless_there);
+}
+
+core::Result<void> RunStore::refresh_all() {
+  auto refreshed = refresh(*database_, directory_);
+  if (!refreshed) return tl::unexpected(refreshed.error());
+  refreshed_ = *refreshed;
+  return {};
+}
+
+core::Result<RunNotes> RunStore::change_notes(const std::string& path, const Change& change) {
+  Transaction alone(*database_);
+  if (auto begun = database_->check(); !begun) return tl::unexpected(begun.error());
+  auto notes = read_notes(directory_ + "/" + path);
+  if (!notes) return notes;
+  change(*notes);
+  if (auto written = write_notes(directory_ + "/" + path, *notes); !written) return tl::unexpected(written.error());
+  Statement run(*database_, "SELECT id FROM directories WHERE path = ?");
+  if (run.with(path).next()) Writer(*database_).put_notes(run.integer(0), *notes);
+  run.run();
+  if (auto committed = alone.commit(); !committed) return tl::unexpected(committed.error());
+  return notes;
+}
+
+core::Result<std::vector<Problem>> RunStore::problems() {
+  std::vector<Problem> problems;
+  Statement all(*database_, "SELECT path, problem FROM directories WHERE problem IS NOT NULL ORDER BY path");
+  while (all.next()) problems.push_back({all.text(0), all.text(1)});
+  return database_->check().map([&] { return problems; });
+}
+
+}  // namespace troupe::store

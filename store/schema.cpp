@@ -1,0 +1,66 @@
+#include "store/schema.hpp"
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace troupe::store {
+namespace {
+
+constexpr std::int64_t kApplication = 0x54525055;  // "TRPU"
+
+/// Numbers sort before texts in a column: `value < ''` are the numbers.
+constexpr const char* kTables = R"(
+CREATE TABLE store(generation INTEGER NOT NULL);
+INSERT INTO store VALUES(random());
+CREATE TABLE directories(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, modified INTEGER NOT NULL, problem TEXT);
+CREATE TABLE runs(id INTEGER PRIMARY KEY, name TEXT, started TEXT, status TEXT, grid TEXT, config INTEGER, seed INTEGER, strategy TEXT,
+  model TEXT, dataset TEXT, workers INTEGER, epochs REAL, steps INTEGER, accuracy REAL, loss REAL, train_loss REAL, images_per_s REAL,
+  wall_s REAL, error TEXT, note TEXT);
+CREATE INDEX runs_by_start ON runs(started, id);
+CREATE INDEX runs_by_accuracy ON runs(accuracy, id);
+CREATE INDEX runs_by_config ON runs(config);
+CREATE TABLE readings(run INTEGER PRIMARY KEY, file INTEGER NOT NULL, position INTEGER NOT NULL, state TEXT NOT NULL);
+CREATE TABLE keys(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE configs(id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE);
+CREATE TABLE options(config INTEGER, key INTEGER, value, PRIMARY KEY(config, key)) WITHOUT ROWID;
+CREATE INDEX options_by_value ON options(key, value, config);
+CREATE TABLE summaries(run INTEGER PRIMARY KEY, json TEXT NOT NULL);
+CREATE TABLE results(run INTEGER, key INTEGER, value, PRIMARY KEY(run, key)) WITHOUT ROWID;
+CREATE INDEX results_by_value ON results(key, value, run);
+CREATE TABLE tags(tag TEXT, run INTEGER, PRIMARY KEY(tag, run)) WITHOUT ROWID;
+CREATE INDEX tags_by_run ON tags(run);
+CREATE TABLE lineage(run INTEGER, kind TEXT, source TEXT, PRIMARY KEY(run, kind, source)) WITHOUT ROWID;
+CREATE TABLE points(run INTEGER, series INTEGER, epoch REAL, seconds REAL, value REAL, PRIMARY KEY(run, series, epoch)) WITHOUT ROWID;
+)";
+
+}  // namespace
+
+core::Result<bool> has_schema(Database& database) {
+  const bool same = database.number("PRAGMA application_id") == kApplication &&
+                    database.number("PRAGMA user_version") == kSchemaVersion;
+  return database.check().map([&] { return same; });
+}
+
+core::Result<void> make_schema(Database& database, Make make) {
+  Transaction all(database);
+  if (make == Make::unless_there) {
+    const auto there = has_schema(database);  // another process may have made it meanwhile
+    if (!there) return tl::unexpected(there.error());
+    if (*there) return all.commit();
+  }
+  std::vector<std::string> old;
+  for (Statement tables(database, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+       tables.next();)
+    old.push_back(tables.text(0));
+  for (const auto& table : old) database.run(fmt::format("DROP TABLE \"{}\"", table));
+  database.run(kTables);
+  database.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplication, kSchemaVersion));
+  return all.commit();
+}
+
+std::int64_t generation(Database& database) { return database.number("SELECT generation FROM store"); }
+
+}  // namespace troupe::store

@@ -1,0 +1,111 @@
+#include "store/metrics_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/store/run_folders.hpp"
+
+namespace troupe::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string worker_line(int rank, int samples, double busy_s, double loss) {
+  return fmt::format(
+      R"({{"kind":"worker","t":1,"worker":{},"samples":{},"compute_s":{},"exchange_s":0.5,"wait_s":0,"load_s":0,"recent":{{"samples":10,"loss":{},"accuracy":null}}}})"
+      "\n",
+      rank, samples, busy_s, loss);
+}
+
+std::vector<std::string> texts_of(const NewPoints& found, std::string_view series) {
+  std::vector<std::string> texts;
+  for (const auto& point : found.points)
+    if (point.series == series) texts.push_back(fmt::format("{} {} {}", point.epoch, point.seconds, point.value));
+  return texts;
+}
+
+TEST(MetricsReaderTest, EpochsBecomePoints) {
+  MetricsReader reader;
+  const auto found = reader.read(started_line() + epoch_line(1, 0.5) + epoch_line(2, 0.75));
+  EXPECT_THAT(texts_of(found, "test.accuracy"), ElementsAre("1 2 0.5", "2 4 0.75"));
+  EXPECT_THAT(texts_of(found, "lr"), ElementsAre("1 2 0.05", "2 4 0.05"));
+  EXPECT_THAT(texts_of(found, "test.top5"), IsEmpty()) << "it is null";
+  EXPECT_EQ(reader.so_far()["test"]["accuracy"], 0.75);
+  EXPECT_EQ(reader.so_far()["steps"], 20);
+  EXPECT_EQ(reader.outcome(), "");
+}
+
+TEST(MetricsReaderTest, StepsAreBetweenEpochs) {
+  MetricsReader reader;
+  // 100 samples are an epoch: 10 of worker 0, then 10 + 30 of both. The longest worker's time counts: 1 + 0.5 s, then 2 + 0.5 s.
+  const auto found = reader.read(started_line() + worker_line(0, 10, 1, 0.9) + worker_line(1, 30, 2, 0.8));
+  EXPECT_THAT(texts_of(found, "step.loss"), ElementsAre("0.1 1.5 0.9", "0.4 2.5 0.8"));
+  EXPECT_THAT(texts_of(found, "step.accuracy"), IsEmpty());
+}
+
+TEST(MetricsReaderTest, AResumeTakesBackWhatItTrainsAgain) {
+  MetricsReader reader;
+  const auto first = reader.read(started_line() + epoch_line(1, 0.5) + worker_line(0, 150, 1, 0.9));
+  EXPECT_NEAR(first.kept, 0, 1e-6) << "a run that begins has nothing before it";
+  const auto second = reader.read(started_line(1) + worker_line(0, 20, 1, 0.7));
+  EXPECT_NEAR(second.kept, 1, 1e-6);
+  // One epoch was done after 2 s; this session has trained 20 of 100 samples in 1 + 0.5 s.
+  EXPECT_THAT(texts_of(second, "step.loss"), ElementsAre("1.2 3.5 0.7"));
+  EXPECT_EQ(reader.sessions(), 2);
+  // The same in one piece: the point at 1.5 epochs is gone.
+  MetricsReader at_once;
+  const auto all = at_once.read(started_line() + epoch_line(1, 0.5) + worker_line(0, 150, 1, 0.9) + started_line(1));
+  EXPECT_THAT(texts_of(all, "step.loss"), IsEmpty());
+  EXPECT_THAT(texts_of(all, "test.accuracy"), ElementsAre("1 2 0.5"));
+}
+
+TEST(MetricsReaderTest, ContinuesFromItsStateAtAnyLine) {
+  const std::vector<std::string> lines{started_line(),
+                                       worker_line(0, 10, 1, 0.9),
+                                       worker_line(1, 30, 2, 0.8),
+                                       epoch_line(1, 0.5),
+                                       ended_line("interrupted"),
+                                       started_line(1),
+                                       worker_line(0, 5, 1, 0.6),
+                                       epoch_line(2, 0.75),
+                                       ended_line()};
+  std::string text;
+  for (const auto& line : lines) text += line;
+  MetricsReader whole;
+  const auto expected = whole.read(text).points.size();
+  for (std::size_t cut = 0; cut <= lines.size(); ++cut) {
+    std::string before, after;
+    for (std::size_t i = 0; i < lines.size(); ++i) (i < cut ? before : after) += lines[i];
+    MetricsReader first;
+    auto points = first.read(before).points.size();
+    MetricsReader second(first.state());
+    points += second.read(after).points.size();
+    EXPECT_EQ(second.state(), whole.state()) << cut;
+    EXPECT_EQ(points, expected) << cut;
+  }
+}
+
+TEST(MetricsReaderTest, EndsSayHow) {
+  MetricsReader reader;
+  (void)reader.read(started_line() + ended_line("diverged"));
+  EXPECT_EQ(reader.outcome(), "diverged");
+  EXPECT_EQ(reader.error(), "it broke");
+  (void)reader.read(started_line(1));
+  EXPECT_EQ(reader.outcome(), "") << "it goes on";
+  (void)reader.read(ended_line());
+  EXPECT_EQ(reader.outcome(), "done");
+}
+
+TEST(MetricsReaderTest, WhatIsNoLineOfItsIsCountedOrIgnored) {
+  MetricsReader reader;
+  const auto found = reader.read(
+      "nonsense\n[1]\n\n{}\n{\"kind\":7}\n{\"kind\":\"epoch\",\"epoch\":\"x\",\"test\":[],\"train\":3}\n"
+      "{\"kind\":\"worker\",\"worker\":-1,\"recent\":5}\n{\"kind\":\"ended\",\"error\":{\"code\":5}}\n"
+      "{\"kind\":\"started\",\"workers\":{}}\n");
+  EXPECT_EQ(reader.bad_lines(), 2);
+  EXPECT_THAT(found.points, IsEmpty());
+}
+
+}  // namespace
+}  // namespace troupe::store
