@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "apps/command.hpp"
+#include "apps/commands/runs/runs.hpp"
 #include "apps/help.hpp"
 #include "apps/job_environment.hpp"
 #include "apps/output.hpp"
@@ -20,19 +21,20 @@ namespace troupe::apps {
 namespace {
 
 const Command& program() {
-  static const Command root{.name = "troupe",
-                            .summary = "Troupe trains neural networks with actors.",
-                            .examples =
-                                "  troupe help train      the flags of a command, the keys of a configuration\n"
-                                "  troupe train configs/glyphs-easgd.toml\n"
-                                "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
-                                "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
-                                "  troupe strategies easgd\n"
-                                "  troupe doctor\n",
-                            .declare = nullptr,
-                            .subcommands = {train(), launch(), simulate(), replay(), grid(), plot(), compare(), check(),
-                                            eval(), predict(), export_model(), data_sets(), strategies(), models(),
-                                            bench(), node(), nodes(), certs(), doctor()}};
+  static const Command root{
+      .name = "troupe",
+      .summary = "Troupe trains neural networks with actors.",
+      .examples =
+          "  troupe help train      the flags of a command, the keys of a configuration\n"
+          "  troupe train configs/glyphs-easgd.toml\n"
+          "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
+          "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
+          "  troupe strategies easgd\n"
+          "  troupe doctor\n",
+      .declare = nullptr,
+      .subcommands = {train(),  launch(), simulate(), replay(),  grid(),         plot(),      compare(),
+                      runs(),   check(),  eval(),     predict(), export_model(), data_sets(), strategies(),
+                      models(), bench(),  node(),     nodes(),   certs(),        doctor()}};
   return root;
 }
 

@@ -1,0 +1,112 @@
+#include "store/list.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/arguments/checks.hpp"
+#include "apps/commands/runs/runs.hpp"
+#include "apps/commands/runs/store_arguments.hpp"
+#include "apps/output.hpp"
+#include "core/text/layout.hpp"
+#include "store/run_values.hpp"
+#include "store/schema.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunsListArguments {
+  std::string directory = "runs";
+  std::vector<std::string> filter;
+  std::vector<std::string> columns{"run",    "status",   "strategy", "model",  "workers",
+                                   "epochs", "accuracy", "loss",     "wall_s", "tags"};
+  std::string sort = "started";
+  bool ascending = false;
+  std::int64_t limit = 50;
+  bool json = false;
+};
+
+std::string listing_json(const store::Listing& listing) {
+  std::string text;
+  for (const auto& row : listing.rows) {
+    Json line = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) line[listing.columns[i]] = cell_json(row[i]);
+    text += line.dump() + "\n";
+  }
+  return text;
+}
+
+std::string listing_text(const store::Listing& listing) {
+  if (listing.rows.empty()) return "no runs\n";
+  std::vector<std::vector<std::string>> cells{listing.columns};
+  for (const auto& row : listing.rows) {
+    auto& line = cells.emplace_back();
+    for (const auto& cell : row) line.push_back(store::shown(cell));
+  }
+  auto text = aligned_table(cells);
+  if (listing.total > static_cast<std::int64_t>(listing.rows.size()))
+    text += fmt::format("{} of {} runs; --limit 0 shows all\n", listing.rows.size(), listing.total);
+  return text;
+}
+
+core::Result<void> run_runs_list(const RunsListArguments& arguments) {
+  store::ListQuery query{{}, arguments.columns, arguments.sort, arguments.ascending, arguments.limit};
+  auto conditions = store::parse_filter(fmt::format("{}", fmt::join(arguments.filter, " ")));
+  if (!conditions) return tl::unexpected(conditions.error());
+  query.conditions = std::move(*conditions);
+  auto store = open_store(arguments.directory);
+  if (!store) return tl::unexpected(store.error());
+  const auto listing = store::list(store->database(), query);
+  if (!listing) return tl::unexpected(listing.error());
+  return print(arguments.json ? listing_json(*listing) : listing_text(*listing));
+}
+
+/// The keys that every run has.
+core::Result<std::string> runs_list_keys(std::string_view topic, std::size_t columns) {
+  if (!topic.empty())
+    return core::fail(core::Errc::usage, fmt::format("the help of `troupe runs list` has no part \"{}\"", topic));
+  constexpr std::size_t kAt = 16;
+  std::string text = "\nKeys, beside those of configurations (train.lr, lr) and of results (time.wait_s):\n\n" +
+                     core::list_row("run", "the directory", kAt, columns) +
+                     core::list_row("tag, tags", "tags of the run", kAt, columns);
+  for (const auto& column : store::kRunColumns) text += core::list_row(column.name, column.help, kAt, columns);
+  return text;
+}
+
+Action declare_runs_list(CLI::App& app) {
+  const auto arguments = std::make_shared<RunsListArguments>();
+  app.add_option("FILTER", arguments->filter,
+                 "conditions that all hold: KEY=VALUE, also != < <= > >= and ~ (contains); quote < and >");
+  add_directory(app, arguments->directory);
+  app.add_option("--columns", arguments->columns, "keys to show, divided by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("KEYS");
+  app.add_option("--sort", arguments->sort, "key to sort by, greatest first")->type_name("KEY")->capture_default_str();
+  app.add_flag("--ascending", arguments->ascending, "least first");
+  app.add_option("--limit", arguments->limit, "most runs to show; 0: all")
+      ->check(whole_at_least(0))
+      ->capture_default_str();
+  app.add_flag("--json", arguments->json, "one line of JSON per run");
+  return [arguments] { return run_runs_list(*arguments); };
+}
+
+}  // namespace
+
+Command runs_list() {
+  return {.name = "list",
+          .summary = "list runs: newest first, or those that a filter selects (docs/runs.md)",
+          .examples =
+              "  troupe runs list\n"
+              "  troupe runs list strategy=easgd 'accuracy>0.99' --sort accuracy\n"
+              "  troupe runs list tag=paper --columns run,lr,tau,test.accuracy --limit 0\n"
+              "  troupe runs list status=running --json\n",
+          .declare = declare_runs_list,
+          .appendix = runs_list_keys};
+}
+
+}  // namespace troupe::apps

@@ -1,0 +1,18 @@
+/// `troupe runs` and its subcommands, one file each beside this one. Thread rule: the main thread.
+#pragma once
+
+#include "apps/command.hpp"
+
+namespace troupe::apps {
+
+[[nodiscard]] Command runs();
+[[nodiscard]] Command runs_compare();
+[[nodiscard]] Command runs_export();
+[[nodiscard]] Command runs_list();
+[[nodiscard]] Command runs_note();  // tag.cpp
+[[nodiscard]] Command runs_rebuild();
+[[nodiscard]] Command runs_rm();
+[[nodiscard]] Command runs_show();
+[[nodiscard]] Command runs_tag();
+
+}  // namespace troupe::apps

@@ -1,0 +1,36 @@
+/// What the subcommands of `troupe runs` share. Thread rule: the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "store/run_store.hpp"
+
+namespace troupe::apps {
+
+/// --dir
+void add_directory(CLI::App& app, std::string& directory);
+
+/// Opens the store and says on standard error what it remarks, and how many directories are no runs.
+[[nodiscard]] core::Result<store::RunStore> open_store(const std::string& directory);
+
+/// A run that arguments name.
+struct NamedRun {
+  std::int64_t id = 0;
+  std::string path;  // relative to the store's directory
+};
+
+/// The run whose directory is `given` (also without the store's directory before it), or the only run of that name. Errc::config: none, or
+/// several.
+[[nodiscard]] core::Result<NamedRun> find_run(store::RunStore& store, const std::string& given);
+
+[[nodiscard]] nlohmann::ordered_json cell_json(const store::Cell& cell);
+
+/// Columns aligned, two blanks between them; the first row is the heading. Wide characters take two columns.
+[[nodiscard]] std::string aligned_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace troupe::apps

@@ -1,0 +1,89 @@
+// `troupe runs` on runs of the real program, and on directories written by hand.
+#include <algorithm>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.hpp"
+#include "tests/store/run_folders.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using RunsJson = nlohmann::json;
+
+Outcome troupe_runs(const tests::Folder& runs, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "runs");
+  arguments.insert(arguments.end(), {"--dir", runs.path()});
+  return troupe(std::move(arguments));
+}
+
+TEST(RunsCommandTest, FindsARunOfTheProgram) {
+  const tests::Folder runs;
+  const auto config =
+      runs.write(".config.toml",
+                 "[run]\nname = \"grün\"\nepochs = 1\n[model]\nname = \"mlp\"\nwidths = [16]\n[data]\nname = "
+                 "\"glyphs\"\nbatch = 20\ntrain_samples = 400\ntest_samples = 100\n[strategy]\nname = "
+                 "\"easgd\"\ntau = 4\n");
+  const auto trained = troupe({"train", config, "--quiet", "--json", "--set", "run.dir=" + runs.path()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const auto summary = RunsJson::parse(trained.out);
+  const auto listed = troupe_runs(runs, {"list", "strategy=easgd tau=4 status=done", "--json", "--columns",
+                                         "name,accuracy,test.loss,steps,status,time.compute_s"});
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  EXPECT_EQ(listed.err, "");
+  const auto run = RunsJson::parse(listed.out);
+  EXPECT_EQ(run["name"], "grün");
+  EXPECT_EQ(run["accuracy"], summary["test"]["accuracy"]);
+  EXPECT_EQ(run["loss"], summary["test"]["loss"]);
+  EXPECT_EQ(run["steps"], summary["steps"]);
+  EXPECT_EQ(run["time.compute_s"], summary["time"]["compute_s"]);
+  const auto shown = troupe_runs(runs, {"show", "grün", "--json"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(RunsJson::parse(shown.out)["summary"], summary);
+  EXPECT_EQ(RunsJson::parse(shown.out)["curves"]["test.accuracy"][0][2], summary["test"]["accuracy"]);
+}
+
+TEST(RunsCommandTest, TagsNotesAndRemoval) {
+  const tests::Folder runs;
+  store::write_done(runs, "20260102-030405-a", 0.75);
+  store::write_done(runs, "20260102-030406-b", 0.5, 2);
+  EXPECT_EQ(troupe_runs(runs, {"tag", "a", "paper", "best"}).out, "best paper\n");
+  EXPECT_EQ(troupe_runs(runs, {"tag", runs.file("20260102-030405-a"), "--remove", "best"}).out, "paper\n");
+  EXPECT_EQ(troupe_runs(runs, {"note", "20260102-030405-a/", "figure 4"}).code, 0);
+  EXPECT_EQ(runs.read("20260102-030405-a/notes.json"), "{\"tags\":[\"paper\"],\"note\":\"figure 4\"}\n");
+  EXPECT_EQ(troupe_runs(runs, {"tag", "a", "two words"}).code, 2);
+  EXPECT_THAT(troupe_runs(runs, {"compare", "a", "b"}).out, HasSubstr("run.seed"));
+  EXPECT_EQ(troupe_runs(runs, {"compare", "a"}).code, 2);
+  EXPECT_EQ(troupe_runs(runs, {"rm", "c", "--yes"}).code, 78);
+  EXPECT_EQ(troupe_runs(runs, {"rm", "b", "--yes"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(runs.file("20260102-030406-b")));
+  const auto csv = troupe_runs(runs, {"export", "tag=paper", "--format", "csv"});
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 2) << csv.out;
+}
+
+TEST(RunsCommandTest, WrongFiltersAreOneLineAndForeignDirectoriesNoErrors) {
+  const tests::Folder runs;
+  store::write_done(runs, "20260102-030405-a", 0.75);
+  runs.write("photos/cat.jpg", "");
+  const auto wrong = troupe_runs(runs, {"list", "accuracy>"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(is_one_line(wrong)) << wrong.err;
+  EXPECT_THAT(wrong.err, HasSubstr("column 10"));
+  const auto listed = troupe_runs(runs, {"list"});
+  EXPECT_EQ(listed.code, 0);
+  EXPECT_THAT(listed.err, HasSubstr("photos: no run"));
+  EXPECT_THAT(listed.out, HasSubstr("20260102-030405-a"));
+  EXPECT_THAT(listed.out, Not(HasSubstr("photos")));
+  EXPECT_THAT(troupe_runs(runs, {"rebuild"}).out, HasSubstr("1 run read"));
+  EXPECT_EQ(troupe({"runs", "list", "--dir", runs.file("none")}).code, 78);
+  const tests::Folder empty;
+  EXPECT_EQ(troupe_runs(empty, {"list"}).out, "no runs\n");
+}
+
+}  // namespace
+}  // namespace troupe::apps
