@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kEndPatience = 20s;               // between END and the kill: what the program does after its last batch
-constexpr auto kDeathPatience = 1000ms;          // between the connection's end and the process's
+constexpr auto kDeathPatience = 5000ms;          // between the connection's end and that of the process and its keepers
+constexpr std::uint64_t kTrusted = 256 << 20;    // bytes of a state that memory is taken for before they have come
 constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
 
@@ -199,7 +200,7 @@ core::Result<std::vector<std::byte>> Guest::save(std::uint64_t most) {
       return wrong(fmt::format("the guest's STATE has {} bytes from {} of {}, after {} of {}", piece.size(), offset,
                                total, state.size(), all.value_or(total)));
     all = total;
-    state.reserve(total);
+    state.reserve(std::min<std::uint64_t>(total, kTrusted));
     state.insert(state.end(), piece.begin(), piece.end());
   }
   return state;

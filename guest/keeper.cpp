@@ -90,7 +90,7 @@ void await_signal(int signals, int patience_ms) {
   // This process may be killed at any time from here on, as the engine's thread ends. Therefore it does not kill the keeper below it.
   if (line >= 0) {
     ::close(line);
-    ::kill(child.id, SIGCONT);  // it may have been stopped
+    if (!child.ended) ::kill(child.id, SIGCONT);  // it may have been stopped
     for (const auto until = Clock::now() + kLinePatience; !child.ended && Clock::now() < until; (void)reap(child))
       await_signal(signals, kBetweenLooks);
   }
@@ -112,6 +112,8 @@ void await_signal(int signals, int patience_ms) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
+  for (const int own : {kFailed, kLife})
+    ::fcntl(own, F_SETFD, FD_CLOEXEC);  // kernels before 5.11 do not know the next call
   ::syscall(SYS_close_range, kFailed, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
   ::execvp(command[0], command);
   fail(errno);
@@ -176,10 +178,11 @@ int prepare() {
 
 void become_keeper(const KeeperDescriptors& given, char* const* argv, char* const* environment) noexcept {
   // Out of the way of those that they become.
-  const int output = ::fcntl(given.output, F_DUPFD, kFirstOther);
-  const int failed = ::fcntl(given.failed, F_DUPFD, kFirstOther);
-  const int life = ::fcntl(given.life, F_DUPFD, kFirstOther);
-  const int null = ::open("/dev/null", O_RDONLY);
+  const int output = ::fcntl(given.output, F_DUPFD_CLOEXEC, kFirstOther);
+  const int failed = ::fcntl(given.failed, F_DUPFD_CLOEXEC, kFirstOther);
+  const int life = ::fcntl(given.life, F_DUPFD_CLOEXEC, kFirstOther);
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null == STDIN_FILENO) ::fcntl(null, F_SETFD, 0);  // it was closed; dup2() to itself would leave the flag
   const bool all_there = ::dup2(null, STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
                          ::dup2(output, STDERR_FILENO) >= 0 && ::dup2(life, kLife) >= 0;
   const int error = errno;

@@ -21,7 +21,7 @@ namespace troupe::guest {
 namespace {
 
 constexpr std::size_t kMostVisitors = 16;  // more of them than one are not the guest
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 128;
 
 std::string random_hex(std::size_t bytes) {
   std::vector<unsigned char> random(bytes);
@@ -90,9 +90,10 @@ core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process,
         ++k;
         continue;
       }
+      const bool knows_token = frame && frame->text().find(token_) != std::string_view::npos;
       auto said = std::move(frame).and_then(introduction_in);
       if (said && said->token == token_) return Arrival{std::move(frames), std::move(*said)};
-      if (!said && is_program) return tl::unexpected(std::move(said.error()));
+      if (!said && (is_program || knows_token)) return tl::unexpected(std::move(said.error()));
       visitors.erase(visitors.begin() + static_cast<std::ptrdiff_t>(k));
     }
     if (has_ended) return core::fail(core::Errc::io, "the program has not called troupe.join");

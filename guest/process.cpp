@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
 constexpr std::chrono::seconds kKillPatience{15};            // longer than its keepers'
+constexpr std::chrono::seconds kStartPatience{60};           // until the program is executed
 constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
 core::Error system_error(const char* what) {
@@ -84,6 +85,16 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
   std::unique_ptr<GuestProcess> process(new GuestProcess);
   process->id_ = child;
   process->life_ = std::move(life_write);
+  pollfd told{failed_read.get(), POLLIN, 0};
+  const auto until = std::chrono::steady_clock::now() + kStartPatience;
+  int ready = 0;
+  do ready = ::poll(&told, 1, static_cast<int>(std::chrono::milliseconds(kStartPatience).count()));
+  while (ready < 0 && errno == EINTR && std::chrono::steady_clock::now() < until);
+  if (ready <= 0)
+    return core::fail(
+        core::Errc::timeout,
+        fmt::format("model.command: {} has not been started after {} s: is its file on a disk that answers?",
+                    command.front(), kStartPatience.count()));
   int error = 0;
   ssize_t count = 0;
   do count = ::read(failed_read.get(), &error, sizeof(error));
@@ -106,7 +117,9 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
 GuestProcess::~GuestProcess() {
   if (id_ > 0) {
     life_.reset();
-    if (!has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the other keeper goes on
+    siginfo_t how{};
+    const bool ours = ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (ours && !has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the other keeper goes on
     while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }

@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -280,9 +281,10 @@ def connect(name: str) -> socket.socket:
     """The engine's socket. RunEnded: there is no engine."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        link.settimeout(CONNECT_S)
+        # Not settimeout(): with it a full backlog is an error at once.
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", CONNECT_S, 0))
         link.connect(b"\0" + name.encode())
-        link.settimeout(None)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
     except OSError as error:
         link.close()
         print(f"troupe: TROUPE_GUEST names an engine that does not answer ({error}): start this program with troupe launch, or without the variable",

@@ -41,6 +41,8 @@ TEST(PlotTest, DrawsGridsAndTheirRuns) {
   ASSERT_EQ(troupe(plot).code, 0);
   const auto script = contents(folder.file("pictures/gnuplot/loss.gp"));
   // In this order, once each, in thousands nowhere: 800 samples.
+  EXPECT_NE(script.find("set xlabel 'epochs'"), std::string::npos);
+  EXPECT_EQ(script.find("set xlabel 'samples seen'"), script.rfind("set xlabel 'samples seen'"));
   EXPECT_LT(script.find("set xlabel 'samples seen'"), script.find("set xlabel 'epochs'"));
   EXPECT_THAT(script, Not(HasSubstr("training time")));
   EXPECT_TRUE(std::filesystem::exists(folder.file("pictures/loss.png")));
