@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
-constexpr std::chrono::seconds kKillPatience{15};            // longer than its keepers'
+constexpr std::chrono::seconds kKillPatience{15};            // longer than each of its keepers waits
 constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
 core::Error system_error(const char* what) {
@@ -106,7 +106,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
 GuestProcess::~GuestProcess() {
   if (id_ > 0) {
     life_.reset();
-    if (!has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the other keeper goes on
+    if (!has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the outer keeper; the inner one goes on
     while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
