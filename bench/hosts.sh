@@ -11,7 +11,7 @@ skip() {
   exit 77
 }
 
-# What is to be done outside, when all processes within have ended; a script may define it anew.
+# Called outside of the namespaces, after all processes inside have ended; a script may redefine it.
 after_namespaces() { :; }
 
 # Begins the script again, within; to be called first, with the script's arguments. Sets scratch.

@@ -4,7 +4,7 @@
 #
 # The groups lie outside of the namespaces. They are removed when the script ends; where it was killed by SIGKILL, the next one removes them.
 
-readonly kPeriodUs=${PERIOD_US:-20000}  # of a quota: a host that has used its share stands still until the next one
+readonly kPeriodUs=${PERIOD_US:-20000}  # of a quota: a host that has used its share stands still until the next period
 
 # In place of enter_namespaces.
 enter_machines() {

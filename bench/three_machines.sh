@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Three unequal machines that train examples/gpt.py together over slow links, and what is left of their speed when they fail (docs/guests/three-machines.md).
+# Three unequal machines that train examples/gpt.py together over slow links, and how much of their speed faults cost (docs/guests/three-machines.md).
 # Hosts 1, 2 and 3 are network namespaces, joined by links of RATE each way, and cgroups with $FULL, half and a quarter of that in per cent of a
 # processor. `troupe launch` (coordinator, server, evaluator) runs on host 1, within its share. Parts, each of which may be run by itself:
-#   solo    the script without a run on each host, one after the other, then on all at once: the sum is what three machines could do at best
-#   probe   a short run of the three: its step times are what forecasts are made from
+#   solo    the script without Troupe on each host, one after the other, then on all at once: the sum is what three machines could do at best
+#   probe   a short run on the three hosts: the forecast uses its step times
 #   clean   a forecast, then a run without faults
 #   faults  the same samples; host 3 joins late, host 2 is stopped for 20 s, the program of host 1's worker gets SIGKILL
-#   ddp     DistributedDataParallel over Gloo on the same hosts and links; then with the same faults, until it dies
+#   ddp     DistributedDataParallel over Gloo on the same hosts and links; then with the same faults, until it ends or hangs
 #   local   the same with post-local SGD: the mean of the models every TAU steps
-#   loss    the test loss of DDP's arithmetic (one process with the batch of three), same text and schedule, beside that of the clean run
-#   replay  troupe replay of both runs
-# then a report of what is there. What limits it: the server's share of host 1; exchanges of 8 x parameters bytes over RATE, which overlap with
+#   loss    the test loss of DDP's arithmetic (one process with three times the batch), same text and schedule, beside that of the clean run
+#   replay  troupe replay of the clean run and of the run with faults
+# then a report of all parts that have results. What limits it: the server's share of host 1; exchanges of 8 x parameters bytes over RATE, which overlap with
 # steps; newcomers, which begin with an import of torch on a fraction of a processor and for which training pauses.
 #
 #   bench/three_machines.sh [PART]...     default: all, about 15 minutes; report: the report alone
@@ -146,7 +146,7 @@ end_run() {
 # Bytes of text for so many samples, training and tests: bytes_for SAMPLES
 bytes_for() { echo $((($1 * 20 / 19 + 1) * context)); }
 
-# Samples per second, so far as known: of the probe, or else 0.9 of the script's sum.
+# Samples per second that a run is expected to reach: the probe's, or else 0.9 of the sum of the scripts.
 expected_rate() { "$python" bench/guests/three_report.py "$out" --expected; }
 
 samples_of_run() { "$python" -c 'import sys; print(int(float(sys.argv[1]) * float(sys.argv[2])))' "$(expected_rate)" "$1"; }

@@ -67,7 +67,7 @@ class Frames {
   [[nodiscard]] core::Result<void> send(FrameType type, std::string_view text, Deadline deadline) {
     return send(type, std::as_bytes(std::span(text)), {}, deadline);
   }
-  /// The next frame that a guest sends. Errc::timeout: none came whole; the next call takes what is missing. Errc::io: the connection is
+  /// The next frame that a guest sends. Errc::timeout: no whole frame came; the next call continues with its rest. Errc::io: the connection is
   /// closed. Errc::data: not the protocol.
   [[nodiscard]] core::Result<Frame> receive(Deadline deadline);
 
@@ -75,7 +75,7 @@ class Frames {
 
  private:
   [[nodiscard]] core::Result<void> wait(short events, Deadline deadline, std::string_view what) const;
-  /// The rest of `into`, of which `filled` bytes are there.
+  /// Receives the rest of `into`, of which `filled` bytes are there.
   [[nodiscard]] core::Result<void> fill(std::span<std::byte> into, std::size_t& filled, Deadline deadline);
 
   core::FileDescriptor socket_;

@@ -85,9 +85,9 @@ class Guest {
   [[nodiscard]] core::Result<void> sync();
   /// The vectors were written to.
   [[nodiscard]] core::Result<void> changed();
-  /// The state of its optimizer, of at most `most` bytes.
+  /// The state of the guest's optimizer. It is an error if it has more than `most` bytes.
   [[nodiscard]] core::Result<std::vector<std::byte>> save(std::uint64_t most);
-  /// Gives it the state that save() has found, in this process or another one of the same program.
+  /// Sets the optimizer to a state from save(), of this guest or another one of the same program.
   [[nodiscard]] core::Result<void> load(std::span<const std::byte> state);
   /// Of an evaluator: the program's evaluation of the values in the vectors. Nothing: it has no evaluation.
   [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();

@@ -27,7 +27,7 @@ constexpr int kLife = 4;
 constexpr int kFirstOther = 5;
 constexpr std::chrono::seconds kKillPatience{
     10};  // a process of another user's, or in a system call that does not return, may stay
-constexpr std::chrono::seconds kLinePatience{12};  // longer than that
+constexpr std::chrono::seconds kLinePatience{12};  // longer than the inner keeper's kKillPatience
 constexpr int kBetweenLooks = 20;                  // ms; what ends is noticed at once
 
 struct Child {
@@ -36,7 +36,7 @@ struct Child {
   int status = SIGKILL;  // as of waitpid()
 };
 
-/// Takes note of all that have ended. Returns whether there are others.
+/// Reaps all children that have ended. Returns whether others are left.
 bool reap(Child& child) {
   for (;;) {
     siginfo_t how{};
@@ -74,7 +74,8 @@ void await_signal(int signals, int patience_ms) {
   ::_exit(128 + number);
 }
 
-/// Until the child ends, or what `kLife` stands for; then nothing of it remains. `line`: its end asks the child to end itself, or -1.
+/// Waits until the child ends or the pipe `kLife` closes; then kills all descendants and ends as the child did. `line`: a pipe whose closing
+/// tells the child, a keeper, to do the same; -1: the child is the program.
 [[noreturn]] void watch(Child child, int signals, int line) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, standard);
@@ -119,7 +120,7 @@ void await_signal(int signals, int patience_ms) {
   fail(errno);
 }
 
-/// Starts `run` in a process with a group of its own, which ends if this process does before it has said how that is noticed.
+/// Runs `run` in a child process with a process group of its own. Until `run` changes that, the child is killed when this process ends.
 template <class Run>
 Child start_child(const Run& run) {
   const pid_t parent = ::getpid();
@@ -135,7 +136,7 @@ Child start_child(const Run& run) {
   return {.id = child};
 }
 
-/// Adopts orphans and hears of its children's ends, from before the first child on. Returns the descriptor that tells of them.
+/// Makes this process adopt orphans. Returns a signalfd that is readable when a child has ended. To be called before the first child starts.
 int prepare() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t ends;
@@ -177,7 +178,7 @@ int prepare() {
 }  // namespace
 
 void become_keeper(const KeeperDescriptors& given, char* const* argv, char* const* environment) noexcept {
-  // Out of the way of those that they become.
+  // Copies above the numbers that dup2() below overwrites.
   const int output = ::fcntl(given.output, F_DUPFD_CLOEXEC, kFirstOther);
   const int failed = ::fcntl(given.failed, F_DUPFD_CLOEXEC, kFirstOther);
   const int life = ::fcntl(given.life, F_DUPFD_CLOEXEC, kFirstOther);

@@ -20,7 +20,7 @@
 namespace troupe::guest {
 namespace {
 
-constexpr std::size_t kMostVisitors = 16;  // more of them than one are not the guest
+constexpr std::size_t kMostVisitors = 16;  // pending connections; at most one is the guest
 constexpr int kBacklog = 128;
 
 std::string random_hex(std::size_t bytes) {
@@ -39,7 +39,7 @@ core::Error socket_error(const char* what) {
   return {core::Errc::io, fmt::format("the socket for a program: {}: {}", what, std::strerror(errno))};
 }
 
-/// What a frame says that should be HELLO.
+/// The content of a first frame, which must be HELLO.
 core::Result<Introduction> introduction_in(const Frame& frame) {
   if (frame.type == FrameType::hello) return parse_hello(frame.text());
   return core::fail(core::Errc::data, fmt::format("the guest said {} before HELLO", name_of(frame.type)));
@@ -70,7 +70,7 @@ void GuestListener::accept_all(const GuestProcess& process, std::vector<Visitor>
     ucred peer{};
     socklen_t length = sizeof(peer);
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid()) continue;
-    if (visitors.size() == kMostVisitors) {  // the oldest leaves, and the program's only if all are
+    if (visitors.size() == kMostVisitors) {  // drop the oldest; one of the program's only if all are
       const auto stray = std::ranges::find(visitors, false, &Visitor::is_program);
       visitors.erase(stray == visitors.end() ? visitors.begin() : stray);
     }
@@ -81,7 +81,8 @@ void GuestListener::accept_all(const GuestProcess& process, std::vector<Visitor>
 core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process, Frames::Deadline deadline) {
   std::vector<Visitor> visitors;
   for (;;) {
-    const bool has_ended = process.ending(std::chrono::milliseconds(0)).has_value();  // before the last look
+    // Asked before accept_all(), which then sees every connection that was made before the end.
+    const bool has_ended = process.ending(std::chrono::milliseconds(0)).has_value();
     accept_all(process, visitors);
     for (std::size_t k = 0; k < visitors.size();) {
       auto& [frames, is_program] = visitors[k];
@@ -105,7 +106,7 @@ core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process,
     }
     std::vector<pollfd> watched{{socket_.get(), POLLIN, 0}, {process.watch(), POLLIN, 0}};
     for (const auto& visitor : visitors) watched.push_back({visitor.frames.descriptor(), POLLIN, 0});
-    const bool sees_end = process.watch() >= 0;  // else the process is asked now and then
+    const bool sees_end = process.watch() >= 0;  // else poll its end
     (void)::poll(watched.data(), watched.size(),
                  static_cast<int>(std::min<std::int64_t>(left, sees_end ? 60'000 : 50)));
   }

@@ -1,4 +1,4 @@
-/// The socket that a program's guest connects to, and which of those that connect is the guest. Thread rule: one thread at a time.
+/// The socket that a program connects to as a guest. Tells the guest from other connections by its token. Thread rule: one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -24,12 +24,13 @@ class GuestListener {
     Frames frames;
     Introduction introduction;
   };
-  /// The connection whose HELLO has the token. Those of other users, without the token, or that say something else disturb nothing, however
-  /// many there are and however long they stay. But what the process or a descendant of it says must be the protocol: Errc::data.
+  /// Waits for the connection whose HELLO has the token. Other connections (of other users, with another token, malformed, silent) are dropped
+  /// and delay nothing, however many there are. Errc::data: the first frame of the process, or of a descendant of it, is not a valid HELLO.
   /// Errc::io: the process has ended, or closed its connection. Errc::timeout: it has not connected, or is silent.
   [[nodiscard]] core::Result<Arrival> await(GuestProcess& process, Frames::Deadline deadline);
 
  private:
+  /// A connection that has not sent its HELLO yet.
   struct Visitor {
     Frames frames;
     bool is_program;  // of the process or a descendant of it

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kLongestLine = 2000;                   // bytes; a longer one is cut into several
-constexpr std::chrono::seconds kKillPatience{15};            // longer than its keepers'
+constexpr std::chrono::seconds kKillPatience{15};            // longer than each of its keepers waits
 constexpr std::chrono::seconds kStartPatience{60};           // until the program is executed
 constexpr std::size_t kMostAfterEnd = std::size_t{1} << 20;  // bytes: of a child that goes on printing
 
@@ -119,7 +119,7 @@ GuestProcess::~GuestProcess() {
     life_.reset();
     siginfo_t how{};
     const bool ours = ::waitid(P_PID, static_cast<id_t>(id_), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
-    if (ours && !has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the other keeper goes on
+    if (ours && !has_ended(kKillPatience)) ::kill(id_, SIGKILL);  // the outer keeper; the inner one goes on
     while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }

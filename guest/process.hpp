@@ -1,5 +1,5 @@
-/// A program of the user's: started with variables that tell it how to join, its output read line by line, ended with all the processes that
-/// it has started, also if this process is killed (keeper.hpp). Thread rule: the thread that starts it ends it, and must live as long: the
+/// A program of the user's: started with variables that tell it how to join; its output is read line by line; it is killed with all processes
+/// that it has started, also if this process is killed (keeper.hpp). Thread rule: the thread that starts it ends it, and must live as long: the
 /// program is killed when that thread ends. Output lines come on a thread of their own.
 #pragma once
 
@@ -35,7 +35,7 @@ class GuestProcess {
   GuestProcess(const GuestProcess&) = delete;
   GuestProcess& operator=(const GuestProcess&) = delete;
 
-  /// Of its keeper, an ancestor of it.
+  /// The outer keeper's (keeper.hpp), an ancestor of the program.
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   /// Readable when the program has ended, and its children have been killed; -1: the kernel has no such descriptors.
   [[nodiscard]] int watch() const noexcept { return watch_.get(); }
@@ -53,7 +53,7 @@ class GuestProcess {
   void finish_reading();
 
   pid_t id_ = -1;
-  core::FileDescriptor life_;  // its end ends the program
+  core::FileDescriptor life_;  // closing it kills the program
   core::FileDescriptor output_;
   core::FileDescriptor stop_;  // an eventfd: ends the reader
   OnLine on_line_;

@@ -12,7 +12,7 @@
 namespace troupe::guest {
 namespace {
 
-constexpr int kDeepest = 1000;  // generations: numbers are used again, so that a walk might not end
+constexpr int kDeepest = 1000;  // generations: process numbers are reused meanwhile, so a walk might not end
 
 }  // namespace
 

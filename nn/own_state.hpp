@@ -1,4 +1,4 @@
-/// A replica whose optimizer is its own (Replica::owns_optimizer) and can be saved: a program of the user's.
+/// For replicas that own their optimizer (Replica::owns_optimizer) and can save it: programs of the user's.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ namespace troupe::nn {
 class OwnOptimizer {
  public:
   virtual ~OwnOptimizer() = default;
-  /// What it keeps, between two steps: bytes that only such a replica reads, at most most_own_state(); none: it keeps nothing. Errors as
-  /// Replica::step().
+  /// The optimizer's state. To be called between two steps. The bytes, at most most_own_state(), are opaque; empty: there is no state. Errors
+  /// as Replica::step().
   [[nodiscard]] virtual core::Result<std::vector<std::byte>> own_state() = 0;
-  /// Before the first step. `state` is own_state() of a replica of the same options, in this process or another one: with the same arenas
-  /// this replica then computes what that one would have. Errc::io: the state does not fit.
+  /// To be called before the first step, with own_state() of a replica that was compiled with the same options, in this process or another.
+  /// With the same arenas this replica then computes what that one would have computed. Errc::io: the state does not fit.
   [[nodiscard]] virtual core::Result<void> set_own_state(std::span<const std::byte> state) = 0;
 };
 
-/// Null: it has none that can be saved.
+/// Null: `replica` has no optimizer of its own that can be saved.
 [[nodiscard]] inline OwnOptimizer* own_optimizer_of(Replica& replica) noexcept {
   return dynamic_cast<OwnOptimizer*>(&replica);
 }

@@ -1,6 +1,6 @@
 /// A connection to an SQLite database, and its prepared statements. Failures stick: after the first one every statement of the connection
-/// does nothing, and check() returns the failure; so a caller checks once for a group of statements. Waits for another writer: at most
-/// kBusyWait. Thread rule: one thread at a time.
+/// does nothing, and check() returns the failure; so a caller checks once for a group of statements. A statement waits for another writer for
+/// at most kBusyWait. Thread rule: one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 class Database {
  public:
-  /// Opens the file for writing and creates it if it is missing; ":memory:" is a database that ends with the connection. `shared_memory`:
-  /// a write-ahead log, which needs memory that all processes of all hosts share; else a rollback journal, as network file systems need.
+  /// Opens the file for writing and creates it if it is missing; ":memory:" is a database that ends with the connection. `shared_memory`: all
+  /// processes that use the file can share memory, so it has a write-ahead log; otherwise (network file systems) a rollback journal.
   [[nodiscard]] static core::Result<Database> open(const std::string& path, bool shared_memory);
 
   Database(Database&& other) noexcept;
@@ -62,7 +62,7 @@ class Statement {
   Statement& operator=(Statement&&) = delete;
   ~Statement();
 
-  /// Begins anew with these parameters, from the first one on.
+  /// Restarts the statement with these values for its parameters, from the first one on.
   template <class... T>
   Statement& with(const T&... values) {
     restart();
@@ -74,7 +74,7 @@ class Statement {
 
   /// The next row; false: there is none, or the connection has failed.
   [[nodiscard]] bool next();
-  /// To the end, without looking at rows.
+  /// Runs it to its end and ignores its rows.
   void run();
 
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -96,7 +96,7 @@ class Statement {
   sqlite3_stmt* handle_ = nullptr;
 };
 
-/// Statements between this and commit() take effect together. Not committed: none of them does.
+/// Statements between its construction and commit() take effect together; without commit() none does.
 class Transaction {
  public:
   /// Waits for another writer: the failure is the database's.

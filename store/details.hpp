@@ -1,4 +1,4 @@
-/// All that a store knows of one run, and of several side by side.
+/// All that a store knows of a run, and which keys differ between runs.
 #pragma once
 
 #include <cstdint>

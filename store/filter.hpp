@@ -27,7 +27,7 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-/// All of the conditions hold. Errc::usage: one line with the column of what is wrong.
+/// The conditions of a filter, all of which must hold. Errc::usage: a syntax error, with its column.
 [[nodiscard]] core::Result<std::vector<Condition>> parse_filter(std::string_view text);
 
 }  // namespace troupe::store

@@ -19,13 +19,13 @@ struct KnownKey {
   std::int64_t id = 0;  // of an option or result
 };
 
-/// Errc::usage: no run has the key, or several keys end so. `what` begins the message.
+/// The key that `key`, whole or its last part, stands for. Errc::usage: no run has it, or several keys end so. `what` begins the message.
 [[nodiscard]] core::Result<KnownKey> resolve_key(Database& database, const std::string& key, const std::string& what);
 
 /// The value of the key for the run `r`, as an SQL expression.
 [[nodiscard]] std::string expression_of(const KnownKey& key);
 
-/// The conditions as one SQL expression over `r`; what stands for its "?" is added to `parameters`.
+/// The conditions as one SQL expression over the run `r`; the values of its "?" are added to `parameters`.
 [[nodiscard]] core::Result<std::string> where_of(Database& database, const std::vector<Condition>& conditions,
                                                  std::vector<Cell>& parameters);
 

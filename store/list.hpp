@@ -1,4 +1,4 @@
-/// Runs of a store that fulfil conditions, sorted, with the values that one asks for.
+/// Runs of a store that fulfil conditions, sorted, with the requested columns.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Reads the lines of a metrics.jsonl that have come since the last look (docs/formats/metrics.md).
+/// Reads the lines that were appended to a metrics.jsonl since it was last read (docs/formats/metrics.md).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace troupe::store {
 struct Point {
   std::string series;  // "test.loss", "validation.accuracy", "step.loss": of steps, between evaluations
   double epoch = 0;    // epochs done, with the fraction of the current one
-  double seconds = 0;  // training time since the run's begin
+  double seconds = 0;  // training time since the run began
   double value = 0;    // finite
 };
 
-/// What one look found, in order: first all points behind `kept` are gone (a resumed run trains them again), then `points` come.
+/// What a read found. First remove all earlier points after epoch `kept`, which a resumed run trains again; then add `points`.
 struct NewPoints {
-  double kept;  // infinity: none is gone
+  double kept;  // an epoch; infinity: remove none
   std::vector<Point> points;
 };
 
@@ -31,16 +31,16 @@ struct NewPoints {
 class MetricsReader {
  public:
   MetricsReader() = default;
-  /// Continues from state(). A text that is no state begins anew.
+  /// Continues from state(). Starts from the beginning if `state` is not one.
   explicit MetricsReader(std::string_view state);
 
-  /// Whole lines, each with its end. Lines that are not JSON are counted, and otherwise ignored.
+  /// `lines`: whole ones, each with its newline. Lines that are not JSON are counted and ignored.
   [[nodiscard]] NewPoints read(std::string_view lines);
 
   [[nodiscard]] std::string state() const;
   [[nodiscard]] std::int64_t sessions() const noexcept { return sessions_; }
   [[nodiscard]] std::int64_t bad_lines() const noexcept { return bad_lines_; }
-  /// "done", or the name of the error that ended it; empty: it has no end.
+  /// "done", or the name of the error that ended the run; empty: it has not ended.
   [[nodiscard]] const std::string& outcome() const noexcept { return outcome_; }
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
   /// What is known of a run that is not over, with summary.json's keys.

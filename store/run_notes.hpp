@@ -1,5 +1,5 @@
-/// Tags and a note that a user gives a run: `notes.json` in its directory (docs/formats/run-directory.md), so that a store can be made anew
-/// without a loss. Thread rule: pure functions, except for the file. Two processes that change one file at once: the caller excludes that.
+/// Tags and a note that a user gives a run: `notes.json` in its directory (docs/formats/run-directory.md), so that a store can be rebuilt
+/// without losing them. Thread rule: pure functions, except for the file. The caller makes sure that no two processes change one file at once.
 #pragma once
 
 #include <string>

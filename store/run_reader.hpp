@@ -12,13 +12,13 @@ class RunReader {
  public:
   RunReader(Database& database, const std::string& root);
 
-  /// REQUIRED at the begin of each transaction.
+  /// REQUIRED at the beginning of each transaction.
   void begin() { writer_.begin(); }
 
   /// `path` is relative to root, `grid` the name of the grid it is in or empty, `modified` the directory's time. What cannot be read is the
   /// row's problem. REQUIRES a transaction.
   void read(const std::string& path, const std::string& grid, std::int64_t modified);
-  /// The status of a run without an end of which nothing has changed.
+  /// Updates the status of a run that has no end and of which no file has changed: running or killed.
   void read_status(std::int64_t run, const std::string& path);
 
  private:

@@ -1,5 +1,5 @@
 /// The store of the runs in a directory: `.store.sqlite` there (docs/formats/run-store.md). The directories of the runs are the truth; the
-/// store is made anew from them whenever it is missing, damaged or of another version. Several processes may use one store at once. Thread
+/// store is rebuilt from them whenever it is missing, damaged or of another version. Several processes may use one store at once. Thread
 /// rule: one thread at a time.
 #pragma once
 
@@ -18,22 +18,22 @@ namespace troupe::store {
 
 inline constexpr std::string_view kStoreFile = ".store.sqlite";
 
-/// A directory that is no run's, or of which something cannot be read.
+/// A directory that is not a run, or of which something cannot be read.
 struct Problem {
   std::string path, text;
 };
 
 class RunStore {
  public:
-  /// Opens or makes the store of `directory`, and looks at what has changed. Where the directory cannot be written, the store is in memory
-  /// and is made anew each time. Errc::config: there is no such directory.
+  /// Opens or creates the store of `directory`, and reads what has changed. Where the directory cannot be written, the store is in memory
+  /// and is rebuilt each time. Errc::config: there is no such directory.
   [[nodiscard]] static core::Result<RunStore> open(const std::string& directory);
 
-  /// The same, with all of it made anew.
+  /// The same, but rebuilds the whole store.
   [[nodiscard]] static core::Result<RunStore> make_anew(const std::string& directory);
 
-  /// Replaces the tags and the note of the run in `path` by what `change` makes of them, in its directory and here. Others that go through
-  /// this store wait meanwhile.
+  /// Applies `change` to the tags and the note of the run in `path`, in its directory and in the store. Other processes that change notes
+  /// through this store wait meanwhile.
   using Change = std::function<void(RunNotes&)>;
   [[nodiscard]] core::Result<RunNotes> change_notes(const std::string& path, const Change& change);
 

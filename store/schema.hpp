@@ -10,7 +10,7 @@
 
 namespace troupe::store {
 
-/// A store of another version is made anew: raise it with every change of the tables, or of what is read into them.
+/// A store of another version is rebuilt. Raise it with every change of the tables, or of what is read into them.
 inline constexpr std::int64_t kSchemaVersion = 1;
 
 /// Columns of the table `runs` that filters, columns and sorting name, beside configuration keys and results.
@@ -23,7 +23,7 @@ struct RunColumn {
 inline constexpr std::array kRunColumns{
     RunColumn{"name", "", false, "run.name"},
     RunColumn{"started", "", false,
-              "when it began, in the local time of its host: 2026-01-02 03:04:05, or the begin of that"},
+              "when it began, in the local time of its host: 2026-01-02 03:04:05, or a prefix of that"},
     RunColumn{"status", "", false, "running, done, diverged, interrupted, failed, killed"},
     RunColumn{"grid", "", false, "the grid that made it"},
     RunColumn{"seed", "", true, "run.seed"},
@@ -46,10 +46,10 @@ inline constexpr std::array kRunColumns{
 [[nodiscard]] core::Result<bool> has_schema(Database& database);
 
 enum class Make : std::uint8_t { anew, unless_there };
-/// Drops all tables and makes them anew, empty. `unless_there`: leaves a store of this version as it is.
+/// Drops all tables and creates empty ones. `unless_there`: leaves a store of this version as it is.
 [[nodiscard]] core::Result<void> make_schema(Database& database, Make make);
 
-/// Another number for each store that was made: ids of one mean nothing in another.
+/// A random number of this database. Ids are valid within one generation only.
 [[nodiscard]] std::int64_t generation(Database& database);
 
 }  // namespace troupe::store

@@ -31,7 +31,7 @@ struct RunRow {
   std::vector<std::pair<std::string, std::string>> lineage;  // kind, source
 };
 
-/// A series keeps at most so many points; a longer one of steps is halved by averages of neighbours.
+/// The most points of a series. A longer series of steps is halved: neighbours are averaged.
 inline constexpr std::int64_t kMostPoints = 2000;
 
 class Writer {
@@ -39,9 +39,9 @@ class Writer {
   /// REQUIRES a database with the schema, which outlives it.
   explicit Writer(Database& database);
 
-  /// Forgets the ids that it knows. REQUIRED at the begin of each transaction.
+  /// Forgets the ids that it knows. REQUIRED at the beginning of each transaction.
   void begin();
-  /// Returns its id, by its path.
+  /// Inserts or replaces the directory with this path. Returns its id.
   std::int64_t put(const DirectoryRow& directory);
   void put(const RunRow& run);
   void put_status(std::int64_t run, const std::string& status);

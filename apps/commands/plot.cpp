@@ -107,8 +107,9 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
     if (!plot::has_curves((*runs)[i]))
       tell(fmt::format("troupe: {} is not in the curves: no worker has reported a step yet\n", directories[i]));
     else if (over_samples && !((*runs)[i].epoch_samples > 0))
-      tell(fmt::format("troupe: {} is not in the curves over samples: its log does not say how many an epoch has\n",
-                       directories[i]));
+      tell(fmt::format(
+          "troupe: {} is not in the curves over samples: its log does not say how many samples an epoch has\n",
+          directories[i]));
   return figures;
 }
 
@@ -170,8 +171,9 @@ Action declare_plot(CLI::App& app) {
       ->check(word_of(plot::formats()))
       ->allow_extra_args(false)
       ->capture_default_str();
-  app.add_option("--over", arguments->over,
-                 "of curves: epochs, seconds or samples, a panel for each; samples are those of all workers together")
+  app.add_option(
+         "--over", arguments->over,
+         "what curves are drawn over: epochs, seconds or samples, a panel for each; samples are those of all workers")
       ->delimiter(',')
       ->check(word_of(plot::axis_names()))
       ->allow_extra_args(false)

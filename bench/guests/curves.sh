@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The curves of docs/guests/: an example trained by two workers under several strategies, each until it has seen the same samples. Draws the
-# score on the test samples over the samples seen, and prints a row for each run. What is compared is what a strategy makes of the same samples; the seconds
-# are those of this machine, with all that ran beside it.
-#   numpy    examples/numpy_mlp.py: 120,000 points of two spirals (30 epochs)
+# The curves of docs/guests/: two workers train an example under several strategies, each for the same number of epochs. Draws the score on the test
+# samples over the samples seen, and prints a row for each run. It compares what strategies reach with equally many samples; the seconds depend on
+# what else runs on this machine.
+#   numpy    examples/numpy_mlp.py: 30 epochs of 4,000 points of two spirals
 #   mnist    examples/mnist.py: 60,000 digits (1 epoch)
 #   gpt      examples/gpt.py with 2 layers of width 96: 260,736 parameters, 1,930 windows of 128 bytes
 # bench/guests/lora_link.sh draws the curves of examples/lora.py.
@@ -11,7 +11,7 @@
 #
 # DATA: the folder of MNIST's files (default data/mnist; `troupe data fetch mnist` makes it). OUTPUT: where the pictures go (default docs/figures).
 # PYTHON: with numpy and torch (default /usr/bin/python3). TROUPE: the program (default build/bin/troupe). FORMAT: svg or png (default svg).
-# RUNS: a folder where runs stay; those that are there are not repeated (default: a temporary one).
+# RUNS: a folder that keeps the runs; a run that is already there is not repeated (default: a temporary folder).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [[ "${1:-}" != -* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -2,12 +2,12 @@
 # Adapters beside all parameters, over a slow link: examples/lora.py on two hosts (network namespaces) joined by RATE each way, a worker on each, batch 16, one
 # thread each. A GPT of 260,736 parameters has learnt Debian's texts; then it learns the sources of Python's standard library, 2,226 windows of 128 bytes:
 #   adapters   --rank 4: 12,288 parameters are trained and exchanged
-#   all        --rank 0: every parameter is
-# each with bsp (an exchange in every step) and with diloco, tau 16. Prints a row for each run: parameters exchanged, payload of an exchange, what the link
-# carried in all, samples/s without evaluations, test loss at the end; and draws the loss over samples and over seconds. What limits it: the link. An exchange
+#   all        --rank 0: all parameters are trained and exchanged
+# each with bsp (an exchange in every step) and with diloco, tau 16. Prints a row for each run: parameters exchanged, payload of an exchange, all bytes that
+# the link carried, samples/s without evaluations, test loss at the end; and draws the loss over samples and over seconds. What limits it: the link. An exchange
 # puts 4 bytes a parameter on it, each way. Root only; leaves nothing behind but BASE and the picture.
 #
-#   bench/guests/lora_link.sh BASE      BASE: the trained GPT, a file; where there is none it is trained first (a minute or more)
+#   bench/guests/lora_link.sh BASE      BASE: the file of the trained GPT; if it is missing, the GPT is trained first (a minute or more)
 #
 # RATE: as tc writes it (default 10mbit). OUTPUT: where the picture goes (default docs/figures). FORMAT: svg or png (default svg). BYTES: of Python's sources (default 300000).
 # PYTHON: with numpy and torch (default /usr/bin/python3). BIN: where the program is (default build/bin).

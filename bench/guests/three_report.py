@@ -1,9 +1,9 @@
-"""The report of bench/three_machines.sh from its folder of results: a line for each thing that is there, and a line of JSON.
+"""The report of bench/three_machines.sh from its folder of results: a line for each part that has results, then a line of JSON.
 
     three_report.py FOLDER               the report
     three_report.py FOLDER --expected    samples per second that a run of the three machines can be expected to reach
 
-How each figure is defined stands in docs/guests/three-machines.md.
+docs/guests/three-machines.md defines each figure.
 """
 import glob
 import json

@@ -1,11 +1,11 @@
 """examples/gpt.py's training for bench/three_machines.sh: its model, text, optimizer, schedule and clipping, in one of three ways.
 
-    alone  the script as it is without a run
+    alone  the script as it trains without Troupe
     ddp    torch.distributed's DistributedDataParallel over Gloo, with RANK and WORLD_SIZE, MASTER_ADDR and MASTER_PORT
     local  post-local SGD: each process steps alone, PeriodicModelAverager takes the mean of the models every --tau steps
 
-Prints a line "TIME SAMPLES" at the first batch and after each step, of this process's samples; at the end, if it came through all samples, "loss L",
-of the tests, from rank 0. So what a process that dies has done stands in its output.
+Prints a line "TIME SAMPLES" at the first batch and after each step: how many samples this process has trained. After the last sample rank 0 prints
+"loss L", the test loss. So the output of a process that dies says how far it came.
 """
 import argparse
 import datetime
@@ -22,7 +22,7 @@ import gpt  # noqa: E402
 
 
 def shares(samples, batch, epochs, seed, rank, world):
-    """(progress, batch) of one rank: of each `world` batches in a row it has one; what is left over at an epoch's end is left out."""
+    """(progress, batch) of one rank: it has one of each `world` successive batches. An incomplete round at an epoch's end is left out."""
     together = batch * world
     for epoch in range(epochs):
         order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch))

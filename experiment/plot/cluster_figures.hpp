@@ -1,4 +1,4 @@
-/// The pictures of what a run's members did to each other: waits and staleness. Pure functions.
+/// The pictures of waits between a run's members, and of the staleness of updates. Pure functions.
 #pragma once
 
 #include <string>

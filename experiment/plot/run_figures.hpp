@@ -1,4 +1,4 @@
-/// The pictures of runs: their curves, together. Pure functions.
+/// The pictures of several runs together: their curves. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace troupe::plot {
 
-/// What a curve runs over. `samples`: trained on by all workers together, so that runs with other batches, or other data sets, can be compared
-/// where they have seen equally many. A run whose log does not say how many samples an epoch has is not drawn over them.
+/// What curves are drawn over. `samples`: those of all workers together, so that runs with different batches or data sets can be compared at
+/// equal numbers of samples. A run whose log does not say how many samples an epoch has is not drawn over samples.
 enum class Axis { epochs, seconds, samples };
 
 /// "epochs", "seconds", "samples", in the enumerators' order: the words of `troupe plot --over`.

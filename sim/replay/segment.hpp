@@ -39,8 +39,8 @@ struct SegmentOptions {
   std::function<void(std::size_t consumed)> progress{};  // called often
 };
 
-/// Workers whose programs run on. A program keeps more than a start state has (its optimizer's state, random numbers, values of more than 32
-/// bits), so it must go on from segment to segment as it did in the run.
+/// Workers whose programs run on from one segment into the next. A program has state that no start state contains (its optimizer's, random
+/// numbers, values of more than 32 bits); so it must not be restarted where the run did not restart it.
 using RunningPrograms = std::map<strategies::WorkerId, experiment::WorkerMemory>;
 
 class ReplayWorker;
@@ -67,7 +67,7 @@ class Segment {
   [[nodiscard]] std::vector<float> model();
   /// The workers' mean of the statistics, in canonical layout.
   [[nodiscard]] std::vector<float> statistics();
-  /// After run(), once, as the last thing: the programs of workers that were members until the end of a whole segment, and came to it.
+  /// The programs of workers that were members until the end of a complete segment, and reached it. Call it once, after run(), as the last call.
   [[nodiscard]] RunningPrograms take_running();
   /// Per worker as in a run's summary, without times.
   [[nodiscard]] std::vector<experiment::WorkerProgress> progress() const;

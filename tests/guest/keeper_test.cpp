@@ -1,4 +1,4 @@
-// Whoever is killed, nothing of a program remains: neither what ignores signals nor what has left its group and session.
+// Whichever process is killed, no process of a program remains: neither one that ignores signals nor one that has left its group and session.
 #include "guest/keeper.hpp"
 
 #include <signal.h>

@@ -44,7 +44,7 @@ void say(const core::FileDescriptor& socket, const std::string& bytes) {
   EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
 }
 
-/// The program is a shell that does nothing: these connections are this process's, no descendant of it.
+/// The program is a shell that does nothing. The connections come from this process, which is not a descendant of it.
 class Listener : public testing::Test {
  protected:
   Listener() {

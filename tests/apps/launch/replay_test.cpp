@@ -97,7 +97,7 @@ TEST_F(LaunchedReplays, OfALateNodeAndAStillProgramReachEveryHash) {
   expect_replays();
 }
 
-// Worker 1 draws from the system's random numbers in its fifth step: there is nothing to be reproduced.
+// Worker 1 draws from the system's random numbers in its fifth step, which no replay can reproduce.
 TEST_F(LaunchedReplays, OfAProgramWithoutFixedSeedsNameWorkerAndStep) {
   launch({"--workers", "2", "--strategy", "local_sgd", "--set", "strategy.tau=2", "--set", "run.hash_every=1"},
          {"samples=48", "batch=4", "epochs=2", "noise=5", "who=1"});

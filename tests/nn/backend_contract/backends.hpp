@@ -1,6 +1,6 @@
 /// The backends that the contract suite runs over: every *_test.cpp of this folder tests what nn/backend.hpp promises, and nothing that
 /// only one backend does. A new backend adds its line to backends.cpp and links its library; it passes all of them unchanged.
-/// Programs of the user's (guest/) compute what they like with an optimizer of their own: the suites that hold for them, too, name them.
+/// User programs (guest/) keep only a part of the contract: the suites that hold for them, too, name them with TROUPE_OVER_PROGRAMS.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What differs in replicas that are programs of the user's: the optimizer is theirs, the strategy gives factors on its rate and, if it exchanges
-// them, gradients. Buckets, layouts, running statistics and gradients of programs are tested beside those of the other backends.
+// How replicas that are user programs differ: the optimizer is the program's; the strategy gives a factor on its rate and, if it exchanges
+// gradients, the combined gradients. Buckets, layouts, running statistics and gradients of programs are tested beside those of the other backends.
 #include "tests/nn/backend_contract/programs.hpp"
 
 #include <algorithm>
