@@ -36,7 +36,7 @@ void WorkerBody::compute(strategies::Step step) {
   }
   wants_batch_ = true;
   wants_step_ = step;
-  hash_due_ = setup_.journal && setup_.hash_every > 0 && step % setup_.hash_every == 0;
+  hash_due_ = setup_.journal && setup_.hash_every > 0 && (hash_owed_ || step % setup_.hash_every == 0);
   wants_since_ = now();
   take_batch();
   if (wants_batch_) report();
@@ -309,9 +309,10 @@ void WorkerBody::after_event() {
   answer_dismissal();
 }
 
-/// Between two steps. While an exchange is in flight others may write to the parameters: then this hash is left out.
+/// Between two steps. While an exchange is in flight others may write to the parameters: then the hash is taken between later ones.
 void WorkerBody::hash_parameters() {
-  if (!host_ || host_->in_flight() > 0 || !collective_parts_.empty()) return;
+  hash_owed_ = !host_ || host_->in_flight() > 0 || !collective_parts_.empty();
+  if (hash_owed_) return;
   const auto parameters = memory_->view(strategies::kParams);
   const auto hash = nn::hash64(std::as_bytes(nn::HostView(memory_->kernels(), parameters).get()));
   journal_.add(encode(SnapshotRecord{false, setup_.self, strategies::kParams, hash}));

@@ -147,6 +147,7 @@ class WorkerBody final : public strategies::WorkerPort,
   core::Duration moved_at_{0};                                      // last transfer between this site and another
   data::Lease lease_;                                               // of the current step, or of the last one
   bool hash_due_ = false;                                           // of the parameters that the next step begins with
+  bool hash_owed_ = false;                                          // it was due while an exchange was in flight
   bool lease_open_ = false;                                         // computed, its update not yet finished
   bool wants_batch_ = false;
   strategies::Step wants_step_ = 0;  // the step that the host asked for
