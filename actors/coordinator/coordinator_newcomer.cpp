@@ -49,9 +49,9 @@ void CoordinatorBody::begin_newcomer(std::uint32_t worker, const Continuations& 
   ask<SiteBegun>(
       site_of(worker), member_silence(), site,
       [this, worker, next](const SiteBegun&) {
-        note(Note::Level::info, fmt::format("{} joined as a new member{}: {} of {} workers", machine_.name_of(worker),
-                                            setup_.graph->is_program() ? ", and its optimizer begins anew" : "",
-                                            machine_.members().count(), setup_.started.workers));
+        note(Note::Level::info, fmt::format("{} joined as a new member: {} of {} workers{}", machine_.name_of(worker),
+                                            machine_.members().count(), setup_.started.workers,
+                                            setup_.graph->is_program() ? "; its optimizer begins anew" : ""));
         next.done();
       },
       [this, worker, next](const caf::error& error) { missed(worker, error, next.interrupted); },

@@ -257,7 +257,7 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
                        const bool device = error == caf::sec::runtime_error;
                        result = core::fail(device ? core::Errc::io : core::Errc::internal,
                                            fmt::format("worker {}: the start state was not loaded: {}",
-                                                       setup_.workers[k], context_.system->render(error)));
+                                                       setup_.workers[k], reason_of(*context_.system, error)));
                      });
   }
   return result;
