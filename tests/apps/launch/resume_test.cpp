@@ -121,8 +121,8 @@ TEST_F(LaunchedResumes, AStateThatDoesNotFitIsOneErrorBeforeTraining) {
   EXPECT_EQ(outcome.code, 74) << outcome.err;
   EXPECT_NE(
       outcome.err.find(
-          "worker 0: the state of its optimizer that was saved, 16 bytes, is not taken by the program: the program "
-          "has failed: a state of 16 bytes, not of 20"),
+          "worker 0: the start state was not loaded: the state of its optimizer that was saved, 16 bytes, is not taken "
+          "by the program: the program has failed: a state of 16 bytes, not of 20"),
       std::string::npos)
       << outcome.err;
   EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
