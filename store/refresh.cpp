@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
+#include "store/run_directory.hpp"
 #include "store/run_reader.hpp"
 #include "store/schema.hpp"
 
@@ -105,6 +106,13 @@ class Look {
     return ::fstatat(root_file_.get(), (path + "/config.toml").c_str(), &status, 0) == 0 && S_ISREG(status.st_mode);
   }
 
+  /// A grid may keep a configuration of its own. A run that has just begun has no metrics.jsonl either, but no runs in it.
+  bool is_grid_with_config(const std::string& path) const {
+    struct stat status {};
+    if (::fstatat(root_file_.get(), (path + "/metrics.jsonl").c_str(), &status, 0) == 0) return false;
+    return contains_runs(root_file_.get(), path).value_or(false);
+  }
+
   void look_at(const std::string& path) {
     const auto time = modified(path);
     if (!time) return;
@@ -114,7 +122,7 @@ class Look {
     if (known != known_.end()) known->second.seen = true;
     if (same && known->second.kind == "foreign") return;
     if (same && known->second.kind == "grid") return look_at_known_runs(path);
-    if (same || is_run(path)) return look_at_run(path, "", *time);
+    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", *time);
     look_at_folder(path, *time);
   }
 

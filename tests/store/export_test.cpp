@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/directory/directory_lock.hpp"
 #include "store/list.hpp"
-#include "store/removal.hpp"
 #include "store/run_store.hpp"
 #include "tests/store/run_folders.hpp"
 
@@ -124,29 +122,6 @@ TEST(ExportTest, NoKeyLeavesTheDirectory) {
   EXPECT_EQ(target.entries(), 1u);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(target.path()))
     EXPECT_NE(entry.path().filename(), "out");
-}
-
-TEST(RemovalTest, RemovesTheDirectoryAndTheRow) {
-  const tests::Folder runs;
-  auto store = two_runs(runs);
-  runs.write(".removing-old/x", "");  // of a removal that was killed
-  const auto removed = remove_run(store, kExported);
-  ASSERT_TRUE(removed.has_value()) << removed.error().message;
-  EXPECT_FALSE(std::filesystem::exists(runs.file(kExported)));
-  EXPECT_FALSE(std::filesystem::exists(runs.file(".removing-old")));
-  EXPECT_TRUE(std::filesystem::exists(runs.file("20260103-000000-b/config.toml")));
-  EXPECT_EQ(all_details(store).size(), 1u);
-}
-
-TEST(RemovalTest, ARunThatIsTrainedStays) {
-  const tests::Folder runs;
-  auto store = two_runs(runs);
-  const auto lock = experiment::DirectoryLock::take(runs.file(kExported));
-  ASSERT_TRUE(lock.has_value());
-  const auto removed = remove_run(store, kExported);
-  ASSERT_FALSE(removed.has_value());
-  EXPECT_EQ(removed.error().code, core::Errc::timeout);
-  EXPECT_TRUE(std::filesystem::exists(runs.file(std::string(kExported) + "/summary.json")));
 }
 
 }  // namespace
