@@ -112,9 +112,15 @@ core::Result<void> remove_run(RunStore& store, const std::string& path, const Ta
   {
     Transaction all(store.database());
     forget_run(store.database(), path);
-    if (auto ready = store.database().check(); !ready) return ready;
-    if (::renameat(place->parent.get(), place->name.c_str(), removing->file(), hidden.c_str()) != 0)
-      return tl::unexpected(core::from_errno(errno, "rename", directory.string()));
+    if (auto ready = store.database().check(); !ready) {
+      removing->remove_if_empty();
+      return ready;
+    }
+    if (::renameat(place->parent.get(), place->name.c_str(), removing->file(), hidden.c_str()) != 0) {
+      const int error = errno;
+      removing->remove_if_empty();
+      return tl::unexpected(core::from_errno(error, "rename", directory.string()));
+    }
     if (auto committed = all.commit(); !committed) {
       if (::renameat(removing->file(), hidden.c_str(), place->parent.get(), place->name.c_str()) != 0)
         return tl::unexpected(core::from_errno(errno, "move back", (removing->path() / hidden).string()));

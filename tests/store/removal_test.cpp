@@ -149,6 +149,7 @@ TEST(RemovalTest, AStoreThatCannotBeWrittenKeepsTheDirectory) {
   const auto removed = remove_run(store, kRemoved);
   ASSERT_FALSE(removed.has_value());
   EXPECT_TRUE(fs::exists(runs.file(std::string(kRemoved) + "/summary.json")));
+  EXPECT_FALSE(fs::exists(runs.file(removing_folder())));
 }
 
 TEST(RemovalTest, ACommitThatFailsBringsTheDirectoryBack) {
