@@ -106,7 +106,7 @@ std::size_t listed(store::Database& database, const std::string& filter, const s
           .total);
 }
 
-void measure_queries(store::Database& database, int rounds) {
+void measure_queries(store::Database& database, std::int64_t runs, int rounds) {
   fmt::print("{:72} {:>7} {:>8} {:>8} {:>8}\n", "question (50 shown, all counted)", "runs", "first ms", "median",
              "longest");
   const std::vector<std::pair<std::string, std::string>> questions{{"", "started"},
@@ -121,11 +121,12 @@ void measure_queries(store::Database& database, int rounds) {
     measure(fmt::format("list {} --sort {}", filter, sort), rounds, [&] { return listed(database, filter, sort); });
   for (const std::int64_t count : {2, 20})
     measure(fmt::format("compare {} runs", count), rounds, [&] {
-      std::vector<store::RunDetails> runs;
-      for (std::int64_t k = 0; k < count; ++k) runs.push_back(need(store::details_of(database, 1 + k * 4001)));
-      return store::differing_keys(runs).empty() ? std::size_t{0} : runs.size();
+      std::vector<store::RunDetails> compared;
+      for (std::int64_t k = 0; k < count; ++k)
+        compared.push_back(need(store::details_of(database, 1 + k * (runs / count))));
+      return store::differing_keys(compared).empty() ? std::size_t{0} : compared.size();
     });
-  measure("curves of a run", rounds, [&] { return need(store::curves_of(database, 4711)).size(); });
+  measure("curves of a run", rounds, [&] { return need(store::curves_of(database, 1 + runs / 2)).size(); });
 }
 
 /// Directories of small runs, read by a first look and looked at by a second one.
@@ -177,7 +178,7 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
   }
   auto database = need(store::Database::open(file, true));
-  measure_queries(database, rounds);
+  measure_queries(database, runs, rounds);
   fmt::print("\n");
   std::filesystem::create_directory(folder + "/runs");
   measure_looks(folder + "/runs", directories);

@@ -90,6 +90,7 @@ Statement::Statement(Statement&& other) noexcept
 Statement::~Statement() { sqlite3_finalize(handle_); }
 
 void Statement::restart() {
+  if (handle_ == nullptr) return;  // its text could not be prepared
   sqlite3_reset(handle_);
   sqlite3_clear_bindings(handle_);
 }

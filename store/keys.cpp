@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -45,8 +46,9 @@ std::optional<Cell> number_of(const std::string& text) {
   if (const auto read = std::from_chars(text.data(), end, whole); read.ec == std::errc() && read.ptr == end)
     return whole;
   double number = 0;
-  if (const auto read = std::from_chars(text.data(), end, number); read.ec == std::errc() && read.ptr == end)
-    return number;
+  if (const auto read = std::from_chars(text.data(), end, number);
+      read.ec == std::errc() && read.ptr == end && std::isfinite(number))
+    return number;  // "inf" and "nan" are texts
   return std::nullopt;
 }
 

@@ -9,11 +9,13 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
+#include "store/run_directory.hpp"
 #include "store/run_reader.hpp"
 #include "store/schema.hpp"
 
@@ -22,11 +24,13 @@ namespace {
 
 /// A directory may change once more within the same tick of its file system's clock. So one that changed just now is looked at again.
 constexpr std::int64_t kSettled = 2'000'000'000;  // ns
+/// A directory in a grid becomes a run without a change of the grid's own time. So a grid with a younger one is listed again.
+constexpr std::int64_t kYoung = 600'000'000'000;  // ns
 constexpr std::size_t kBatch = 200;               // runs of one transaction
 
 struct Known {
   std::int64_t id = 0;
-  std::string kind;
+  std::string kind, problem, status;
   std::int64_t modified = 0;
   bool over = false;  // a run with an end
   std::int64_t position = 0;
@@ -36,7 +40,8 @@ struct Known {
 struct Work {
   std::string path, grid;
   std::int64_t modified = 0;
-  std::int64_t only_status = 0;  // the id of a run of which nothing else can have changed
+  std::int64_t id = 0;
+  std::string only_status;  // of a run of which nothing else can have changed
 };
 
 class Look {
@@ -48,6 +53,8 @@ class Look {
     if (root_file_.get() < 0) return tl::unexpected(core::from_errno(errno, "open", root_));
     generation_ = generation(database_);
     read_known();
+    if (auto known = database_.check(); !known) return tl::unexpected(known.error());
+    reader_.emplace(database_, root_);
     const auto names = list(".");
     if (!names) return tl::unexpected(names.error());
     for (const auto& name : *names) look_at(name);
@@ -62,12 +69,14 @@ class Look {
  private:
   void read_known() {
     Statement all(database_,
-                  "SELECT d.id, d.path, d.kind, d.modified, r.status NOT IN ('running', 'killed'), m.position "
+                  "SELECT d.id, d.path, d.kind, d.modified, r.status NOT IN ('running', 'killed'), m.position, "
+                  "d.problem, r.status "
                   "FROM directories d LEFT JOIN runs r ON r.id = d.id LEFT JOIN readings m ON m.run = d.id "
                   "ORDER BY d.path");
     while (all.next())
       known_.emplace_hint(known_.end(), all.text(1),
-                          Known{all.integer(0), all.text(2), all.integer(3), all.integer(4) != 0, all.integer(5)});
+                          Known{all.integer(0), all.text(2), all.text(6), all.text(7), all.integer(3),
+                                all.integer(4) != 0, all.integer(5)});
   }
 
   /// Directories in `path`, sorted; without hidden ones.
@@ -95,6 +104,12 @@ class Look {
     return time < begun_ - kSettled ? time : 0;
   }
 
+  bool is_young(const std::string& path) const {
+    struct stat status {};
+    return ::fstatat(root_file_.get(), path.c_str(), &status, 0) == 0 && S_ISDIR(status.st_mode) &&
+           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 > begun_ - kYoung;
+  }
+
   std::int64_t size_of_metrics(const std::string& path) const {
     struct stat status {};
     return ::fstatat(root_file_.get(), (path + "/metrics.jsonl").c_str(), &status, 0) == 0 ? status.st_size : 0;
@@ -103,6 +118,13 @@ class Look {
   bool is_run(const std::string& path) const {
     struct stat status {};
     return ::fstatat(root_file_.get(), (path + "/config.toml").c_str(), &status, 0) == 0 && S_ISREG(status.st_mode);
+  }
+
+  /// A grid may keep a configuration of its own. A run that has just begun has no metrics.jsonl either, but no runs in it.
+  bool is_grid_with_config(const std::string& path) const {
+    struct stat status {};
+    if (::fstatat(root_file_.get(), (path + "/metrics.jsonl").c_str(), &status, 0) == 0) return false;
+    return contains_runs(root_file_.get(), path).value_or(false);
   }
 
   void look_at(const std::string& path) {
@@ -114,7 +136,7 @@ class Look {
     if (known != known_.end()) known->second.seen = true;
     if (same && known->second.kind == "foreign") return;
     if (same && known->second.kind == "grid") return look_at_known_runs(path);
-    if (same || is_run(path)) return look_at_run(path, "", *time);
+    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", *time);
     look_at_folder(path, *time);
   }
 
@@ -133,11 +155,15 @@ class Look {
   void look_at_folder(const std::string& path, std::int64_t time) {
     const auto names = list(path);
     bool is_grid = false;
+    if (!names) time = 0;  // it may be readable by the next look
     if (names)
       for (const auto& name : *names) {
         const auto inner = path + "/" + name;
         const auto inner_time = is_run(inner) ? modified(inner) : std::nullopt;
-        if (!inner_time) continue;
+        if (!inner_time) {
+          if (is_young(inner)) time = 0;
+          continue;
+        }
         is_grid = true;
         ++report_.looked_at;
         if (const auto known = known_.find(inner); known != known_.end()) known->second.seen = true;
@@ -152,7 +178,10 @@ class Look {
       row.problem = names.error().message;
     else if (!is_grid)
       row.problem = "no run: it has no config.toml";
-    folders_.push_back(std::move(row));
+    const auto known = known_.find(path);
+    if (known == known_.end() || known->second.kind != row.kind || known->second.modified != row.modified ||
+        known->second.problem != row.problem)
+      folders_.push_back(std::move(row));
   }
 
   void look_at_run(const std::string& path, const std::string& grid, std::int64_t time) {
@@ -160,27 +189,27 @@ class Look {
     const bool same =
         known != known_.end() && known->second.kind == "run" && known->second.modified == time && time != 0;
     if (same && known->second.over) return;
-    const bool grown = !same || size_of_metrics(path) != known->second.position;
-    work_.push_back({path, grid, time, grown ? 0 : known->second.id});
+    if (!same || size_of_metrics(path) != known->second.position) return work_.push_back({path, grid, time, 0, {}});
+    auto status = reader_->status(known->second.id, path);
+    if (status != known->second.status) work_.push_back({path, grid, time, known->second.id, std::move(status)});
   }
 
   core::Result<void> read_runs() {
-    RunReader reader(database_, root_);
     Writer writer(database_);
     std::size_t done = 0;
     while (done < work_.size() || !folders_.empty()) {
       Transaction batch(database_);
       if (auto same = check_generation(); !same) return same;
-      reader.begin();
+      reader_->begin();
       writer.begin();
       for (const auto& folder : folders_) writer.put(folder);
       folders_.clear();
       for (std::size_t end = std::min(done + kBatch, work_.size()); done < end; ++done) {
         const auto& one = work_[done];
-        if (one.only_status != 0) {
-          reader.read_status(one.only_status, one.path);
+        if (!one.only_status.empty()) {
+          writer.put_status(one.id, one.only_status);
         } else {
-          reader.read(one.path, one.grid, one.modified);
+          reader_->read(one.path, one.grid, one.modified);
           ++report_.read;
         }
       }
@@ -219,6 +248,7 @@ class Look {
   std::int64_t begun_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::map<std::string, Known> known_;
+  std::optional<RunReader> reader_;
   std::vector<DirectoryRow> folders_;
   std::vector<Work> work_;
   Refreshed report_;

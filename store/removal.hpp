@@ -1,15 +1,22 @@
 /// Removes the directory of a run, and the run from the store.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/error.hpp"
+#include "experiment/directory/directory_lock.hpp"
 #include "store/run_store.hpp"
 
 namespace troupe::store {
 
-/// Errc::timeout: a process trains there, and nothing is removed; io: something could not be removed. The directory is renamed to
-/// `.removing-NAME` first, so that no reader sees a part of a run. If a removal is killed, the next removal in the same directory removes the rest.
-[[nodiscard]] core::Result<void> remove_run(RunStore& store, const std::string& path);
+/// Takes the lock of a run's directory: DirectoryLock::take, or a test's replacement.
+using TakeLock = std::function<core::Result<experiment::DirectoryLock>(const std::string& directory)>;
+
+/// `path` is relative to the store's directory: `run` or `grid/run`. No symbolic link is followed. Errc::config: it is no run, and nothing
+/// is removed; timeout: a process trains there, or may do so where there are no locks, and nothing is removed; io: something could not be
+/// removed. The directory is moved into the hidden `.removing-UID` beside it first, so that no reader sees a part of a run; what a killed
+/// removal has left there is removed by the next one.
+[[nodiscard]] core::Result<void> remove_run(RunStore& store, const std::string& path, const TakeLock& take = {});
 
 }  // namespace troupe::store

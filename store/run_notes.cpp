@@ -28,7 +28,9 @@ void sort_tags(std::vector<std::string>& tags) {
 core::Result<RunNotes> read_notes(const std::string& directory) {
   const auto path = fmt::format("{}/{}", directory, kNotesFile);
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return RunNotes{};
+  const bool there = std::filesystem::exists(path, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "look for", path));  // else tags would be lost
+  if (!there) return RunNotes{};
   const auto text = core::read_text("notes of a run", path);
   if (!text) return tl::unexpected(core::Error{core::Errc::io, text.error().message});
   const auto json = OrderedJson::parse(*text, nullptr, false);

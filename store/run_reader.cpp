@@ -48,13 +48,17 @@ RunReader::RunReader(Database& database, const std::string& root)
       writer_(database),
       find_reading_(database, "SELECT file, position, state FROM readings WHERE run = ?") {}
 
-bool RunReader::is_held(const std::string& directory) const {
+bool RunReader::is_held(const std::string& directory) {
   const auto holder = experiment::DirectoryLock::holder(directory);
   return holder && holder->has_value();
 }
 
-void RunReader::read_status(std::int64_t run, const std::string& path) {
-  writer_.put_status(run, is_held(root_ + "/" + path) ? "running" : "killed");
+/// A process writes its last lines before it lets go of the lock: they may have been read while it held it.
+std::string RunReader::status(std::int64_t run, const std::string& path) {
+  MetricsReader metrics;
+  if (find_reading_.with(run).next()) metrics = MetricsReader(find_reading_.text(2));
+  find_reading_.run();
+  return status_for(metrics, is_held(root_ + "/" + path));
 }
 
 void RunReader::read(const std::string& path, const std::string& grid, std::int64_t modified) {
@@ -96,16 +100,23 @@ void RunReader::read(const std::string& path, const std::string& grid, std::int6
     run.lineage.emplace_back("init", text_of(*init));
   if (metrics.sessions() > 1) run.lineage.emplace_back("sessions", fmt::format("{}", metrics.sessions()));
   writer_.put(run);
-  if (!row.problem.empty()) writer_.put(row);
+  if (row.problem.empty()) return;
+  row.modified = 0;  // it may have gone by the next look
+  writer_.put(row);
 }
 
 std::string RunReader::read_metrics(std::int64_t run, const std::string& directory, MetricsReader& reader) {
   const auto path = directory + "/metrics.jsonl";
-  const core::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const core::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe has no end
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    const int error = errno;
     writer_.forget_points(run);
-    return errno == ENOENT ? std::string() : core::from_errno(errno, "read", "metrics.jsonl").message;
+    return error == ENOENT ? std::string() : core::from_errno(error, "read", "metrics.jsonl").message;
+  }
+  if (!S_ISREG(status.st_mode)) {
+    writer_.forget_points(run);
+    return "metrics.jsonl is no file";
   }
   const auto inode = static_cast<std::int64_t>(status.st_ino);
   std::int64_t position = 0;

@@ -18,13 +18,13 @@ class RunReader {
   /// `path` is relative to root, `grid` the name of the grid it is in or empty, `modified` the directory's time. What cannot be read is the
   /// row's problem. REQUIRES a transaction.
   void read(const std::string& path, const std::string& grid, std::int64_t modified);
-  /// Updates the status of a run that has no end and of which no file has changed: running or killed.
-  void read_status(std::int64_t run, const std::string& path);
+  /// The status now of a run of which nothing but its lock has changed since it was read. Needs no transaction.
+  [[nodiscard]] std::string status(std::int64_t run, const std::string& path);
 
  private:
   /// Returns what has gone wrong, or nothing.
   std::string read_metrics(std::int64_t run, const std::string& directory, MetricsReader& reader);
-  [[nodiscard]] bool is_held(const std::string& directory) const;
+  [[nodiscard]] static bool is_held(const std::string& directory);
 
   std::string root_;
   Writer writer_;

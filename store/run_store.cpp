@@ -25,6 +25,8 @@ constexpr std::array<std::uint32_t, 11> kOverNetwork{0x6969,     0x517b,     0xf
                                                      0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400,
                                                      0x5346414f, 0x01021997, 0x65735546};
 
+constexpr std::array kFiles{"", "-wal", "-shm", "-journal"};
+
 bool shares_memory(const std::string& directory) {
   struct statfs system {};
   if (::statfs(directory.c_str(), &system) != 0) return false;
@@ -36,6 +38,12 @@ core::FileDescriptor lock_directory(const std::string& directory, int kind) {
   core::FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file) ::flock(file.get(), kind | LOCK_NB);  // without the lock two processes may make the store anew twice
   return file;
+}
+
+/// In a folder of several users it may be another user's. One that is missing can be made.
+bool may_write_store(const std::string& path) {
+  return std::ranges::all_of(
+      kFiles, [&](const char* suffix) { return ::access((path + suffix).c_str(), W_OK) == 0 || errno == ENOENT; });
 }
 
 }  // namespace
@@ -82,11 +90,12 @@ core::Result<RunStore> RunStore::open(const std::string& directory) {
 
 core::Result<void> RunStore::open_file() {
   const auto path = fmt::format("{}/{}", directory_, kStoreFile);
-  if (::access(directory_.c_str(), W_OK) != 0) {
+  if (::access(directory_.c_str(), W_OK) != 0 || !may_write_store(path)) {
     auto memory = Database::open(":memory:", false);
     if (!memory) return tl::unexpected(memory.error());
     database_ = std::make_unique<Database>(std::move(*memory));
-    remarks_.push_back(fmt::format("{} cannot be written: all runs are read anew each time", directory_));
+    remarks_.push_back(
+        fmt::format("the run store in {} cannot be written: all runs are read anew each time", directory_));
     return make_schema(*database_, Make::anew);
   }
   std::string why;
@@ -98,7 +107,8 @@ core::Result<void> RunStore::open_file() {
       database_ = std::make_unique<Database>(std::move(*opened));
       const auto ours = has_schema(*database_);
       if (ours) {
-        if (!*ours && database_->number("SELECT count(*) FROM sqlite_schema") > 0)
+        if (*ours) return {};  // readers wait for no writer
+        if (database_->number("SELECT count(*) FROM sqlite_schema") > 0)
           remarks_.push_back(fmt::format("{}: it is of another version: it is made anew from the directories", path));
         return make_schema(*database_, Make::unless_there);
       }
@@ -116,7 +126,7 @@ core::Result<void> RunStore::replace_file(const std::string& why) {
       fmt::format("{}: it is made anew from the directories", why.starts_with(path) ? why : path + ": " + why));
   database_.reset();
   const auto alone = lock_directory(directory_, LOCK_EX);
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+  for (const char* suffix : kFiles)
     if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT)
       return tl::unexpected(core::from_errno(errno, "remove", path + suffix));
   auto opened = Database::open(path, shares_memory(directory_));

@@ -37,7 +37,7 @@ Writer::Writer(Database& database)
                   "INSERT INTO series(name) VALUES(?) ON CONFLICT(name) DO UPDATE SET name = name RETURNING id"),
       find_config_(database, "SELECT id FROM configs WHERE hash = ?"),
       put_config_(database, "INSERT INTO configs(hash) VALUES(?) RETURNING id"),
-      put_option_(database, "INSERT INTO options(config, key, value) VALUES(?, ?, ?)"),
+      put_option_(database, "INSERT OR REPLACE INTO options(config, key, value) VALUES(?, ?, ?)"),
       put_summary_(database, "INSERT OR REPLACE INTO summaries(run, json) VALUES(?, ?)"),
       put_result_(database, "INSERT OR REPLACE INTO results(run, key, value) VALUES(?, ?, ?)"),
       put_note_(database, "UPDATE runs SET note = ? WHERE id = ?"),
@@ -164,8 +164,9 @@ void Writer::remove(std::int64_t id) {
 
 void Writer::remove_unused_configs() {
   database_.run(
-      "DELETE FROM options WHERE config NOT IN (SELECT config FROM runs WHERE config IS NOT NULL);"
-      "DELETE FROM configs WHERE id NOT IN (SELECT config FROM runs WHERE config IS NOT NULL)");
+      "DELETE FROM options WHERE config IN "
+      "(SELECT id FROM configs WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.config = configs.id));"
+      "DELETE FROM configs WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.config = configs.id)");
 }
 
 }  // namespace troupe::store

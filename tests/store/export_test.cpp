@@ -1,13 +1,13 @@
 #include "store/export.hpp"
 
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "experiment/directory/directory_lock.hpp"
 #include "store/list.hpp"
-#include "store/removal.hpp"
 #include "store/run_store.hpp"
 #include "tests/store/run_folders.hpp"
 
@@ -83,6 +83,10 @@ TEST(ExportTest, MlflowHasParametersMetricsAndStates) {
   const tests::Folder runs, target;
   auto store = two_runs(runs);
   const auto folder = target.file("mlruns");
+  const char* old = std::getenv("TZ");
+  const std::string before = old == nullptr ? "" : old;
+  ::setenv("TZ", "TST-9", 1);  // nine hours east of Greenwich
+  ::tzset();
   const auto writer = MlflowWriter::create(folder, "runs");
   ASSERT_TRUE(writer.has_value()) << writer.error().message;
   for (const auto& run : all_details(store)) {
@@ -91,6 +95,8 @@ TEST(ExportTest, MlflowHasParametersMetricsAndStates) {
     const auto added = writer->add(run, *curves);
     ASSERT_TRUE(added.has_value()) << added.error().message;
   }
+  old == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", before.c_str(), 1);
+  ::tzset();
   std::string first;
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/0")) {
@@ -102,9 +108,10 @@ TEST(ExportTest, MlflowHasParametersMetricsAndStates) {
   EXPECT_EQ(count, 2u);
   ASSERT_FALSE(first.empty());
   EXPECT_EQ(target.read(first + "/params/train.lr"), "0.05");
-  EXPECT_THAT(target.read(first + "/metrics/test.accuracy"),
-              testing::MatchesRegex("[0-9]+ 0.5 1\n[0-9]+ 0.6 2\n[0-9]+ 0.75 3\n"));
-  EXPECT_THAT(target.read(first + "/metrics/wall_s"), testing::MatchesRegex("[0-9]+ 7.5 0\n"));
+  // 2026-01-02 03:04:05 there is 2026-01-01 18:04:05 UTC: 1767225600 s at the begin of that day, and 65045 s.
+  EXPECT_EQ(target.read(first + "/metrics/test.accuracy"),
+            "1767290647000 0.5 1\n1767290649000 0.6 2\n1767290651000 0.75 3\n");
+  EXPECT_EQ(target.read(first + "/metrics/wall_s"), "1767290645000 7.5 0\n");
   EXPECT_THAT(target.read(first + "/meta.yaml"), HasSubstr("status: 3\n"));
   EXPECT_EQ(target.read(first + "/tags/tag.paper"), "true");
   const auto again = MlflowWriter::create(folder, "runs");
@@ -124,29 +131,6 @@ TEST(ExportTest, NoKeyLeavesTheDirectory) {
   EXPECT_EQ(target.entries(), 1u);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(target.path()))
     EXPECT_NE(entry.path().filename(), "out");
-}
-
-TEST(RemovalTest, RemovesTheDirectoryAndTheRow) {
-  const tests::Folder runs;
-  auto store = two_runs(runs);
-  runs.write(".removing-old/x", "");  // of a removal that was killed
-  const auto removed = remove_run(store, kExported);
-  ASSERT_TRUE(removed.has_value()) << removed.error().message;
-  EXPECT_FALSE(std::filesystem::exists(runs.file(kExported)));
-  EXPECT_FALSE(std::filesystem::exists(runs.file(".removing-old")));
-  EXPECT_TRUE(std::filesystem::exists(runs.file("20260103-000000-b/config.toml")));
-  EXPECT_EQ(all_details(store).size(), 1u);
-}
-
-TEST(RemovalTest, ARunThatIsTrainedStays) {
-  const tests::Folder runs;
-  auto store = two_runs(runs);
-  const auto lock = experiment::DirectoryLock::take(runs.file(kExported));
-  ASSERT_TRUE(lock.has_value());
-  const auto removed = remove_run(store, kExported);
-  ASSERT_FALSE(removed.has_value());
-  EXPECT_EQ(removed.error().code, core::Errc::timeout);
-  EXPECT_TRUE(std::filesystem::exists(runs.file(std::string(kExported) + "/summary.json")));
 }
 
 }  // namespace

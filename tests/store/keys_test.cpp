@@ -98,6 +98,8 @@ TEST_F(KeysTest, WrongKeysAndValuesAreNamed) {
               HasSubstr("filter, column 8: \"lr\" may be strategy.lr or train.lr: write it whole"));
   EXPECT_THAT(error("acuracy>0"), HasSubstr("no run has the key \"acuracy\" (nearest: accuracy)"));
   EXPECT_THAT(error("accuracy>high"), HasSubstr("accuracy is a number, and \"high\" is none"));
+  EXPECT_THAT(error("accuracy<inf"), HasSubstr("accuracy is a number, and \"inf\" is none"));
+  EXPECT_THAT(error("accuracy=nan"), HasSubstr("accuracy is a number, and \"nan\" is none"));
   EXPECT_THAT(error("accuracy~9"), HasSubstr("~ is for texts"));
   EXPECT_THAT(error("tag>x"), HasSubstr("a tag has = != and ~ only"));
 }

@@ -45,6 +45,14 @@ std::vector<std::string> listed(RunStore& store, const std::string& filter, std:
   return lines;
 }
 
+std::int64_t listed_count(RunStore& store, const std::string& filter) {
+  const auto conditions = parse_filter(filter);
+  EXPECT_TRUE(conditions.has_value());
+  const auto listing = list(store.database(), {*conditions, {"run"}});
+  EXPECT_TRUE(listing.has_value()) << listing.error().message;
+  return listing ? listing->total : -1;
+}
+
 RunStore opened(const tests::Folder& runs) {
   auto store = RunStore::open(runs.path());
   EXPECT_TRUE(store.has_value()) << store.error().message;
@@ -299,18 +307,18 @@ TEST(RunStoreTest, TwoWritersShareOneStore) {
   EXPECT_EQ(listed(second, "", {"run"}).size(), 2u);
 }
 
-TEST(RunStoreTest, TenThousandRuns) {
+TEST(RunStoreTest, AThousandRunsTakeSeveralTransactions) {
   const tests::Folder runs;
-  for (int k = 0; k < 10'000; ++k) {
+  for (int k = 0; k < 1000; ++k) {
     const auto run = fmt::format("20260102-{:06}-r", k);
     runs.write(run + "/config.toml",
                fmt::format("[run]\nname = \"r\"\nseed = {}\n[train]\nlr = {}\n", k, k % 10 + 0.5));
-    runs.write(run + "/metrics.jsonl", epoch_line(1, k / 10'000.0) + ended_line());
+    runs.write(run + "/metrics.jsonl", epoch_line(1, k / 1000.0) + ended_line());
   }
   auto store = opened(runs);
-  EXPECT_EQ(store.refreshed().read, 10'000u);
-  EXPECT_EQ(listed(store, "lr=3.5", {"run"}).size(), 1000u);
-  EXPECT_EQ(listed(store, "accuracy>=0.5 lr<1", {"run"}).size(), 500u);
+  EXPECT_EQ(store.refreshed().read, 1000u);
+  EXPECT_EQ(listed_count(store, "lr=3.5"), 100);
+  EXPECT_EQ(listed_count(store, "accuracy>=0.5 lr<1"), 50);
   EXPECT_EQ(store.database().number("SELECT count(*) FROM configs"), 10) << "runs that differ in their seeds share one";
 }
 

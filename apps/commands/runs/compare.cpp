@@ -100,7 +100,7 @@ std::string compared_json(const ComparedDetails& runs) {
                     {"options", options},
                     {"summary", Json::parse(run.summary, nullptr, false)}});
   }
-  return Json{{"differ", differing}, {"runs", list}}.dump() + "\n";
+  return Json{{"differ", differing}, {"runs", list}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 core::Result<void> run_runs_compare(const RunsCompareArguments& arguments) {

@@ -35,7 +35,7 @@ std::string listing_json(const store::Listing& listing) {
   for (const auto& row : listing.rows) {
     Json line = Json::object();
     for (std::size_t i = 0; i < row.size(); ++i) line[listing.columns[i]] = cell_json(row[i]);
-    text += line.dump() + "\n";
+    text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   return text;
 }

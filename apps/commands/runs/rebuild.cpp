@@ -26,7 +26,9 @@ core::Result<void> run_runs_rebuild(const RunsRebuildArguments& arguments) {
   if (arguments.json) {
     auto list = nlohmann::ordered_json::array();
     for (const auto& problem : *problems) list.push_back({{"path", problem.path}, {"problem", problem.text}});
-    return print(nlohmann::ordered_json{{"runs", runs}, {"problems", list}}.dump() + "\n");
+    return print(nlohmann::ordered_json{{"runs", runs}, {"problems", list}}.dump(
+                     -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
   }
   for (const auto& problem : *problems)
     tell(fmt::format("troupe: {}/{}: {}\n", arguments.directory, problem.path, problem.text));

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -38,7 +39,7 @@ core::Result<void> run_runs_rm(const RunsRmArguments& arguments) {
   for (const auto& given : arguments.runs) {
     auto run = find_run(*store, given);
     if (!run) return tl::unexpected(run.error());
-    runs.push_back(std::move(*run));
+    if (std::ranges::find(runs, run->path, &NamedRun::path) == runs.end()) runs.push_back(std::move(*run));
   }
   if (!arguments.yes) {
     const auto agreed = is_agreed(runs, arguments.directory);

@@ -66,6 +66,30 @@ TEST(RunsCommandTest, TagsNotesAndRemoval) {
   EXPECT_EQ(std::ranges::count(csv.out, '\n'), 2) << csv.out;
 }
 
+TEST(RunsCommandTest, NamesThatAreNoUnicodeArePrintedWithReplacements) {
+  const tests::Folder runs;
+  store::write_done(runs, "20260102-030405-\xff", 0.75);
+  runs.write("20260102-030405-\xff/config.toml", store::config_text("a"));
+  runs.write("photos-\xff/cat.jpg", "");
+  store::write_done(runs, "20260102-030406-b", 0.5, 2);
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"list", "--json"},
+                                                                     {"compare", "--filter", "seed>0", "--json"},
+                                                                     {"export", "--format", "json"},
+                                                                     {"rebuild", "--json"}}) {
+    const auto printed = troupe_runs(runs, arguments);
+    EXPECT_EQ(printed.code, 0) << arguments[0] << ": " << printed.err;
+    EXPECT_THAT(printed.out, HasSubstr("-\xef\xbf\xbd\"")) << arguments[0];
+  }
+}
+
+TEST(RunsCommandTest, ARunThatIsNamedTwiceIsRemovedOnce) {
+  const tests::Folder runs;
+  store::write_done(runs, "20260102-030405-a", 0.75);
+  const auto removed = troupe_runs(runs, {"rm", "a", "20260102-030405-a", "a", "--yes"});
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_EQ(std::ranges::count(removed.out, '\n'), 1) << removed.out;
+}
+
 TEST(RunsCommandTest, WrongFiltersAreOneLineAndForeignDirectoriesNoErrors) {
   const tests::Folder runs;
   store::write_done(runs, "20260102-030405-a", 0.75);

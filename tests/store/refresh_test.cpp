@@ -1,0 +1,153 @@
+// What a look must see again, though no time of a directory has changed.
+#include "store/refresh.hpp"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "experiment/directory/directory_lock.hpp"
+#include "store/run_store.hpp"
+#include "tests/store/run_folders.hpp"
+
+namespace troupe::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+
+RunStore look(const tests::Folder& runs) {
+  auto store = RunStore::open(runs.path());
+  EXPECT_TRUE(store.has_value()) << store.error().message;
+  return std::move(*store);
+}
+
+std::vector<std::string> rows(RunStore& store, const std::string& statement) {
+  std::vector<std::string> found;
+  for (Statement all(store.database(), statement); all.next();) found.push_back(all.text(0));
+  EXPECT_TRUE(store.database().check().has_value());
+  return found;
+}
+
+constexpr const char* kStatuses =
+    "SELECT d.path || ' ' || r.status FROM runs r JOIN directories d USING(id) ORDER BY 1";
+constexpr const char* kKinds = "SELECT path || ' ' || kind FROM directories ORDER BY 1";
+constexpr const char* kProblems = "SELECT problem FROM directories WHERE problem IS NOT NULL ORDER BY path";
+
+TEST(RefreshTest, ARunWhoseEndWasReadBeforeItsLockWentIsDone) {
+  const tests::Folder runs;
+  std::optional<experiment::DirectoryLock> locks[2];
+  for (const int k : {0, 1}) {
+    const std::string run = k == 0 ? "ended" : "killed";
+    runs.write(run + "/config.toml", config_text(run));
+    runs.write(run + "/metrics.jsonl", started_line() + epoch_line(1, 0.5) + (k == 0 ? ended_line() : ""));
+    auto lock = experiment::DirectoryLock::take(runs.file(run));
+    ASSERT_TRUE(lock.has_value());
+    locks[k].emplace(std::move(*lock));
+    age(runs, run);
+  }
+  auto before = look(runs);
+  EXPECT_THAT(rows(before, kStatuses), ElementsAre("ended running", "killed running"));
+  locks[0].reset();
+  locks[1].reset();
+  auto store = look(runs);
+  EXPECT_EQ(store.refreshed().read, 0u) << "nothing but the locks has changed";
+  EXPECT_THAT(rows(store, kStatuses), ElementsAre("ended done", "killed killed"));
+}
+
+TEST(RefreshTest, ADirectoryOfAGridThatBecomesARunIsFound) {
+  const tests::Folder runs;
+  write_done(runs, "sweep/x", 0.5);
+  fs::create_directories(runs.file("sweep/y"));
+  fs::create_directories(runs.file("later/z"));
+  for (const char* folder : {"sweep", "sweep/x", "sweep/y", "later", "later/z"}) age(runs, folder);
+  auto before = look(runs);
+  EXPECT_THAT(rows(before, kKinds), ElementsAre("later foreign", "sweep grid", "sweep/x run"));
+  write_done(runs, "sweep/y", 0.5);
+  write_done(runs, "later/z", 0.5);
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kKinds),
+              ElementsAre("later grid", "later/z run", "sweep grid", "sweep/x run", "sweep/y run"));
+}
+
+TEST(RefreshTest, AGridMayHaveAConfiguration) {
+  const tests::Folder runs;
+  runs.write("sweep/config.toml", config_text("sweep"));
+  write_done(runs, "sweep/x", 0.5);
+  runs.write("begun/config.toml", config_text("begun"));
+  runs.write("begun/checkpoints/a.bin", "");
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kKinds), ElementsAre("begun run", "sweep grid", "sweep/x run"));
+  auto again = look(runs);
+  EXPECT_THAT(rows(again, kKinds), ElementsAre("begun run", "sweep grid", "sweep/x run"));
+}
+
+TEST(RefreshTest, AProblemThatIsMendedGoes) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  runs.write("a/notes.json", "[1]");
+  age(runs, "a");
+  auto before = look(runs);
+  EXPECT_THAT(rows(before, kProblems), ElementsAre(HasSubstr("notes.json")));
+  runs.write("a/notes.json", "{\"tags\":[\"good\"]}");  // the file is overwritten: its directory does not change
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kProblems), IsEmpty());
+  EXPECT_THAT(rows(store, "SELECT tag FROM tags"), ElementsAre("good"));
+}
+
+TEST(RefreshTest, NotesThatCannotBeLookedForAreAProblemAndStay) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  fs::create_symlink("notes.json", runs.file("a/notes.json"));  // to itself
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kProblems), ElementsAre(HasSubstr("notes.json")));
+  const auto changed = store.change_notes("a", [](RunNotes& notes) { notes.tags.emplace_back("x"); });
+  ASSERT_FALSE(changed.has_value());
+  EXPECT_TRUE(fs::is_symlink(runs.file("a/notes.json")));
+}
+
+TEST(RefreshTest, APipeInPlaceOfMetricsIsAProblem) {
+  const tests::Folder runs;
+  runs.write("a/config.toml", config_text("a"));
+  ASSERT_EQ(::mkfifo(runs.file("a/metrics.jsonl").c_str(), 0600), 0);
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kProblems), ElementsAre("metrics.jsonl is no file"));
+}
+
+TEST(RefreshTest, AnOptionThatAConfigurationHasTwiceIsStoredOnce) {
+  const tests::Folder runs;
+  runs.write("a/config.toml", "\"train.lr\" = 2\n[train]\nlr = 1\n");
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, "SELECT name FROM options JOIN keys ON keys.id = key"), ElementsAre("train.lr"));
+  EXPECT_THAT(rows(store, kProblems), IsEmpty());
+}
+
+TEST(RefreshTest, AReaderWaitsForNoWriter) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  runs.write("killed/config.toml", config_text("killed"));
+  runs.write("photos/cat.jpg", "");
+  for (const char* folder : {"a", "killed", "photos"}) age(runs, folder);
+  auto writer = look(runs);
+  const Transaction alone(writer.database());
+  auto reader = look(runs);
+  EXPECT_THAT(reader.remarks(), IsEmpty());
+  EXPECT_THAT(rows(reader, kStatuses), ElementsAre("a done", "killed killed"));
+}
+
+TEST(RefreshTest, AStoreThatCannotBeOpenedForWritingIsInMemory) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  fs::create_symlink(".store.sqlite", runs.file(".store.sqlite"));  // to itself: also root cannot write it
+  auto store = look(runs);
+  EXPECT_THAT(store.remarks(), ElementsAre(HasSubstr("cannot be written: all runs are read anew each time")));
+  EXPECT_THAT(rows(store, kStatuses), ElementsAre("a done"));
+}
+
+}  // namespace
+}  // namespace troupe::store
