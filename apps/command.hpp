@@ -60,6 +60,7 @@ struct Command {
 [[nodiscard]] Command bench_device();    // of bench
 [[nodiscard]] Command bench_exchange();  // of bench
 [[nodiscard]] Command data_sets();       // data.cpp: `data` is a namespace
+[[nodiscard]] Command runs();            // its subcommands: commands/runs/runs.hpp
 [[nodiscard]] Command data_fetch();      // of data
 [[nodiscard]] Command data_inspect();    // of data
 [[nodiscard]] Command data_convert();    // of data

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "apps/command.hpp"
-#include "apps/commands/runs/runs.hpp"
 #include "apps/help.hpp"
 #include "apps/job_environment.hpp"
 #include "apps/output.hpp"

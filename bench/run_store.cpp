@@ -15,8 +15,8 @@
 
 #include <fmt/format.h>
 
-#include "store/details.hpp"
-#include "store/list.hpp"
+#include "store/query/details.hpp"
+#include "store/query/list.hpp"
 #include "store/schema.hpp"
 #include "store/writer.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 #include "store/run_store.hpp"
 #include "tests/store/run_folders.hpp"
 

@@ -1,4 +1,4 @@
-#include "store/export.hpp"
+#include "store/query/export.hpp"
 
 #include <cstdlib>
 #include <ctime>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 #include "store/run_store.hpp"
 #include "tests/store/run_folders.hpp"
 

@@ -1,4 +1,4 @@
-#include "store/filter.hpp"
+#include "store/query/filter.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "store/keys.hpp"
+#include "store/query/keys.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 #include "store/schema.hpp"
 #include "store/writer.hpp"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/directory/directory_lock.hpp"
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 #include "tests/store/run_folders.hpp"
 
 namespace troupe::store {

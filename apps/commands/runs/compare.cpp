@@ -8,8 +8,8 @@
 #include "apps/commands/runs/runs.hpp"
 #include "apps/commands/runs/store_arguments.hpp"
 #include "apps/output.hpp"
-#include "store/details.hpp"
-#include "store/list.hpp"
+#include "store/query/details.hpp"
+#include "store/query/list.hpp"
 
 namespace troupe::apps {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/export.hpp"
+#include "store/query/export.hpp"
 
 #include <memory>
 
@@ -10,7 +10,7 @@
 #include "apps/commands/runs/store_arguments.hpp"
 #include "apps/output.hpp"
 #include "core/text/plural.hpp"
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 
 namespace troupe::apps {
 namespace {

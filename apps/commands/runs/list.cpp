@@ -1,4 +1,4 @@
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 
 #include <memory>
 

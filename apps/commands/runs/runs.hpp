@@ -1,11 +1,10 @@
-/// `troupe runs` and its subcommands, one file each beside this one. Thread rule: the main thread.
+/// The subcommands of `troupe runs`, one file each beside this one. Thread rule: the main thread.
 #pragma once
 
 #include "apps/command.hpp"
 
 namespace troupe::apps {
 
-[[nodiscard]] Command runs();
 [[nodiscard]] Command runs_compare();
 [[nodiscard]] Command runs_export();
 [[nodiscard]] Command runs_list();

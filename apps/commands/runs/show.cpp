@@ -9,8 +9,8 @@
 #include "apps/commands/runs/store_arguments.hpp"
 #include "apps/output.hpp"
 #include "core/text/plural.hpp"
-#include "store/details.hpp"
-#include "store/export.hpp"
+#include "store/query/details.hpp"
+#include "store/query/export.hpp"
 
 namespace troupe::apps {
 namespace {

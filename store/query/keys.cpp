@@ -1,4 +1,4 @@
-#include "store/keys.hpp"
+#include "store/query/keys.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
-#include "store/list.hpp"
+#include "store/query/list.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "store/keys.hpp"
+#include "store/query/keys.hpp"
 
 namespace troupe::store {
 

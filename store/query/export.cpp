@@ -1,4 +1,4 @@
-#include "store/export.hpp"
+#include "store/query/export.hpp"
 
 #include <algorithm>
 #include <cerrno>

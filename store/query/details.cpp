@@ -1,4 +1,4 @@
-#include "store/details.hpp"
+#include "store/query/details.hpp"
 
 #include <algorithm>
 #include <set>

@@ -13,7 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "nn/hash.hpp"
-#include "store/export.hpp"
+#include "store/query/export.hpp"
 
 namespace troupe::store {
 namespace {

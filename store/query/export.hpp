@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "store/details.hpp"
+#include "store/query/details.hpp"
 
 namespace troupe::store {
 

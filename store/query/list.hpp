@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "store/database.hpp"
-#include "store/filter.hpp"
+#include "store/query/filter.hpp"
 
 namespace troupe::store {
 
