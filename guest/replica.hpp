@@ -8,7 +8,7 @@
 #include "guest/guest.hpp"
 #include "guest/vectors.hpp"
 #include "nn/backend.hpp"
-#include "nn/own_state.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::guest {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/buffer.hpp"
-#include "nn/own_state.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::actors {
 

@@ -6,8 +6,8 @@
 
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
+#include "nn/checkpoint/own_state.hpp"
 #include "nn/hash.hpp"
-#include "nn/own_state.hpp"
 
 namespace troupe::actors {
 

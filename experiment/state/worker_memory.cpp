@@ -6,7 +6,7 @@
 #include "core/buffer.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "nn/arenas/host_view.hpp"
-#include "nn/own_state.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::experiment {
 

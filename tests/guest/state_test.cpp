@@ -7,7 +7,7 @@
 
 #include "guest/backend.hpp"
 #include "guest/frames.hpp"
-#include "nn/own_state.hpp"
+#include "nn/checkpoint/own_state.hpp"
 #include "tests/guest/scripted.hpp"
 
 namespace troupe::guest {

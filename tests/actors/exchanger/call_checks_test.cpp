@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/buffer.hpp"
-#include "nn/own_state.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::actors {
 namespace {
