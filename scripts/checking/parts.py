@@ -77,7 +77,7 @@ def _sanitizer(machine):
     found = machine.sanitizer()
     why = SKIPPED_WITHOUT_GPU if machine.on_host else "" if found else "there is no compute-sanitizer on this machine"
     layers = ":".join("Backends/{}/cuda".format(t) for t in ("Layers.LenetMatchesReferenceOnOneAndTwoThreads", "DropoutByLease.IsTheSameInEveryReplica",
-                                                             "RunningStatistics.MoveTowardsEveryBatch"))
+                                                             "MovingStatistics.MoveTowardsEveryBatch"))
     all_steps = []
     for tool, program, tests, what in [("memcheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("memcheck", "backend_contract_tests", layers, "layers"),
                                        ("racecheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("racecheck", "backend_contract_tests", layers, "layers"),
