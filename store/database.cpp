@@ -26,6 +26,15 @@ core::Errc errc_of_code(int code) {
   }
 }
 
+std::string_view advice_for(core::Errc code) {
+  switch (code) {
+    case core::Errc::corrupt: return ": `troupe runs rebuild` makes the store anew from the directories";
+    case core::Errc::timeout: return ": another process changes the store; try again";
+    case core::Errc::no_space: return ": make room, then try again";
+    default: return "";
+  }
+}
+
 }  // namespace
 
 core::Result<Database> Database::open(const std::string& path, bool shared_memory) {
@@ -57,7 +66,8 @@ Database::~Database() { sqlite3_close_v2(handle_); }
 void Database::fail(int code) {
   if (error_) return;
   const auto* why = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
-  error_ = core::Error{errc_of_code(code), fmt::format("{}: {}", path_, why)};
+  const auto kind = errc_of_code(code);
+  error_ = core::Error{kind, fmt::format("{}: {}{}", path_, why, advice_for(kind))};
 }
 
 void Database::run(const std::string& statements) {
@@ -134,6 +144,8 @@ void Statement::run() {
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
+
+double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 
 std::string Statement::text(int column) const {
   const auto* bytes = sqlite3_column_text(handle_, column);

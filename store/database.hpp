@@ -78,6 +78,7 @@ class Statement {
   void run();
 
   [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;  // also of whole numbers; 0: not a number
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] Cell cell(int column) const;
 

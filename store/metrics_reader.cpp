@@ -31,6 +31,14 @@ void add_point(NewPoints& found, std::string series, double epoch, double second
 MetricsReader::MetricsReader(std::string_view state) {
   const auto json = Json::parse(state, nullptr, false);
   if (!json.is_object()) return;
+  try {
+    restore(json);
+  } catch (const Json::exception&) {  // a value of another kind: the database is damaged, or another program wrote it
+    *this = MetricsReader();
+  }
+}
+
+void MetricsReader::restore(const Json& json) {
   sessions_ = json.value("sessions", std::int64_t{0});
   bad_lines_ = json.value("bad_lines", std::int64_t{0});
   outcome_ = json.value("outcome", "");
@@ -41,7 +49,8 @@ MetricsReader::MetricsReader(std::string_view state) {
   latest_ = json.value("latest", 0.0);
   for (const auto& row : json.value("workers", Json::array()))
     workers_[row.at(0).get<std::int64_t>()] = {row.at(1).get<double>(), row.at(2).get<double>()};
-  so_far_ = json.value("so_far", nlohmann::ordered_json::object());
+  const auto so_far = json.value("so_far", nlohmann::ordered_json::object());
+  if (so_far.is_object()) so_far_ = so_far;
 }
 
 std::string MetricsReader::state() const {

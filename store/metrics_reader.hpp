@@ -47,6 +47,8 @@ class MetricsReader {
   [[nodiscard]] const nlohmann::ordered_json& so_far() const noexcept { return so_far_; }
 
  private:
+  /// Throws nlohmann::json::exception.
+  void restore(const nlohmann::json& state);
   void read_line(std::string_view line, NewPoints& found);
   void started(const nlohmann::json& line, NewPoints& found);
   void worker(const nlohmann::json& line, NewPoints& found);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,14 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Removes the directory, its lock's file last: so the lock excludes others until nothing else is left.
-core::Result<void> remove_directory(const fs::path& directory) {
+/// Removes the directory, its lock's file last: so the lock excludes others until nothing else is left. It is let go before its file is
+/// removed: NFS keeps a removed file that is open as `.nfsXXXX`, and the directory with it.
+core::Result<void> remove_directory(const fs::path& directory, core::Result<experiment::DirectoryLock> lock) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
     if (entry->path().filename() != experiment::DirectoryLock::kFile) {
       fs::remove_all(entry->path(), error);
       if (error) break;
     }
+  { const auto last = std::move(lock); }
   if (!error) fs::remove_all(directory, error);
   if (error) return tl::unexpected(core::from_errno(error.value(), "remove", directory.string()));
   return {};
@@ -56,8 +59,8 @@ class Removing {
     for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
       std::error_code ignored;
       if (!entry->is_directory(ignored) || entry->is_symlink(ignored)) continue;
-      const auto lock = experiment::DirectoryLock::take(entry->path().string());
-      if (lock) (void)remove_directory(entry->path());  // the next removal tries again
+      auto lock = experiment::DirectoryLock::take(entry->path().string());
+      if (lock) (void)remove_directory(entry->path(), std::move(lock));  // the next removal tries again
     }
   }
 
@@ -80,7 +83,8 @@ core::Result<void> check_status(RunStore& store, const std::string& path) {
   if (auto checked = store.database().check(); !checked) return checked;
   if (status != "running" && status != "killed") return {};
   return core::fail(core::Errc::timeout,
-                    fmt::format("{}/{} has no end, and its file system has no locks: a process may train there",
+                    fmt::format("{}/{} has no end, and its file system has no locks: make sure that no process trains "
+                                "there, then remove the directory yourself",
                                 store.directory(), path));
 }
 
@@ -94,13 +98,21 @@ void forget_run(Database& database, const std::string& path) {
   run.run();
 }
 
+/// Whether `name` in `directory` is what `file` has open.
+bool is_same(int directory, const std::string& name, int file) {
+  struct stat named {
+  }, open{};
+  return ::fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && ::fstat(file, &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
 }  // namespace
 
 core::Result<void> remove_run(RunStore& store, const std::string& path, const TakeLock& take) {
   const auto place = open_run_directory(store.directory(), path);
   if (!place) return tl::unexpected(place.error());
   const auto directory = fs::path(store.directory()) / path;
-  const auto lock = take ? take(directory.string()) : experiment::DirectoryLock::take(directory.string());
+  auto lock = take ? take(directory.string()) : experiment::DirectoryLock::take(directory.string());
   if (!lock) return tl::unexpected(lock.error());
   if (!lock->missing().empty())
     if (auto over = check_status(store, path); !over) return over;
@@ -121,14 +133,19 @@ core::Result<void> remove_run(RunStore& store, const std::string& path, const Ta
       removing->remove_if_empty();
       return tl::unexpected(core::from_errno(error, "rename", directory.string()));
     }
-    if (auto committed = all.commit(); !committed) {
+    const auto brought_back = [&](const core::Error& why) -> core::Result<void> {
       if (::renameat(removing->file(), hidden.c_str(), place->parent.get(), place->name.c_str()) != 0)
         return tl::unexpected(core::from_errno(errno, "move back", (removing->path() / hidden).string()));
       removing->remove_if_empty();
-      return committed;
-    }
+      return tl::unexpected(why);
+    };
+    if (!is_same(removing->file(), hidden, place->run.get()))
+      return brought_back(
+          {core::Errc::config, fmt::format("{}: another process has put something else in its place: look at it again",
+                                           directory.string())});
+    if (auto committed = all.commit(); !committed) return brought_back(committed.error());
   }
-  auto removed = remove_directory(removing->path() / hidden);
+  auto removed = remove_directory(removing->path() / hidden, std::move(lock));
   removing->remove_if_empty();
   return removed;
 }

@@ -1,4 +1,4 @@
-/// Removes the directory of a run, and the run from the store.
+/// Removes the directory of a run, and the run from the store. Thread rule: that of the store.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ using TakeLock = std::function<core::Result<experiment::DirectoryLock>(const std
 
 /// `path` is relative to the store's directory: `run` or `grid/run`. No symbolic link is followed. Errc::config: it is no run, and nothing
 /// is removed; timeout: a process trains there, or may do so where there are no locks, and nothing is removed; io: something could not be
-/// removed. The directory is moved into the hidden `.removing-UID` beside it first, so that no reader sees a part of a run; what a killed
+/// removed. Errc::config, too, where another process has replaced the directory meanwhile: what it has put there stays. The directory is moved into the hidden `.removing-UID` beside it first, so that no reader sees a part of a run; what a killed
 /// removal has left there is removed by the next one.
 [[nodiscard]] core::Result<void> remove_run(RunStore& store, const std::string& path, const TakeLock& take = {});
 

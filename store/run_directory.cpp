@@ -84,7 +84,7 @@ core::Result<RunDirectory> open_run_directory(const std::string& root, const std
   if (!is_regular(run, "metrics.jsonl") && !is_regular(run, ".lock"))
     return no_run("it has neither a metrics.jsonl nor a .lock");
   const auto is_grid = contains_runs(run, ".");
-  if (!is_grid) return tl::unexpected(is_grid.error());
+  if (!is_grid) return core::fail(is_grid.error().code, fmt::format("{}: {}", whole, is_grid.error().message));
   if (*is_grid) return no_run("there are runs in it");
   return found;
 }

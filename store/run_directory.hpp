@@ -1,4 +1,4 @@
-/// The directory of a run, found without following symbolic links, so that nothing else is taken for it.
+/// The directory of a run, found without following symbolic links, so that nothing else is taken for it. Thread rule: pure but for the file system.
 #pragma once
 
 #include <string>

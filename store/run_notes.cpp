@@ -17,20 +17,24 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+}  // namespace
+
 void sort_tags(std::vector<std::string>& tags) {
   std::ranges::sort(tags);
   const auto [first, last] = std::ranges::unique(tags);
   tags.erase(first, last);
 }
 
-}  // namespace
-
 core::Result<RunNotes> read_notes(const std::string& directory) {
   const auto path = fmt::format("{}/{}", directory, kNotesFile);
   std::error_code error;
-  const bool there = std::filesystem::exists(path, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "look for", path));  // else tags would be lost
+  const auto status = std::filesystem::status(path, error);
+  const bool there = std::filesystem::exists(status);
+  if (error && status.type() != std::filesystem::file_type::not_found)
+    return tl::unexpected(core::from_errno(error.value(), "look for", path));  // else tags would be lost
   if (!there) return RunNotes{};
+  if (!std::filesystem::is_regular_file(status))  // a pipe has no end
+    return core::fail(core::Errc::corrupt, fmt::format("{} is no file: move it away", path));
   const auto text = core::read_text("notes of a run", path);
   if (!text) return tl::unexpected(core::Error{core::Errc::io, text.error().message});
   const auto json = OrderedJson::parse(*text, nullptr, false);
@@ -52,9 +56,7 @@ core::Result<RunNotes> read_notes(const std::string& directory) {
 }
 
 core::Result<void> write_notes(const std::string& directory, const RunNotes& notes) {
-  auto sorted = notes;
-  sort_tags(sorted.tags);
-  const auto text = OrderedJson{{"tags", sorted.tags}, {"note", sorted.note}}.dump(
+  const auto text = OrderedJson{{"tags", notes.tags}, {"note", notes.note}}.dump(
                         -1, ' ', false, OrderedJson::error_handler_t::replace) +
                     "\n";
   const std::array parts{std::as_bytes(std::span(text))};

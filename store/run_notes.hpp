@@ -24,6 +24,9 @@ inline constexpr std::size_t kLongestTag = 100, kLongestNote = 10'000;  // bytes
 /// Replaces the file as a whole. Errc::io, no_space.
 [[nodiscard]] core::Result<void> write_notes(const std::string& directory, const RunNotes& notes);
 
+/// Sorts tags, and keeps each once.
+void sort_tags(std::vector<std::string>& tags);
+
 /// Errc::usage: empty, too long, or with blanks, commas or control characters, which lists of tags need.
 [[nodiscard]] core::Result<void> check_tag(std::string_view tag);
 

@@ -34,6 +34,10 @@ OrderedJson summary_for(const std::string& directory, const MetricsReader& metri
   std::error_code error;
   const auto path = directory + "/summary.json";
   if (metrics.outcome().empty() || !std::filesystem::exists(path, error)) return metrics.so_far();
+  if (!std::filesystem::is_regular_file(path, error)) {  // a pipe has no end
+    problem = "summary.json is no file";
+    return metrics.so_far();
+  }
   const auto text = core::read_text("summary", path);
   auto json = text ? OrderedJson::parse(*text, nullptr, false) : OrderedJson();
   if (json.is_object()) return json;

@@ -1,4 +1,4 @@
-/// Reads the directory of one run into a store.
+/// Reads the directory of one run into a store. Thread rule: one thread at a time; that of the database.
 #pragma once
 
 #include <cstdint>

@@ -62,9 +62,9 @@ core::Result<RunStore> RunStore::make_anew(const std::string& directory) {
   auto store = in(directory);
   if (!store) return store;
   auto made = make_schema(*store->database_, Make::anew);
-  if (!made && made.error().code == core::Errc::corrupt) made = store->replace_file(made.error().message);
+  if (!made && made.error().code == core::Errc::corrupt) made = store->replace_file();
   if (!made) return tl::unexpected(made.error());
-  if (auto refreshed = store->refresh_all(); !refreshed) return tl::unexpected(refreshed.error());
+  if (auto refreshed = store->refresh_or_replace(); !refreshed) return tl::unexpected(refreshed.error());
   return store;
 }
 
@@ -72,12 +72,7 @@ core::Result<RunStore> RunStore::open(const std::string& directory) {
   auto opened = in(directory);
   if (!opened) return opened;
   auto& store = *opened;
-  auto refreshed = store.refresh_all();
-  if (!refreshed && refreshed.error().code == core::Errc::corrupt) {
-    if (auto replaced = store.replace_file(refreshed.error().message); !replaced)
-      return tl::unexpected(replaced.error());
-    refreshed = store.refresh_all();
-  }
+  const auto refreshed = store.refresh_or_replace();
   if (!refreshed && refreshed.error().code == core::Errc::timeout) {
     store.remarks_.push_back(
         fmt::format("{}: another process works on the store; what follows may be older", directory));
@@ -98,7 +93,6 @@ core::Result<void> RunStore::open_file() {
         fmt::format("the run store in {} cannot be written: all runs are read anew each time", directory_));
     return make_schema(*database_, Make::anew);
   }
-  std::string why;
   {
     const auto together = lock_directory(directory_, LOCK_SH);
     auto opened = Database::open(path, shares_memory(directory_));
@@ -112,18 +106,17 @@ core::Result<void> RunStore::open_file() {
           remarks_.push_back(fmt::format("{}: it is of another version: it is made anew from the directories", path));
         return make_schema(*database_, Make::unless_there);
       }
-      why = ours.error().message;
-    } else {
-      why = opened.error().message;
+      // Of a busy or unreachable file nothing is known; what SQLite cannot make sense of is damaged.
+      if (ours.error().code != core::Errc::corrupt && ours.error().code != core::Errc::internal)
+        return tl::unexpected(ours.error());
     }
   }
-  return replace_file(why);
+  return replace_file();
 }
 
-core::Result<void> RunStore::replace_file(const std::string& why) {
+core::Result<void> RunStore::replace_file() {
   const auto path = fmt::format("{}/{}", directory_, kStoreFile);
-  remarks_.push_back(
-      fmt::format("{}: it is made anew from the directories", why.starts_with(path) ? why : path + ": " + why));
+  remarks_.push_back(fmt::format("{} is damaged: it is made anew from the directories", path));
   database_.reset();
   const auto alone = lock_directory(directory_, LOCK_EX);
   for (const char* suffix : kFiles)
@@ -142,12 +135,20 @@ core::Result<void> RunStore::refresh_all() {
   return {};
 }
 
+core::Result<void> RunStore::refresh_or_replace() {
+  auto refreshed = refresh_all();
+  if (refreshed || refreshed.error().code != core::Errc::corrupt) return refreshed;
+  if (auto replaced = replace_file(); !replaced) return replaced;
+  return refresh_all();
+}
+
 core::Result<RunNotes> RunStore::change_notes(const std::string& path, const Change& change) {
   Transaction alone(*database_);
   if (auto begun = database_->check(); !begun) return tl::unexpected(begun.error());
   auto notes = read_notes(directory_ + "/" + path);
   if (!notes) return notes;
   change(*notes);
+  sort_tags(notes->tags);
   if (auto written = write_notes(directory_ + "/" + path, *notes); !written) return tl::unexpected(written.error());
   Statement run(*database_, "SELECT id FROM directories WHERE path = ?");
   if (run.with(path).next()) Writer(*database_).put_notes(run.integer(0), *notes);

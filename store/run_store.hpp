@@ -32,7 +32,7 @@ class RunStore {
   /// The same, but rebuilds the whole store.
   [[nodiscard]] static core::Result<RunStore> make_anew(const std::string& directory);
 
-  /// Applies `change` to the tags and the note of the run in `path`, in its directory and in the store. Other processes that change notes
+  /// Applies `change` to the tags and the note of the run in `path`, in its directory and in the store, and sorts the tags. Other processes that change notes
   /// through this store wait meanwhile.
   using Change = std::function<void(RunNotes&)>;
   [[nodiscard]] core::Result<RunNotes> change_notes(const std::string& path, const Change& change);
@@ -48,8 +48,10 @@ class RunStore {
   explicit RunStore(std::string directory) : directory_(std::move(directory)) {}
   static core::Result<RunStore> in(const std::string& directory);
   core::Result<void> open_file();
-  core::Result<void> replace_file(const std::string& why);
+  core::Result<void> replace_file();
   core::Result<void> refresh_all();
+  /// The same; a damaged store is replaced.
+  core::Result<void> refresh_or_replace();
 
   std::string directory_;
   std::unique_ptr<Database> database_;  // Statements need it to stay where it is

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <span>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -15,19 +16,19 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson json_of(const toml::node& node) {
+OrderedJson json_of_toml(const toml::node& node) {
   if (const auto* value = node.as_boolean()) return value->get();
   if (const auto* value = node.as_integer()) return value->get();
   if (const auto* value = node.as_floating_point()) return value->get();
   if (const auto* value = node.as_string()) return value->get();
   if (const auto* list = node.as_array()) {
     auto json = OrderedJson::array();
-    for (const auto& element : *list) json.push_back(json_of(element));
+    for (const auto& element : *list) json.push_back(json_of_toml(element));
     return json;
   }
   auto json = OrderedJson::object();
   if (const auto* table = node.as_table())
-    for (const auto& [key, element] : *table) json[std::string(key.str())] = json_of(element);
+    for (const auto& [key, element] : *table) json[std::string(key.str())] = json_of_toml(element);
   return json;
 }
 
@@ -50,7 +51,7 @@ void flatten_into(Values& values, const std::string& prefix, const toml::table& 
     if (const auto* inner = node.as_table())
       flatten_into(values, name + ".", *inner);
     else
-      values.emplace_back(name, cell_of(json_of(node)));
+      values.emplace_back(name, cell_of(json_of_toml(node)));
   }
 }
 
@@ -100,6 +101,17 @@ std::string text_of(const Cell& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *number);
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
   return {};
+}
+
+OrderedJson json_of(const Cell& value) {
+  return std::visit(
+      [](const auto& typed) -> OrderedJson {
+        if constexpr (std::is_same_v<std::decay_t<decltype(typed)>, std::monostate>)
+          return nullptr;
+        else
+          return typed;
+      },
+      value);
 }
 
 std::string identity_of(const Values& config) {

@@ -1,8 +1,6 @@
 /// What the files of a run's directory say, as values for the store. Pure functions on texts.
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +23,7 @@ using Values = std::vector<std::pair<std::string, Cell>>;
 /// The value of `key`; nothing: it is not there.
 [[nodiscard]] const Cell* find(const Values& values, std::string_view key);
 [[nodiscard]] std::string text_of(const Cell& value);  // empty: nothing
+[[nodiscard]] nlohmann::ordered_json json_of(const Cell& value);
 
 /// 32 hexadecimal digits; equal for configurations that differ in run.name, run.dir and run.seed only.
 [[nodiscard]] std::string identity_of(const Values& config);

@@ -1,4 +1,4 @@
-/// The tables of a run store (docs/formats/run-store.md).
+/// The tables of a run store (docs/formats/run-store.md). Thread rule: that of the database.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 #include "store/writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -129,12 +130,7 @@ void Writer::thin(std::int64_t run, std::int64_t series) {
   for (;;) {
     std::vector<Point> points;
     Statement all(database_, "SELECT epoch, seconds, value FROM points WHERE run = ? AND series = ? ORDER BY epoch");
-    const auto number = [&](int column) {
-      const auto cell = all.cell(column);
-      const auto* whole = std::get_if<std::int64_t>(&cell);
-      return whole != nullptr ? static_cast<double>(*whole) : std::get<double>(cell);
-    };
-    for (all.with(run, series); all.next();) points.push_back({{}, number(0), number(1), number(2)});
+    for (all.with(run, series); all.next();) points.push_back({{}, all.real(0), all.real(1), all.real(2)});
     if (static_cast<std::int64_t>(points.size()) <= kMostPoints) return;
     Statement(database_, "DELETE FROM points WHERE run = ? AND series = ?").with(run, series).run();
     for (std::size_t i = 0; i < points.size(); i += 2) {

@@ -81,7 +81,7 @@ core::Result<DirectoryLock> DirectoryLock::take(const std::string& directory, Ca
 
 core::Result<std::optional<std::string>> DirectoryLock::holder(const std::string& directory, Call call) {
   const auto path = path_of(directory);
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe would wait for its writer
   if (file < 0 && errno == ENOENT) return std::nullopt;
   if (file < 0) return tl::unexpected(core::from_errno(errno, "open", path));
   auto what = the_byte(F_WRLCK);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 namespace troupe::store {
 namespace {
 
@@ -13,13 +11,6 @@ Values values_by_key(Database& database, const char* statement, std::int64_t id)
   Statement all(database, statement);
   for (all.with(id); all.next();) values.emplace_back(all.text(0), all.cell(1));
   return values;
-}
-
-double real(const Statement& row, int column) {
-  const auto cell = row.cell(column);
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
-  const auto* number = std::get_if<double>(&cell);
-  return number == nullptr ? 0 : *number;
 }
 
 }  // namespace
@@ -65,7 +56,7 @@ core::Result<std::vector<Point>> curves_of(Database& database, std::int64_t run)
   Statement all(database,
                 "SELECT k.name, p.epoch, p.seconds, p.value FROM points p JOIN series k ON k.id = p.series "
                 "WHERE p.run = ? ORDER BY k.name, p.epoch");
-  for (all.with(run); all.next();) points.push_back({all.text(0), real(all, 1), real(all, 2), real(all, 3)});
+  for (all.with(run); all.next();) points.push_back({all.text(0), all.real(1), all.real(2), all.real(3)});
   return database.check().map([&] { return points; });
 }
 

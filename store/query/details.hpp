@@ -1,4 +1,4 @@
-/// All that a store knows of a run, and which keys differ between runs.
+/// All that a store knows of a run, and which keys differ between runs. Thread rule: that of the database.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,6 @@
 #include "store/query/export.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <set>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,16 +10,9 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson json_value(const Cell& cell) {
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* number = std::get_if<double>(&cell)) return *number;
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  return nullptr;
-}
-
 OrderedJson json_object(const Values& values) {
   auto object = OrderedJson::object();
-  for (const auto& [key, value] : values) object[key] = json_value(value);
+  for (const auto& [key, value] : values) object[key] = json_of(value);
   return object;
 }
 

@@ -1,7 +1,6 @@
-/// Runs of a store in the forms that other programs read (docs/runs.md).
+/// Runs of a store in the forms that other programs read (docs/runs.md). Thread rule: pure functions; a writer has one thread at a time.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

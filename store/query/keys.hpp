@@ -1,6 +1,7 @@
-/// What the keys of filters, columns and sorting mean in SQL.
+/// What the keys of filters, columns and sorting mean in SQL. Thread rule: that of the database.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

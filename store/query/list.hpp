@@ -1,4 +1,4 @@
-/// Runs of a store that fulfil conditions, sorted, with the requested columns.
+/// Runs of a store that fulfil conditions, sorted, with the requested columns. Thread rule: that of the database.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,12 @@ std::string yaml_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+double real_of(const Cell& cell) {
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
+  const auto* number = std::get_if<double>(&cell);
+  return number == nullptr ? 0 : *number;
+}
+
 /// Milliseconds since 1970; 0: not known.
 std::int64_t milliseconds(const std::string& started) {
   std::tm time{};
@@ -98,7 +104,7 @@ core::Result<void> MlflowWriter::add(const RunDetails& run, const std::vector<Po
   const auto folder = fs::path(directory_) / "0" / id;
   const auto begin = milliseconds(run.started);
   const auto* wall = find(run.results, "wall_s");
-  const double seconds = wall != nullptr && std::holds_alternative<double>(*wall) ? std::get<double>(*wall) : 0;
+  const double seconds = wall == nullptr ? 0 : real_of(*wall);
   const auto end =
       run.status == "running" ? std::string("null") : fmt::format("{}", begin + std::llround(seconds * 1000));
   const auto meta = fmt::format(

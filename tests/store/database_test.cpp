@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/query/list.hpp"
@@ -26,6 +27,32 @@ TEST(DatabaseTest, AfterAFailureStatementsDoNothing) {
   Statement right(*database, "SELECT ?");
   ASSERT_TRUE(right.with(std::int64_t{4711}).next());
   EXPECT_EQ(right.integer(0), 4711);
+}
+
+TEST(DatabaseTest, FailuresSayWhatToDo) {
+  const tests::Folder folder;
+  auto whole = Database::open(folder.file("a.sqlite"), true);
+  ASSERT_TRUE(whole.has_value());
+  whole->run("PRAGMA max_page_count=4; CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(100000))");
+  ASSERT_FALSE(whole->check().has_value());
+  EXPECT_EQ(whole->check().error().code, core::Errc::no_space);
+  EXPECT_THAT(whole->check().error().message, testing::HasSubstr("make room"));
+  folder.write("b.sqlite", std::string(8192, 'x'));
+  const auto damaged = Database::open(folder.file("b.sqlite"), true);
+  ASSERT_FALSE(damaged.has_value());
+  EXPECT_EQ(damaged.error().code, core::Errc::corrupt);
+  EXPECT_THAT(damaged.error().message, testing::HasSubstr("`troupe runs rebuild`"));
+}
+
+TEST(DatabaseTest, NumbersOfEitherKindAreReal) {
+  auto database = Database::open(":memory:", false);
+  ASSERT_TRUE(database.has_value());
+  Statement row(*database, "SELECT 7, 2.5, 'x', NULL");
+  ASSERT_TRUE(row.next());
+  EXPECT_EQ(row.real(0), 7);
+  EXPECT_EQ(row.real(1), 2.5);
+  EXPECT_EQ(row.real(2), 0);
+  EXPECT_EQ(row.real(3), 0);
 }
 
 /// Wherever a page is damaged: each command says so or makes the store anew; none is killed by a signal.
@@ -61,6 +88,9 @@ TEST(DatabaseTest, AnyDamagedPageIsAnErrorOrMadeAnew) {
     } else if (!store->remarks().empty()) {
       EXPECT_EQ(listing->total, 20) << page;
     }
+    const auto anew = RunStore::make_anew(runs.path());
+    ASSERT_TRUE(anew.has_value()) << page << ": " << anew.error().message;
+    EXPECT_EQ(anew->refreshed().read, 40u) << page;
     noticed += listing && store->remarks().empty() ? 0 : 1;
   }
   EXPECT_GT(noticed, 2u);

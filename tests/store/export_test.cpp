@@ -119,6 +119,23 @@ TEST(ExportTest, MlflowHasParametersMetricsAndStates) {
   EXPECT_EQ(again.error().code, core::Errc::usage);
 }
 
+TEST(ExportTest, MlflowRunsEndAfterWholeSecondsToo) {
+  for (const auto& wall : {Cell(std::int64_t{7}), Cell(7.25)}) {
+    const tests::Folder target;
+    const auto writer = MlflowWriter::create(target.file("mlruns"), "runs");
+    ASSERT_TRUE(writer.has_value());
+    RunDetails run;
+    run.path = run.name = "r";
+    run.status = "done";
+    run.results = {{"wall_s", wall}};
+    ASSERT_TRUE(writer->add(run, {}).has_value());
+    std::string meta;
+    for (const auto& entry : std::filesystem::directory_iterator(target.file("mlruns/0")))
+      if (entry.is_directory()) meta = target.read("mlruns/0/" + entry.path().filename().string() + "/meta.yaml");
+    EXPECT_THAT(meta, HasSubstr(wall.index() == 1 ? "end_time: 7000\n" : "end_time: 7250\n"));
+  }
+}
+
 TEST(ExportTest, NoKeyLeavesTheDirectory) {
   const tests::Folder target;
   const auto writer = MlflowWriter::create(target.file("mlruns"), "runs");

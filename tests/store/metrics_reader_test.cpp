@@ -86,6 +86,18 @@ TEST(MetricsReaderTest, ContinuesFromItsStateAtAnyLine) {
   }
 }
 
+TEST(MetricsReaderTest, WhatIsNoStateOfItsIsABeginning) {
+  const auto fresh = MetricsReader().state();
+  for (const char* state : {"", "nonsense", "[1]", R"({"sessions":"x"})", R"({"outcome":7})", R"({"workers":[1]})",
+                            R"({"workers":[[1,2]]})", R"({"sessions":3,"workers":{"a":1}})", R"({"so_far":[]})",
+                            R"({"position":[]})", R"({"error":{}})"}) {
+    MetricsReader reader{std::string_view(state)};
+    EXPECT_EQ(reader.state(), fresh) << state;
+    (void)reader.read(started_line() + epoch_line(1, 0.5));
+    EXPECT_EQ(reader.so_far()["steps"], 10) << state;
+  }
+}
+
 TEST(MetricsReaderTest, EndsSayHow) {
   MetricsReader reader;
   (void)reader.read(started_line() + ended_line("diverged"));

@@ -119,6 +119,22 @@ TEST(RefreshTest, APipeInPlaceOfMetricsIsAProblem) {
   EXPECT_THAT(rows(store, kProblems), ElementsAre("metrics.jsonl is no file"));
 }
 
+TEST(RefreshTest, PipesInPlaceOfOtherFilesAreProblems) {
+  const tests::Folder runs;
+  for (const auto* name : {"notes.json", "summary.json", ".lock"}) {
+    const auto run = fmt::format("{}-run", name[0] == '.' ? "lock" : name);
+    write_done(runs, run, 0.5);
+    fs::remove(runs.file(run + "/" + name));
+    ASSERT_EQ(::mkfifo(runs.file(run + "/" + name).c_str(), 0600), 0);
+  }
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kProblems), ElementsAre(HasSubstr("notes.json is no file"), "summary.json is no file"));
+  EXPECT_THAT(rows(store, kStatuses), ElementsAre("lock-run done", "notes.json-run done", "summary.json-run done"));
+  const auto changed = store.change_notes("notes.json-run", [](RunNotes& notes) { notes.tags.emplace_back("x"); });
+  ASSERT_FALSE(changed.has_value());
+  EXPECT_EQ(changed.error().code, core::Errc::corrupt);
+}
+
 TEST(RefreshTest, AnOptionThatAConfigurationHasTwiceIsStoredOnce) {
   const tests::Folder runs;
   runs.write("a/config.toml", "\"train.lr\" = 2\n[train]\nlr = 1\n");

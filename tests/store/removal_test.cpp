@@ -1,14 +1,18 @@
 #include "store/removal.hpp"
 
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/file_descriptor.hpp"
 #include "tests/store/run_folders.hpp"
 
 namespace troupe::store {
@@ -50,6 +54,46 @@ TEST(RemovalTest, RemovesTheDirectoryAndTheRow) {
   EXPECT_EQ(store.database().number("SELECT count(*) FROM runs"), 1);
   EXPECT_EQ(store.database().number("SELECT count(*) FROM configs"), 1);
   EXPECT_EQ(store.database().number("SELECT count(DISTINCT config) FROM options"), 1);
+}
+
+/// NFS keeps a removed file that is open under another name, and with it the directory.
+TEST(RemovalTest, TheLockIsLetGoBeforeItsFileIsRemoved) {
+  const tests::Folder runs;
+  auto store = runs_to_remove(runs);
+  const core::FileDescriptor events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(events.get(), runs.file(kRemoved).c_str(), IN_CLOSE_WRITE | IN_DELETE), 0);
+  ASSERT_TRUE(remove_run(store, kRemoved).has_value());
+  alignas(inotify_event) std::array<char, 1 << 14> bytes{};
+  const auto size = ::read(events.get(), bytes.data(), bytes.size());
+  std::vector<std::string> of_lock;
+  for (std::ptrdiff_t at = 0; at < size;) {
+    inotify_event event{};
+    std::memcpy(&event, bytes.data() + at, sizeof event);
+    const std::string name(event.len > 0 ? bytes.data() + at + sizeof event : "");
+    if (name == experiment::DirectoryLock::kFile)
+      of_lock.emplace_back((event.mask & IN_DELETE) != 0 ? "removed" : "closed");
+    at += static_cast<std::ptrdiff_t>(sizeof event + event.len);
+  }
+  EXPECT_THAT(of_lock, testing::ElementsAre("closed", "removed"));
+}
+
+TEST(RemovalTest, AnotherDirectoryThatCameInItsPlaceStays) {
+  const tests::Folder runs;
+  auto store = runs_to_remove(runs);
+  const auto swapped = [&](const std::string& directory) {
+    auto lock = experiment::DirectoryLock::take(directory);
+    fs::rename(directory, runs.file("moved"));
+    runs.write(std::string(kRemoved) + "/precious.txt", "x");
+    return lock;
+  };
+  const auto removed = remove_run(store, kRemoved, swapped);
+  ASSERT_FALSE(removed.has_value());
+  EXPECT_EQ(removed.error().code, core::Errc::config);
+  EXPECT_THAT(removed.error().message, HasSubstr(kRemoved));
+  EXPECT_EQ(runs.read(std::string(kRemoved) + "/precious.txt"), "x");
+  EXPECT_TRUE(fs::exists(runs.file("moved/summary.json")));
+  EXPECT_FALSE(fs::exists(runs.file(removing_folder())));
+  EXPECT_EQ(store.database().number("SELECT count(*) FROM runs"), 2) << "the store forgets nothing";
 }
 
 TEST(RemovalTest, RemovesARunOfAGrid) {
@@ -180,6 +224,7 @@ TEST(RemovalTest, WithoutLocksOnlyRunsWithAnEndAreRemoved) {
   const auto refused = remove_run(*store, "open", take_without_locks);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, core::Errc::timeout);
+  EXPECT_THAT(refused.error().message, HasSubstr("remove the directory yourself"));
   EXPECT_TRUE(fs::exists(runs.file("open/metrics.jsonl")));
   EXPECT_TRUE(remove_run(*store, kRemoved, take_without_locks).has_value());
   EXPECT_FALSE(fs::exists(runs.file(kRemoved)));

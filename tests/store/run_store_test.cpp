@@ -2,12 +2,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "experiment/directory/directory_lock.hpp"
 #include "store/query/list.hpp"
+#include "store/writer.hpp"
 #include "tests/store/run_folders.hpp"
 
 namespace troupe::store {
@@ -270,6 +272,29 @@ TEST(RunStoreTest, TagsAndNotesOutliveTheStore) {
   ASSERT_TRUE(store.has_value()) << store.error().message;
   EXPECT_THAT(listed(*store, "tag=best note~größer", {"tags", "note"}), ElementsAre("best,paper|größer — 更大"));
   EXPECT_THAT(listed(*store, "tag!=best", {"run"}), IsEmpty());
+}
+
+/// 2001 points are one too many: neighbours are averaged, and the last stays as it is.
+TEST(RunStoreTest, ALongSeriesOfStepsIsHalved) {
+  const tests::Folder runs;
+  auto store = opened(runs);
+  NewPoints points{std::numeric_limits<double>::infinity(), {}};
+  for (int k = 0; k <= 2000; ++k) points.points.push_back({"step.loss", k * 0.5, k * 2.0, k * 1.0});
+  Writer writer(store.database());
+  writer.begin();
+  points.points.pop_back();
+  writer.put(1, points);
+  EXPECT_EQ(store.database().number("SELECT count(*) FROM points"), 2000) << "so many are allowed";
+  writer.put(1, {points.kept, {{"step.loss", 1000, 4000, 2000}}});
+  EXPECT_EQ(store.database().number("SELECT count(*) FROM points"), 1001);
+  Statement all(store.database(), "SELECT epoch, seconds, value FROM points ORDER BY epoch");
+  for (int k = 0; k <= 1000; ++k) {
+    ASSERT_TRUE(all.next()) << k;
+    const bool last = k == 1000;  // of the points 2k and 2k + 1: place of the second, mean value
+    EXPECT_EQ(all.real(0), last ? 1000 : k + 0.5);
+    EXPECT_EQ(all.real(1), last ? 4000 : 4.0 * k + 2);
+    EXPECT_EQ(all.real(2), last ? 2000 : 2 * k + 0.5);
+  }
 }
 
 TEST(RunStoreTest, NamesAreUnicode) {

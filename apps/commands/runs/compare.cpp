@@ -92,7 +92,7 @@ std::string compared_json(const ComparedDetails& runs) {
     Json options = Json::object();
     for (const auto& key : differing) {
       const auto* value = store::find(run.options, key);
-      options[key] = value == nullptr ? Json(nullptr) : cell_json(*value);
+      options[key] = value == nullptr ? Json(nullptr) : store::json_of(*value);
     }
     list.push_back({{"run", run.path},
                     {"name", run.name},

@@ -34,7 +34,7 @@ std::string listing_json(const store::Listing& listing) {
   std::string text;
   for (const auto& row : listing.rows) {
     Json line = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) line[listing.columns[i]] = cell_json(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) line[listing.columns[i]] = store::json_of(row[i]);
     text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   return text;

@@ -54,17 +54,6 @@ core::Result<NamedRun> find_run(store::RunStore& store, const std::string& given
                                                     fmt::join(paths, ", ")));
 }
 
-nlohmann::ordered_json cell_json(const store::Cell& cell) {
-  return std::visit(
-      [](const auto& value) -> nlohmann::ordered_json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
-          return nullptr;
-        else
-          return value;
-      },
-      cell);
-}
-
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows)

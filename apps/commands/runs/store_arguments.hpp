@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "store/run_store.hpp"
@@ -27,8 +26,6 @@ struct NamedRun {
 /// The run whose directory is `given` (also without the store's directory before it), or the only run of that name. Errc::config: none, or
 /// several.
 [[nodiscard]] core::Result<NamedRun> find_run(store::RunStore& store, const std::string& given);
-
-[[nodiscard]] nlohmann::ordered_json cell_json(const store::Cell& cell);
 
 /// Columns aligned, two blanks between them; the first row is the heading. Wide characters take two columns.
 [[nodiscard]] std::string aligned_table(const std::vector<std::vector<std::string>>& rows);

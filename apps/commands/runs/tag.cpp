@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -37,9 +36,6 @@ core::Result<void> run_runs_tag(const RunsTagArguments& arguments) {
   const auto notes = change_notes_of(arguments.directory, arguments.run, [&](store::RunNotes& all) {
     for (const auto& tag : arguments.remove) std::erase(all.tags, tag);
     all.tags.insert(all.tags.end(), arguments.add.begin(), arguments.add.end());
-    std::ranges::sort(all.tags);
-    const auto [first, last] = std::ranges::unique(all.tags);
-    all.tags.erase(first, last);
   });
   if (!notes) return tl::unexpected(notes.error());
   return print(notes->tags.empty() ? std::string("no tags\n") : fmt::format("{}\n", fmt::join(notes->tags, " ")));

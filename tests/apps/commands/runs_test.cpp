@@ -60,6 +60,11 @@ TEST(RunsCommandTest, TagsNotesAndRemoval) {
   EXPECT_THAT(troupe_runs(runs, {"compare", "a", "b"}).out, HasSubstr("run.seed"));
   EXPECT_EQ(troupe_runs(runs, {"compare", "a"}).code, 2);
   EXPECT_EQ(troupe_runs(runs, {"rm", "c", "--yes"}).code, 78);
+  const auto unsure =
+      run_program({"sh", "-c", fmt::format("exec '{}' runs rm b --dir '{}' </dev/null", TROUPE_BINARY, runs.path())});
+  EXPECT_EQ(unsure.code, 2);
+  EXPECT_THAT(unsure.err, HasSubstr("--yes"));
+  EXPECT_TRUE(std::filesystem::exists(runs.file("20260102-030406-b/summary.json")));
   EXPECT_EQ(troupe_runs(runs, {"rm", "b", "--yes"}).code, 0);
   EXPECT_FALSE(std::filesystem::exists(runs.file("20260102-030406-b")));
   const auto csv = troupe_runs(runs, {"export", "tag=paper", "--format", "csv"});
