@@ -56,6 +56,8 @@ struct Command {
 [[nodiscard]] Command nodes();
 [[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
+[[nodiscard]] Command completion();  // commands/shell/
+[[nodiscard]] Command man();         // commands/shell/
 [[nodiscard]] Command bench();
 [[nodiscard]] Command bench_device();    // of bench
 [[nodiscard]] Command bench_exchange();  // of bench

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/command.hpp"
+#include "apps/command_tree.hpp"
 #include "apps/help.hpp"
 #include "apps/job_environment.hpp"
 #include "apps/output.hpp"
@@ -18,39 +18,6 @@
 
 namespace troupe::apps {
 namespace {
-
-const Command& program() {
-  static const Command root{
-      .name = "troupe",
-      .summary = "Troupe trains neural networks with actors.",
-      .examples =
-          "  troupe help train      the flags of a command, the keys of a configuration\n"
-          "  troupe train configs/glyphs-easgd.toml\n"
-          "  troupe train configs/mnist-bsp.toml --set cluster.workers=4 --json\n"
-          "  troupe train --resume runs/20260102-030405-mnist-bsp\n"
-          "  troupe strategies easgd\n"
-          "  troupe doctor\n",
-      .declare = nullptr,
-      .subcommands = {train(),  launch(), simulate(), replay(),  grid(),         plot(),      compare(),
-                      runs(),   check(),  eval(),     predict(), export_model(), data_sets(), strategies(),
-                      models(), bench(),  node(),     nodes(),   certs(),        doctor()}};
-  return root;
-}
-
-/// A command with its parser. Parents come before their subcommands.
-struct Parsed {
-  const Command* command;
-  CLI::App* app;
-  Action action;
-};
-
-void add(const Command& command, CLI::App& app, std::list<Parsed>& all) {
-  app.set_help_flag("-h,--help", "this help");
-  app.allow_extras();  // dispatch() reports unknown arguments
-  app.require_subcommand(0, 1);
-  all.push_back({&command, &app, command.declare ? command.declare(app) : nullptr});
-  for (const auto& sub : command.subcommands) add(sub, *app.add_subcommand(sub.name, sub.summary), all);
-}
 
 std::vector<std::string> flags(const CLI::App& app) {
   std::vector<std::string> names;
@@ -120,14 +87,6 @@ bool program_before_dashes(const CLI::App& app, const Words& arguments) {
          });
 }
 
-const Parsed* subcommand(const std::list<Parsed>& all, const Parsed& parent, const std::string& name) {
-  const auto is_it = [&](const Parsed& one) {
-    return one.app->get_parent() == parent.app && one.command->name == name;
-  };
-  const auto found = std::ranges::find_if(all, is_it);
-  return found == all.end() ? nullptr : &*found;
-}
-
 core::Result<std::string> help(const HelpRequest& wanted, const std::list<Parsed>& all) {
   const Parsed* at = &all.front();
   std::string topic;
@@ -160,10 +119,7 @@ core::Result<std::string> help(const HelpRequest& wanted, const std::list<Parsed
 /// The Action of the given command, or a direct answer (help, --version). `silent` at a rank above 0, whose output rank 0 prints.
 core::Result<void> dispatch(const Words& arguments, bool& silent) {
   CLI::App app(program().summary, program().name);
-  std::list<Parsed> all;
-  add(program(), app, all);
-  bool version = false;
-  app.add_flag("--version", version, "the program's version");
+  const auto all = declare_all(app);
   const auto job = job_environment();
   silent = job && job->rank > 0;
   if (const auto wanted = help_request(arguments)) {
@@ -200,7 +156,7 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
   if (job && ranks == Ranks::none)
     return usage(fmt::format("{} starts its runs itself: start it without {}", full_name(*chosen->app), job->launcher));
   if (silent && ranks != Ranks::together) return {};
-  if (version) return print(fmt::format("troupe {}\n", TROUPE_VERSION));
+  if (app.count("--version") > 0) return print(fmt::format("troupe {}\n", TROUPE_VERSION));
   if (chosen->action) return chosen->action();
   return usage(fmt::format("which subcommand? see `{} --help`", full_name(*chosen->app)));
 }

@@ -25,44 +25,10 @@ struct Row {
   std::string right;
 };
 
-std::string rows_text(std::string_view title, const std::vector<Row>& rows, std::size_t columns) {
-  if (rows.empty()) return {};
-  std::size_t at = 0;
-  for (const auto& row : rows)
-    if (const auto width = text_width(row.left); width <= kWidestLeft) at = std::max(at, width + 4);
-  at = std::max<std::size_t>(at, 8);
-  auto text = fmt::format("\n{}:\n", title);
-  for (const auto& row : rows) text += list_row(row.left, row.right, at, columns);
-  return text;
-}
-
 std::string word_of_type(const std::string& type) {
   if (type == "INT" || type == "UINT") return "N";
   if (type == "FLOAT") return "X";
   return type;
-}
-
-/// The type and the rule of a value: CLI11 gives "N:[between 1 and 8]".
-struct TypeName {
-  std::string type;
-  std::string rule;
-};
-TypeName type_of(const CLI::Option& option) {
-  const auto all = option.get_type_name();
-  const auto rule = all.find(":[");
-  if (rule == std::string::npos) return {word_of_type(all), ""};
-  return {word_of_type(all.substr(0, rule)), all.substr(rule + 1)};
-}
-
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-bool takes_many(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
-
-std::string left_of(const CLI::Option& option) {
-  if (option.get_positional()) return option.get_name(true);
-  std::vector<std::string> names;
-  for (const auto& name : option.get_snames()) names.push_back("-" + name);
-  for (const auto& name : option.get_lnames()) names.push_back("--" + name);
-  return fmt::format("{}{}", fmt::join(names, ", "), takes_value(option) ? " " + type_of(option).type : "");
 }
 
 /// Names of the options in `chosen`, in the order of the command's.
@@ -74,33 +40,14 @@ std::string names_in(const CLI::App& app, const std::set<CLI::Option*>& chosen) 
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string right_of(const CLI::App& app, const CLI::Option& option) {
-  auto text = option.get_description();
-  const auto add = [&](const std::string& note) { text += (text.empty() ? "" : " ") + note; };
-  if (const auto rule = type_of(option).rule; takes_value(option) && !rule.empty()) add(rule);
-  if (auto otherwise = option.get_default_str(); !otherwise.empty()) {
-    if (takes_many(option)) std::erase_if(otherwise, [](char c) { return c == '[' || c == ']'; });
-    add(fmt::format("(default: {})", otherwise));
-  }
-  if (option.get_required()) add("(required)");
-  if (takes_many(option) && !option.get_positional()) add("(may be repeated)");
-  if (const auto needs = option.get_needs(); !needs.empty()) add(fmt::format("(only with {})", names_in(app, needs)));
-  if (const auto others = option.get_excludes(); !others.empty())
-    add(fmt::format("(not with {})", names_in(app, others)));
-  return text;
-}
-
-std::string usage_of(const Command& command, const CLI::App& app) {
-  auto text = "Usage: " + full_name(app);
-  for (const auto* option : app.get_options())
-    if (option->get_required() && !option->get_positional()) text += " " + left_of(*option);
-  text += " [OPTIONS]";
-  for (const auto* option : app.get_options()) {
-    if (!option->get_positional()) continue;
-    const auto name = option->get_name(true) + (takes_many(*option) ? "..." : "");
-    text += option->get_required() ? " " + name : fmt::format(" [{}]", name);
-  }
-  if (!command.subcommands.empty()) text += " SUBCOMMAND";
+std::string rows_text(std::string_view title, const std::vector<Row>& rows, std::size_t columns) {
+  if (rows.empty()) return {};
+  std::size_t at = 0;
+  for (const auto& row : rows)
+    if (const auto width = text_width(row.left); width <= kWidestLeft) at = std::max(at, width + 4);
+  at = std::max<std::size_t>(at, 8);
+  auto text = fmt::format("\n{}:\n", title);
+  for (const auto& row : rows) text += list_row(row.left, row.right, at, columns);
   return text;
 }
 
@@ -155,16 +102,65 @@ std::string overview(const core::Schema& schema, std::size_t columns, std::strin
 
 }  // namespace
 
+ValueType value_type(const CLI::Option& option) {
+  const auto all = option.get_type_name();
+  const auto rule = all.find(":[");
+  if (rule == std::string::npos) return {word_of_type(all), ""};
+  return {word_of_type(all.substr(0, rule)), all.substr(rule + 1)};
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+bool takes_many(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
+
+std::string option_form(const CLI::Option& option) {
+  if (option.get_positional()) return option.get_name(true);
+  std::vector<std::string> names;
+  for (const auto& name : option.get_snames()) names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) names.push_back("--" + name);
+  return fmt::format("{}{}", fmt::join(names, ", "), takes_value(option) ? " " + value_type(option).name : "");
+}
+
+std::string option_help(const CLI::App& app, const CLI::Option& option) {
+  auto text = option.get_description();
+  const auto add = [&](const std::string& note) { text += (text.empty() ? "" : " ") + note; };
+  if (const auto rule = value_type(option).rule; takes_value(option) && !rule.empty()) add(rule);
+  if (auto otherwise = option.get_default_str(); !otherwise.empty()) {
+    if (takes_many(option)) std::erase_if(otherwise, [](char c) { return c == '[' || c == ']'; });
+    add(fmt::format("(default: {})", otherwise));
+  }
+  if (option.get_required()) add("(required)");
+  if (takes_many(option) && !option.get_positional()) add("(may be repeated)");
+  if (const auto needs = option.get_needs(); !needs.empty()) add(fmt::format("(only with {})", names_in(app, needs)));
+  if (const auto others = option.get_excludes(); !others.empty())
+    add(fmt::format("(not with {})", names_in(app, others)));
+  return text;
+}
+
+std::string usage_line(const Command& command, const CLI::App& app) {
+  auto text = full_name(app);
+  for (const auto* option : app.get_options())
+    if (option->get_required() && !option->get_positional()) text += " " + option_form(*option);
+  text += " [OPTIONS]";
+  for (const auto* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const auto name = option->get_name(true) + (takes_many(*option) ? "..." : "");
+    text += option->get_required() ? " " + name : fmt::format(" [{}]", name);
+  }
+  if (!command.subcommands.empty()) text += " SUBCOMMAND";
+  return text;
+}
+
 std::string full_name(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
 }
 
 std::string command_help(const Command& command, const CLI::App& app, std::size_t columns) {
   auto text = fmt::format("Examples:\n{}\n{}\n{}\n", examples_of(command.examples, columns),
-                          wrapped(command.summary, columns, 0, 0), wrapped(usage_of(command, app), columns, 4, 0));
+                          wrapped(command.summary, columns, 0, 0),
+                          wrapped("Usage: " + usage_line(command, app), columns, 4, 0));
   std::vector<Row> arguments, flags, subcommands;
   for (const auto* option : app.get_options())
-    (option->get_positional() ? arguments : flags).push_back({left_of(*option), right_of(app, *option)});
+    (option->get_positional() ? arguments : flags).push_back({option_form(*option), option_help(app, *option)});
   for (const auto& sub : command.subcommands) subcommands.push_back({sub.name, sub.summary});
   return text + rows_text("Arguments", arguments, columns) + rows_text("Options", flags, columns) +
          rows_text("Subcommands", subcommands, columns);

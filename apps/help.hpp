@@ -15,6 +15,22 @@ namespace troupe::apps {
 /// "troupe bench step".
 [[nodiscard]] std::string full_name(const CLI::App& app);
 
+/// What stands for an option's value, and its rule: "N" and "[between 1 and 8]"; empty where there is none.
+struct ValueType {
+  std::string name;
+  std::string rule;
+};
+[[nodiscard]] ValueType value_type(const CLI::Option& option);
+[[nodiscard]] bool takes_value(const CLI::Option& option);
+[[nodiscard]] bool takes_many(const CLI::Option& option);  // values
+
+/// "-n, --name N", or an argument's name.
+[[nodiscard]] std::string option_form(const CLI::Option& option);
+/// Its description with rule, default, and the options that it needs or excludes.
+[[nodiscard]] std::string option_help(const CLI::App& app, const CLI::Option& option);
+/// "troupe bench step [OPTIONS] [CONFIG]".
+[[nodiscard]] std::string usage_line(const Command& command, const CLI::App& app);
+
 /// Examples, usage, arguments, flags and subcommands. `app`: as the command has declared it.
 [[nodiscard]] std::string command_help(const Command& command, const CLI::App& app, std::size_t columns);
 

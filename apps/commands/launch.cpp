@@ -120,7 +120,7 @@ Action declare_launch(CLI::App& app) {
       ->type_name("N")
       ->check(whole_at_least(1));
   app.add_option("--strategy", arguments->strategy, "how they stay together (strategy.name): `troupe strategies`")
-      ->type_name("NAME");
+      ->type_name("STRATEGY");
   app.add_option("--epochs", arguments->epochs, "passes over the data, in place of the program's (run.epochs)")
       ->type_name("N")
       ->check(whole_at_least(1));

@@ -140,7 +140,7 @@ Action declare_simulate(CLI::App& app) {
           ->check(whole_between(1, 1e9));
   for (auto* of_a_forecast : {config, cluster, set, cluster_set, workers, steps, model, from, measure, gradients})
     explore->excludes(of_a_forecast);
-  app.add_option("--strategy", a->strategy, "--explore this one only")->needs(explore);
+  app.add_option("--strategy", a->strategy, "--explore this one only")->type_name("STRATEGY")->needs(explore);
   app.add_flag("--json", a->json, "one line of JSON: a run's summary, in virtual seconds");
   return [a] { return run_simulate(*a); };
 }

@@ -63,7 +63,7 @@ core::Result<void> run_strategies(const StrategiesArguments& arguments) {
 
 Action declare_strategies(CLI::App& app) {
   const auto arguments = std::make_shared<StrategiesArguments>();
-  app.add_option("NAME", arguments->name, "show this strategy's options");
+  app.add_option("STRATEGY", arguments->name, "show this strategy's options");
   app.add_flag("--json", arguments->json, "one line of JSON per strategy");
   return [arguments] { return run_strategies(*arguments); };
 }

@@ -13,7 +13,7 @@ std::optional<std::filesystem::path> find_module(std::string_view kind) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return std::nullopt;
   const auto file = fmt::format("troupe_{}.so", kind);
-  for (const auto& folder : {program.parent_path() / "lib", program})
+  for (const auto& folder : {program.parent_path() / "lib", program.parent_path() / "lib/troupe", program})
     if (std::filesystem::exists(folder / file, error)) return folder / file;
   return std::nullopt;
 }

@@ -1,6 +1,6 @@
 /// Loads libraries at run time, so that the program starts where UCX, MPI, HDF5 or a GPU driver is not installed. A module is a shared
-/// object named troupe_<kind>.so, in ../lib beside the program's folder or in that folder itself. A loaded module stays loaded.
-/// Thread-safe.
+/// object named troupe_<kind>.so, in ../lib or ../lib/troupe beside the program's folder, or in that folder itself. A loaded module stays
+/// loaded. Thread-safe.
 #pragma once
 
 #include <cstdint>

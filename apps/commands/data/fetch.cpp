@@ -80,7 +80,7 @@ core::Result<void> run_fetch(const FetchArguments& arguments) {
 
 Action declare_fetch(CLI::App& app) {
   const auto arguments = std::make_shared<FetchArguments>();
-  app.add_option("NAME", arguments->name, fmt::format("{}", fmt::join(fetchable_names(), ", ")))->required();
+  app.add_option("DATASET", arguments->name, fmt::format("{}", fmt::join(fetchable_names(), ", ")))->required();
   app.add_option("--to", arguments->to, "the folder of its files (default: data/NAME, where runs look for it)")
       ->type_name("DIR");
   app.add_option("--from", arguments->from,

@@ -1,4 +1,4 @@
-#include "apps/model_description.hpp"
+#include "apps/reports/model_description.hpp"
 
 #include <algorithm>
 #include <numeric>
