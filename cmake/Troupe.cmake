@@ -149,6 +149,7 @@ function(troupe_loadable kind)
   target_include_directories(${L_TARGET} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${L_TARGET} PRIVATE ${TROUPE_WARNINGS})
   target_link_libraries(${L_TARGET} PRIVATE ${L_LIBRARIES} tl::expected fmt::fmt)
+  set_property(GLOBAL APPEND PROPERTY TROUPE_LOADABLES ${L_TARGET})
 endfunction()
 
 # troupe_optional(KIND PACKAGE [COMPONENTS …]): finds what option TROUPE_KIND asks for: AUTO takes what there is, ON insists.
