@@ -130,8 +130,9 @@ void check_sizes(const Layout& layout, std::size_t arena, std::size_t canonical)
                     layout.arena_floats(), layout.canonical_floats()));
 }
 
-/// A row-major tensor; its offset is set later.
+/// A row-major tensor; its offset is set later. A scalar is laid out as [1].
 TensorLayout plain_tensor(std::string name, std::vector<std::int64_t> shape) {
+  if (shape.empty()) shape = {1};
   TensorLayout tensor;
   tensor.name = std::move(name);
   tensor.shape = std::move(shape);
