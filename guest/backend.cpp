@@ -21,14 +21,11 @@ std::int64_t elements_of(const nn::GivenTensor& tensor) {
 
 /// What is different in the program that has joined; empty: it is the one that was asked.
 std::string difference(const nn::Graph& graph, const Introduction& there) {
-  const auto shape_of = [](const std::vector<std::int64_t>& shape) {
-    return shape.empty() ? std::vector<std::int64_t>{1} : shape;
-  };
   const auto& parameters = graph.parameters();
   if (there.tensors.size() != parameters.size())
     return fmt::format("it has {} parameters, and the run has {}", there.tensors.size(), parameters.size());
   for (std::size_t k = 0; k < parameters.size(); ++k)
-    if (there.tensors[k].name != parameters[k].name || shape_of(there.tensors[k].shape) != parameters[k].shape)
+    if (there.tensors[k].name != parameters[k].name || there.tensors[k].shape != parameters[k].shape)
       return fmt::format("its parameter {} is \"{}\", and the run's is \"{}\", or their shapes differ", k,
                          there.tensors[k].name, parameters[k].name);
   if (there.statistics.size() != graph.statistics().size())

@@ -151,11 +151,10 @@ core::Result<Graph> Graph::of_program(std::string name, const std::vector<GivenT
   graph.needs_gradient_.push_back(true);
   graph.evaluated_.push_back(true);
   for (const GivenTensor& tensor : parameters)
-    graph.parameters_.push_back({.name = tensor.name,
-                                 .shape = tensor.shape.empty() ? std::vector<std::int64_t>{1} : tensor.shape,
-                                 .initialiser = {InitialiserKind::constant, 0}});
+    graph.parameters_.push_back(
+        {.name = tensor.name, .shape = tensor.shape, .initialiser = {InitialiserKind::constant, 0}});
   for (const GivenTensor& tensor : statistics)
-    graph.statistics_.push_back({.name = tensor.name, .channels = elements(tensor)});
+    graph.statistics_.push_back({.name = tensor.name, .channels = elements(tensor), .given = tensor.shape});
   return graph;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -135,7 +136,7 @@ struct Node {
 /// One parameter tensor in canonical form (PyTorch's).
 struct Parameter {
   std::string name;                 // "conv1.weight"
-  std::vector<std::int64_t> shape;  // [out, in / groups, kh, kw] | [out, in] | [out]
+  std::vector<std::int64_t> shape;  // [out, in / groups, kh, kw] | [out, in] | [out]; empty: a program's scalar
   Initialiser initialiser;
   std::int64_t fan_in = 0;
   std::int64_t fan_out = 0;
@@ -149,6 +150,8 @@ struct Statistic {
   std::int64_t channels = 0;
   float initial = 0;  // of every channel: 0 for means, 1 for variances
   int node = 0;
+  std::optional<std::vector<std::int64_t>> given{};  // a program's: its shape, of `channels` elements
+  [[nodiscard]] std::vector<std::int64_t> shape() const { return given.value_or(std::vector{channels}); }
 };
 
 /// What errors call a model and its layers; by default its name, and names of layers as in a checkpoint ("conv1").

@@ -53,15 +53,35 @@ std::vector<std::int64_t> dimension_terms(const TensorLayout& tensor, std::size_
   return terms;
 }
 
+/// The greatest of dimension_terms(). Those of a large tensor of one dimension would take twice its memory.
+std::int64_t greatest_term(const TensorLayout& tensor, std::size_t d) {
+  const bool is_blocked = std::ranges::any_of(
+      tensor.inner, [d](const auto& block) { return static_cast<std::size_t>(block.dimension) == d; });
+  return is_blocked ? std::ranges::max(dimension_terms(tensor, d)) : (tensor.shape[d] - 1) * tensor.strides[d];
+}
+
+/// Whether arena order is canonical order.
+bool is_row_major(const TensorLayout& tensor) {
+  std::int64_t stride = 1;
+  for (std::size_t d = tensor.shape.size(); d-- > 0; stride *= tensor.shape[d])
+    if (tensor.strides[d] != stride) return false;
+  return tensor.inner.empty();
+}
+
 /// Positions of a whole tensor: canonical order iterates over `outer` (slowest first), then over `inner`.
 struct Positions {
   std::vector<std::vector<std::int64_t>> outer;
-  std::vector<std::int64_t> inner{0};
+  std::vector<std::int64_t> inner{0};  // not those of a row-major tensor
+  std::size_t inner_size = 1;
   bool inner_contiguous = true;
 };
 
 Positions positions(const TensorLayout& tensor) {
   Positions result;
+  if (is_row_major(tensor)) {
+    result.inner_size = static_cast<std::size_t>(element_count(tensor));
+    return result;
+  }
   std::size_t d = tensor.shape.size();
   while (d > 0 && result.inner.size() * static_cast<std::size_t>(tensor.shape[d - 1]) <= kInnerTableLimit) {
     --d;
@@ -75,6 +95,7 @@ Positions positions(const TensorLayout& tensor) {
   for (std::size_t o = 0; o < d; ++o) result.outer.push_back(dimension_terms(tensor, o));
   for (std::size_t i = 0; i < result.inner.size(); ++i)
     result.inner_contiguous = result.inner_contiguous && result.inner[i] == static_cast<std::int64_t>(i);
+  result.inner_size = result.inner.size();
   return result;
 }
 
@@ -108,7 +129,7 @@ void check(const TensorLayout& tensor, std::size_t arena_floats) {
   if (tensor.offset + tensor.extent > static_cast<std::int64_t>(arena_floats))
     refuse(fmt::format("it ends at {}, the arena at {}", tensor.offset + tensor.extent, arena_floats));
   std::int64_t last = 0;
-  for (std::size_t d = 0; d < tensor.shape.size(); ++d) last += std::ranges::max(dimension_terms(tensor, d));
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) last += greatest_term(tensor, d);
   if (last >= tensor.extent) refuse(fmt::format("an element lies at {}, beyond its extent {}", last, tensor.extent));
 }
 
@@ -130,8 +151,9 @@ void check_sizes(const Layout& layout, std::size_t arena, std::size_t canonical)
                     layout.arena_floats(), layout.canonical_floats()));
 }
 
-/// A row-major tensor; its offset is set later.
+/// A row-major tensor; its offset is set later. A scalar is laid out as [1].
 TensorLayout plain_tensor(std::string name, std::vector<std::int64_t> shape) {
+  if (shape.empty()) shape = {1};
   TensorLayout tensor;
   tensor.name = std::move(name);
   tensor.shape = std::move(shape);
@@ -178,10 +200,10 @@ void Layout::to_canonical(core::ConstSpan arena, core::Span canonical) const {
     for_each_run(tensor, where, [&](std::int64_t base) {
       const float* in = arena.data() + base;
       if (where.inner_contiguous)
-        std::memcpy(out, in, inner.size() * sizeof(float));
+        std::memcpy(out, in, where.inner_size * sizeof(float));
       else
         for (std::size_t i = 0; i < inner.size(); ++i) out[i] = in[inner[i]];
-      out += inner.size();
+      out += where.inner_size;
     });
   }
 }
@@ -196,10 +218,10 @@ void Layout::from_canonical(core::ConstSpan canonical, core::Span arena) const {
     for_each_run(tensor, where, [&](std::int64_t base) {
       float* out = arena.data() + base;
       if (where.inner_contiguous)
-        std::memcpy(out, in, inner.size() * sizeof(float));
+        std::memcpy(out, in, where.inner_size * sizeof(float));
       else
         for (std::size_t i = 0; i < inner.size(); ++i) out[inner[i]] = in[i];
-      in += inner.size();
+      in += where.inner_size;
     });
   }
 }

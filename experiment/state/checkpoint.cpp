@@ -76,6 +76,9 @@ core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint) {
   const auto file = nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
   if (!file) return tl::unexpected(file.error());
   std::vector<std::byte> bytes;
+  std::size_t size = 0;
+  for (const auto& part : file->parts()) size += part.size();
+  bytes.reserve(size);
   for (const auto& part : file->parts()) bytes.insert(bytes.end(), part.begin(), part.end());
   return bytes;
 }

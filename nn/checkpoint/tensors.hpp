@@ -23,6 +23,10 @@ inline constexpr std::string_view kOwnStatesKey = "own_states";
 /// "worker.3.", the prefix of one worker's own state, as in worker_prefix(3) + kVelocityPrefix.
 [[nodiscard]] std::string worker_prefix(int worker);
 
+/// The tensor's shape in older checkpoints, which have a program's scalars as [1] and its statistics as rows. It is read, too.
+[[nodiscard]] std::vector<std::int64_t> older_shape(const Parameter& parameter);
+[[nodiscard]] std::vector<std::int64_t> older_shape(const Statistic& statistic);
+
 /// One view into `canonical` per parameter, named prefix + parameter name. `canonical` must outlive the views. REQUIRES:
 /// canonical.size() == graph.parameter_count() (std::invalid_argument).
 [[nodiscard]] std::vector<TensorView> canonical_tensors(const Graph& graph, core::ConstSpan canonical,

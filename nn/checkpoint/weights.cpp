@@ -1,6 +1,7 @@
 #include "nn/checkpoint/weights.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -28,6 +29,7 @@ constexpr std::string_view kVariance = ".running_var";
 struct WantedTensor {
   const std::string* name;
   std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> older;  // as older_shape() has it
   core::Span values;
 };
 
@@ -37,7 +39,7 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph, core::Span paramete
   for (const auto& parameter : graph.parameters()) {
     const auto size = static_cast<std::size_t>(parameter.size());
     if (offset + size > parameters.size()) throw std::invalid_argument("weights_from: too few parameters");
-    wanted.push_back({&parameter.name, parameter.shape, parameters.subspan(offset, size)});
+    wanted.push_back({&parameter.name, parameter.shape, older_shape(parameter), parameters.subspan(offset, size)});
     offset += size;
   }
   if (offset != parameters.size()) throw std::invalid_argument("weights_from: too many parameters");
@@ -45,7 +47,7 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph, core::Span paramete
   for (const auto& statistic : graph.statistics()) {
     const auto size = static_cast<std::size_t>(statistic.channels);
     if (offset + size > statistics.size()) throw std::invalid_argument("weights_from: too few statistics");
-    wanted.push_back({&statistic.name, {statistic.channels}, statistics.subspan(offset, size)});
+    wanted.push_back({&statistic.name, statistic.shape(), older_shape(statistic), statistics.subspan(offset, size)});
     offset += size;
   }
   return wanted;
@@ -54,9 +56,11 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph, core::Span paramete
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 /// Why the tensor cannot be taken; empty: it can.
-std::string objection(const TensorView* found, const std::vector<std::int64_t>& shape) {
+std::string objection(const TensorView* found, const std::vector<std::int64_t>& shape,
+                      const std::vector<std::int64_t>& older) {
   if (found == nullptr) return fmt::format("it is missing, the model needs {}", shape);
-  if (found->shape != shape) return fmt::format("its shape is {}, the model needs {}", found->shape, shape);
+  if (found->shape != shape && found->shape != older)
+    return fmt::format("its shape is {}, the model needs {}", found->shape, shape);
   if (!is_float(found->dtype))
     return fmt::format("it is {}, and weights are F32, F16 or BF16", to_string(found->dtype));
   return {};
@@ -104,12 +108,14 @@ core::Result<WeightsFile> read_file(const std::string& path, const TensorSelecti
 }  // namespace
 
 core::Result<WeightsFile> read_weights(const std::string& path, const Graph& graph) {
-  std::map<std::string_view, std::vector<std::int64_t>> shapes;
-  for (const auto& parameter : graph.parameters()) shapes.emplace(parameter.name, parameter.shape);
-  for (const auto& statistic : graph.statistics()) shapes.emplace(statistic.name, std::vector{statistic.channels});
+  std::map<std::string_view, std::array<std::vector<std::int64_t>, 2>> shapes;
+  for (const auto& parameter : graph.parameters())
+    shapes.insert({parameter.name, {parameter.shape, older_shape(parameter)}});
+  for (const auto& statistic : graph.statistics())
+    shapes.insert({statistic.name, {statistic.shape(), older_shape(statistic)}});
   return read_file(path, [&](const TensorView& tensor) {
     const auto found = shapes.find(tensor.name);
-    return found != shapes.end() && objection(&tensor, found->second).empty();
+    return found != shapes.end() && objection(&tensor, found->second[0], found->second[1]).empty();
   });
 }
 
@@ -126,7 +132,7 @@ core::Result<TakenWeights> weights_from(const SafetensorsFile& file, const Graph
   for (const auto& tensor : wanted) {
     known.insert(*tensor.name);
     const auto* const found = file.find(*tensor.name);
-    if (const auto why = objection(found, tensor.shape); !why.empty())
+    if (const auto why = objection(found, tensor.shape, tensor.older); !why.empty())
       result.kept.push_back(in_tensor(*tensor.name, why));
     else
       fitting.emplace_back(found, tensor.values);

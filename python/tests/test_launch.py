@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import troupe
+from troupe import _safetensors as safetensors
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 LINEAR = """
@@ -194,6 +195,8 @@ class Odd(torch.nn.Module):
         self.empty = torch.nn.Parameter(torch.empty(0, 3))
         self.turned = torch.nn.Parameter(torch.randn(4, 2).t().to(getattr(torch, dtype)))  # [2, 4], column-major
         self.unused = torch.nn.Parameter(torch.ones(3))
+        self.register_buffer("table", torch.arange(6.0).reshape(2, 3))
+        self.register_buffer("decay", torch.tensor(0.5))
 
     def forward(self, x):
         return self.b(self.a(self.frozen(x))) * self.scale @ self.turned.t().float()
@@ -236,6 +239,10 @@ def trained_and_alone(program, folder, dtype, strategy, workers, settings):
     trained.frozen.load_state_dict(alone["model"].frozen.state_dict())
     loaded = troupe.load(trained, summary["run"])
     assert {"scale", "turned", "unused", "a.weight"} <= set(loaded.names) and not any("frozen" in name for name in loaded.names)
+    with safetensors.File(loaded.path) as file:
+        shapes = {name: file.header.entries[name][1] for name in loaded.names}
+    assert shapes == {name: tuple(value.shape) for name, value in trained.state_dict().items() if name in shapes} and shapes["scale"] == ()
+    assert shapes["table"] == (2, 3) and shapes["decay"] == ()
     with torch.no_grad():
         assert summary["test"]["loss"] == pytest.approx(float((trained(alone["x"]) - alone["y"]).square().mean()), rel=1e-5)
     return trained.state_dict(), alone

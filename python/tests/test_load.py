@@ -93,8 +93,9 @@ def test_files_that_are_none_are_refused(data):
         safetensors.from_bytes(data)
 
 
-def test_scalars_and_tensors_without_elements_are_as_a_run_saves_them(tmp_path):
-    write(tmp_path / "step-000000000001.safetensors", {"scale": floats(1, first=2.5), "w": floats(2)})
+@pytest.mark.parametrize("shape", [(), (1,)], ids=["now", "older"])
+def test_scalars_and_tensors_without_elements_are_as_a_run_saves_them(tmp_path, shape):
+    write(tmp_path / "step-000000000001.safetensors", {"scale": floats(*shape, first=2.5), "w": floats(2)})
     params = {"scale": numpy.zeros((), numpy.float32), "w": numpy.zeros(2, numpy.float32), "empty": numpy.zeros((0, 3), numpy.float32)}
     assert troupe.load(params, tmp_path / "step-000000000001.safetensors").names == ("scale", "w")
     assert params["scale"] == 2.5 and params["scale"].shape == () and params["w"].tolist() == [0, 1]

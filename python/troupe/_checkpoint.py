@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import re
@@ -50,16 +51,16 @@ def _open(paths: List[pathlib.Path]) -> "Tuple[safetensors.File, pathlib.Path, L
 def load(model: Any, run: "str | os.PathLike[str]") -> Loaded:
     """Sets the parameters and statistics of `model`, a torch.nn.Module or a dict of numpy arrays, to those of the newest whole checkpoint of a run's
     directory, or of one file. What was frozen in the run, and buffers of integers, are not in it and stay. ValueError names tensors
-    that do not fit; then nothing was changed. A run saves a scalar as [1], and no tensors without elements."""
+    that do not fit; then nothing was changed. A run saves no tensors without elements."""
     file, path, refused = _open(_candidates(pathlib.Path(run)))
     with file:
-        targets, needed = _arrays(model) if isinstance(model, dict) else _tensors(model)
+        targets, parameters, statistics = _arrays(model) if isinstance(model, dict) else _tensors(model)
         entries = file.header.entries
         names = [name for name in entries if name in targets]
         wrong = [f"{name} is {list(entries[name][1])} there and {list(targets[name].shape)} here"
-                 for name in names if entries[name][1] not in (tuple(targets[name].shape), tuple(targets[name].shape) or (1,))]
+                 for name in names if entries[name][1] not in _shapes(tuple(targets[name].shape), name in statistics)]
         wrong += [f"{name} is not of this model" for name in entries if name not in targets and not _OTHERS.match(name)]
-        wrong += [f"{name} is not in the file" for name in needed if name not in entries and 0 not in targets[name].shape]
+        wrong += [f"{name} is not in the file" for name in sorted(parameters | statistics) if name not in entries and 0 not in targets[name].shape]
         if wrong or not names:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise ValueError(f"{path} is not of this model: {'; '.join(wrong[:5]) or 'no tensor has a name of its'}{more}")
@@ -69,15 +70,20 @@ def load(model: Any, run: "str | os.PathLike[str]") -> Loaded:
     return Loaded(str(path), int(step) if step.isdigit() else 0, tuple(names), tuple(refused))
 
 
-def _arrays(model: Mapping[str, Any]) -> Tuple[Dict[str, Any], Set[str]]:
-    return dict(model), set(model)
+def _shapes(shape: Tuple[int, ...], is_statistic: bool) -> Tuple[Tuple[int, ...], ...]:
+    """What a tensor of this shape may have in a file: older ones have scalars as [1], and statistics as rows."""
+    return shape, (math.prod(shape),) if is_statistic else shape or (1,)
 
 
-def _tensors(module: Any) -> Tuple[Dict[str, Any], Set[str]]:
-    """Everything by name, tied tensors under each of their names; and what a run of this module saves."""
+def _arrays(model: Mapping[str, Any]) -> Tuple[Dict[str, Any], Set[str], Set[str]]:
+    return dict(model), set(model), set()
+
+
+def _tensors(module: Any) -> Tuple[Dict[str, Any], Set[str], Set[str]]:
+    """Everything by name, tied tensors under each of their names; and names of the parameters and of the statistics that a run of this module saves."""
     from troupe._torch import original, saved_by_a_run
     module = original(module)
-    return dict(_named(module)), saved_by_a_run(module)
+    return (dict(_named(module)), *saved_by_a_run(module))
 
 
 def _named(module: Any) -> Iterator[Tuple[str, Any]]:

@@ -275,6 +275,6 @@ def evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def saved_by_a_run(module: torch.nn.Module) -> "set[str]":
-    """Names of what a run's checkpoint has of this module, if nothing is frozen otherwise than now."""
-    return {*_trained(module), *_statistics(module)}
+def saved_by_a_run(module: torch.nn.Module) -> "tuple[set[str], set[str]]":
+    """Names of the parameters and of the statistics that a run's checkpoint has of this module, if nothing is frozen otherwise than now."""
+    return set(_trained(module)), set(_statistics(module))

@@ -1,6 +1,8 @@
 #include "nn/checkpoint/tensors.hpp"
 
+#include <algorithm>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -75,6 +77,51 @@ TEST(Tensors, AnotherModelsFileIsRefusedByName) {
   EXPECT_EQ(result.error().message,
             "f: tensor \"fc1.weight\": its shape is [3, 8], the model needs [4, 8]: is it of the model that the config "
             "describes?");
+}
+
+Graph of_program() {
+  return Graph::of_program("p", {{"scale", {}}, {"one", {1}}, {"w", {2, 3}}}, {{"momentum", {}}, {"mean", {2, 2}}})
+      .value();
+}
+
+TEST(Tensors, ScalarsAndStatisticsOfProgramsKeepTheirShapes) {
+  const Graph graph = of_program();
+  const auto parameters = iota(graph, 0);
+  const std::vector<float> statistics{9, 10, 11, 12, 13};
+  auto tensors = canonical_tensors(graph, parameters);
+  for (auto& tensor : statistics_tensors(graph, statistics)) tensors.push_back(std::move(tensor));
+  const auto file = file_of(tensors);
+  EXPECT_EQ(file.find("scale")->shape, std::vector<std::int64_t>{});
+  EXPECT_EQ(file.find("one")->shape, std::vector<std::int64_t>{1});
+  EXPECT_EQ(file.find("momentum")->shape, std::vector<std::int64_t>{});
+  EXPECT_EQ(file.find("mean")->shape, (std::vector<std::int64_t>{2, 2}));
+  std::vector<float> parameters_back(parameters.size()), statistics_back(statistics.size());
+  ASSERT_TRUE(canonical_from(file, graph, parameters_back));
+  ASSERT_TRUE(statistics_from(file, graph, statistics_back));
+  EXPECT_EQ(parameters_back, parameters);
+  EXPECT_EQ(statistics_back, statistics);
+}
+
+/// They have scalars as [1], and statistics as rows.
+TEST(Tensors, OlderFilesOfProgramsAreRead) {
+  const Graph graph = of_program();
+  const std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  const auto bytes = [&](std::size_t first, std::size_t count) {
+    return std::as_bytes(std::span(values).subspan(first, count));
+  };
+  const auto file = file_of({{"scale", DType::f32, {1}, bytes(0, 1)},
+                             {"one", DType::f32, {1}, bytes(1, 1)},
+                             {"w", DType::f32, {2, 3}, bytes(2, 6)},
+                             {"momentum", DType::f32, {1}, bytes(8, 1)},
+                             {"mean", DType::f32, {4}, bytes(9, 4)}});
+  std::vector<float> parameters(8), statistics(5);
+  ASSERT_TRUE(canonical_from(file, graph, parameters));
+  ASSERT_TRUE(statistics_from(file, graph, statistics));
+  EXPECT_TRUE(std::ranges::equal(parameters, std::span(values).first(8)));
+  EXPECT_TRUE(std::ranges::equal(statistics, std::span(values).last(5)));
+  const auto other = file_of({{"scale", DType::f32, {1, 1}, bytes(0, 1)}});
+  EXPECT_NE(canonical_from(other, graph, parameters).error().message.find("its shape is [1, 1], the model needs []"),
+            std::string::npos);
 }
 
 TEST(Tensors, SizesAreChecked) {

@@ -38,9 +38,11 @@ TEST(GraphOfProgram, HasTheTensorsAsTheyAreGiven) {
   ASSERT_EQ(graph->parameters().size(), 2U);
   EXPECT_EQ(graph->parameters()[0].name, "w");
   EXPECT_EQ(graph->parameters()[0].shape, (std::vector<std::int64_t>{2, 3}));
-  EXPECT_EQ(graph->parameters()[1].shape, std::vector<std::int64_t>{1});
+  EXPECT_EQ(graph->parameters()[1].shape, std::vector<std::int64_t>{});
+  EXPECT_EQ(graph->parameters()[1].size(), 1);
   ASSERT_EQ(graph->statistics().size(), 1U);
   EXPECT_EQ(graph->statistics()[0].channels, 20);
+  EXPECT_EQ(graph->statistics()[0].shape(), (std::vector<std::int64_t>{4, 5}));
   EXPECT_EQ(graph->training_flops(), 0);  // nobody knows them
   EXPECT_FALSE(Graph::sequential("net", {1, 2, 2}, {LinearLayer{2, {}}}, Loss::softmax_cross_entropy)->is_program());
 }
