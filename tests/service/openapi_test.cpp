@@ -39,8 +39,9 @@ TEST(OpenapiTest, EveryReferenceAndParameterIsDefined) {
   const auto document = nlohmann::json::parse(openapi_text());
   EXPECT_EQ(document.at("openapi"), "3.1.0");
   const std::function<void(const nlohmann::json&)> walk = [&](const nlohmann::json& value) {
-    if (value.is_object() && value.contains("$ref"))
+    if (value.is_object() && value.contains("$ref")) {
       EXPECT_TRUE(document.contains(nlohmann::json::json_pointer(value["$ref"].get<std::string>().substr(1))));
+    }
     if (value.is_structured())
       for (const auto& inner : value) walk(inner);
   };

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/service/served.hpp"
@@ -21,11 +22,12 @@ TEST(RolesTest, EveryRouteWantsItsRole) {
       const auto reply = served.ask(name(route.method), path, role);
       const bool refused = role < route.role;
       const int expected = role == Role::none ? 401 : 403;
-      if (refused)
-        EXPECT_EQ(reply.status, expected) << name(route.method) << " " << path << " as " << name(role);
-      else if (path != "/api/v1/session")  // whose body has no token
-        EXPECT_TRUE(reply.status != 401 && reply.status != 403)
-            << name(route.method) << " " << path << " as " << name(role);
+      const auto what = fmt::format("{} {} as {}: {}", name(route.method), path, name(role), reply.status);
+      if (refused) {
+        EXPECT_EQ(reply.status, expected) << what;
+      } else if (path != "/api/v1/session") {  // whose body has no token
+        EXPECT_TRUE(reply.status != 401 && reply.status != 403) << what;
+      }
     }
 }
 

@@ -57,7 +57,7 @@ TEST(RouterTest, EmptySegmentIsNoName) {
 
 TEST(RouterTest, ASecondHandlerOfOnePathIsABug) {
   auto router = some_routes();
-  EXPECT_THROW(router.add({.method = Method::get, .pattern = "/runs"}), std::logic_error);
+  EXPECT_THROW(router.add({.method = Method::get, .pattern = "/runs", .handler = nullptr}), std::logic_error);
 }
 
 TEST(RouterTest, WaysOutOfAFolderAreMalformed) {
