@@ -1,0 +1,58 @@
+#include "service/api/answers.hpp"
+
+#include <fcntl.h>
+
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "service/live/followed_file.hpp"
+#include "store/query/details.hpp"
+#include "store/run_directory.hpp"
+
+namespace troupe::service {
+
+std::string utc_text(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(time)); }
+
+Response no_such_run(const std::string& run) {
+  return failure(404, "unknown", fmt::format("there is no run {}; GET /api/v1/runs lists them", run));
+}
+
+Answered<std::int64_t> run_id(store::RunStore& store, const std::string& run) {
+  const auto id = store::run_at(store.database(), run);
+  if (!id) return tl::unexpected(failure(id.error()));
+  if (!*id) return tl::unexpected(no_such_run(run));
+  return **id;
+}
+
+Answered<OpenRun> open_run(Context& context, const Request& request) {
+  const auto store = context.store->fresh();
+  if (!store) return tl::unexpected(failure(store.error()));
+  const auto& path = request.parameter("run");
+  const auto id = run_id(**store, path);
+  if (!id) return tl::unexpected(id.error());
+  return OpenRun{*store, *id, path};
+}
+
+Json started_line(const std::string& directory, const std::string& run, bool resumed) {
+  const auto open = store::open_run_directory(directory, run);
+  if (!open) return nullptr;
+  core::FileDescriptor file(::openat(open->run.get(), "metrics.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return nullptr;
+  FollowedFile lines(std::move(file));
+  std::string found;
+  const auto on_line = [&](std::string_view line, std::uint64_t) {
+    if (line.starts_with(R"({"kind":"started",)")) found = line;
+  };
+  for (bool more = true; more && (resumed || found.empty());) more = lines.read(on_line).value_or(false);
+  auto line = Json::parse(found, nullptr, false);
+  return line.is_object() ? line : Json();
+}
+
+Response query_failure(core::Error error) {
+  if (error.message.starts_with("--")) error.message.erase(0, 2);
+  return failure(error);
+}
+
+}  // namespace troupe::service
