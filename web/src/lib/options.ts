@@ -16,10 +16,6 @@ export function shown(value: unknown): string {
 export function read(o: Option, text: string): unknown {
   const trimmed = text.trim();
   if (o.type === "boolean") return trimmed === "true";
-  if (o.type === "integer" || o.type === "number") {
-    const n = Number(trimmed);
-    return trimmed !== "" && Number.isFinite(n) ? n : trimmed;
-  }
   if (/^(integers|numbers|texts|structure)$/.test(o.type)) {
     if (trimmed === "") return [];
     try {
@@ -27,6 +23,10 @@ export function read(o: Option, text: string): unknown {
     } catch {
       return o.type === "texts" ? trimmed.split(",").map((t) => t.trim()) : trimmed;
     }
+  }
+  if (o.type === "integer" || o.type === "number" || o.minimum !== undefined) { // or a word, as "auto"
+    const n = Number(trimmed);
+    return trimmed !== "" && Number.isFinite(n) ? n : trimmed;
   }
   return text;
 }

@@ -216,6 +216,11 @@ export class RunModel {
     this.samples = number(line["samples"]) ?? this.samples;
   }
 
+  /** Epochs done, from 0 to `epochs`: the last batches of an epoch can reach a little over its end. */
+  get done(): number {
+    return this.epochs > 0 ? Math.min(this.epoch, this.epochs) : this.epoch;
+  }
+
   /** The last value of a series, or null. */
   last(series: string): number | null {
     return this.curves.get(series)?.value.slice(-1)[0] ?? null;

@@ -95,7 +95,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
       <Log id={id} running={active} />
       <div class="columns">
         <Panel title="History">{job.history?.length
-          ? <ol class="log">{job.history.map((h, i) => <li key={i}><span class="log-time">{when(h.at)}</span><span>{h.event}</span></li>)}</ol>
+          ? <ol class="log" tabIndex={0} aria-label="history">{job.history.map((h, i) => <li key={i}><span class="log-time">{when(h.at)}</span><span>{h.event}</span></li>)}</ol>
           : <Empty title="Nothing has happened yet." />}</Panel>
         <Panel title="Configuration">
           {command && <Code label="the command line" text={command} />}

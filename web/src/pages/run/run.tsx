@@ -48,8 +48,8 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
       <ErrorLine error={live.error} retry={live.reload} />
       <ErrorLine error={model.error || null} />
       <dl class="figures">
-        <Figure label="Epoch" value={<>{plain(model.epoch, 4)}<span class="muted"> of {plain(model.epochs)}</span></>}
-          note={<Progress part={model.epochs > 0 ? model.epoch / model.epochs : 0} label="epochs done" />} />
+        <Figure label="Epoch" value={<>{plain(model.done, 3)}<span class="muted"> of {plain(model.epochs)}</span></>}
+          note={<Progress part={model.epochs > 0 ? model.done / model.epochs : 0} label="epochs done" />} />
         <Figure label="Test accuracy" value={percent(accuracy)} />
         <Figure label="Test loss" value={plain(loss, 4)} />
         <Figure label={model.status === "running" ? "Samples per second" : "Samples per second, training"} value={perSecond(model.samplesPerSecond)} />
