@@ -59,7 +59,9 @@ export function inForce(options: readonly Option[], strategy: string): Option[] 
 
 /** "≥ 1", "0 to 1": the rule of a number, as far as the table says it. */
 export function range(o: Option): string {
-  if (o.minimum !== undefined && o.maximum !== undefined) return `${o.minimum} to ${o.maximum}`;
-  if (o.minimum !== undefined) return `≥ ${o.minimum}`;
-  return o.maximum !== undefined ? `≤ ${o.maximum}` : "";
+  const bound = (n: number | undefined): string | null => (n === undefined || Math.abs(n) >= 1e9 ? null : n.toLocaleString("en", { maximumSignificantDigits: 8 }));
+  const low = bound(o.minimum);
+  const high = bound(o.maximum);
+  if (low !== null && high !== null) return `${low} to ${high}`;
+  return low !== null ? `≥ ${low}` : high !== null ? `≤ ${high}` : "";
 }

@@ -55,7 +55,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
     name,
     series: smoothed(runs.flatMap((run, i): Series[] => {
       const curve = curves.get(run)?.get(name);
-      return curve && curve.value.length ? [{ label: names.get(run) ?? run, x: curve[axis], y: curve.value, points: curve.value.length < 40, ...look(i) }] : [];
+      return curve && curve.value.length ? [{ label: names.get(run) ?? run, x: curve[axis], y: curve.value, points: curve.value.length < 40 && !name.startsWith("step."), ...look(i) }] : [];
     }), name.startsWith("step.") ? weight : 0),
   })).filter((chart) => chart.series.length > 0), [curves, axis, weight, names]);
 

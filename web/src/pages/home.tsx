@@ -4,7 +4,7 @@ import { ServerContext, useEvery, useLoaded, useMay, useServerEvents, useThrottl
 import type { Job, NodeRow, RunRow } from "../api/types";
 import { ago, percent, perSecond, plain, plural } from "../lib/format";
 import { asked, link } from "../lib/route";
-import { Badge, Empty, Figure, Link, Page, Panel, Progress, Shown } from "../parts/misc";
+import { Badge, Empty, Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { NodeCards } from "./nodes";
 
 interface Runs {
@@ -14,12 +14,12 @@ interface Runs {
 
 function RunList({ runs }: { runs: RunRow[] }): JSX.Element {
   return (
-    <ul class="run-list">
+    <ul class="run-list aligned">
       {runs.map((r) => (
         <li key={r.run}>
-          <Link to={link(["runs", r.run])} class="run-link">{r.name || r.run}</Link>
+          <span class="run-what"><Link to={link(["runs", r.run])} class="run-link">{r.name || r.run}</Link>
+            <span class="muted">{r.strategy ?? "?"} · {r.model ?? "?"}{typeof r.workers === "number" && ` · ${plural(r.workers, "worker")}`}</span></span>
           <Badge state={r.status} />
-          <span class="muted">{r.strategy ?? "?"} · {r.model ?? "?"}{typeof r.workers === "number" && ` · ${plural(r.workers, "worker")}`}</span>
           <span class="run-numbers">{percent(r.accuracy)} <span class="muted">accuracy</span></span>
           <span class="run-numbers">{plain(r.loss)} <span class="muted">loss</span></span>
           <span class="run-numbers">{perSecond(r.images_per_s)}</span>
@@ -74,8 +74,7 @@ export function HomePage(): JSX.Element {
           <Shown from={nodes}>{(list) => <NodeCards nodes={list.slice(0, 6)} />}</Shown>
         </Panel>
       </div>
-      {server && <p class="muted">Runs are in <code>{server.directory}</code>.
-        {" "}<Progress part={server.room.jobs > 0 ? active.filter((j) => j.state !== "queued").length / server.room.jobs : 0} label="room in use" /></p>}
+      {server && <p class="muted">Runs are in <code>{server.directory}</code>.</p>}
     </Page>
   );
 }

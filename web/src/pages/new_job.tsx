@@ -6,10 +6,12 @@ import { useLoaded, useMay } from "../api/hooks";
 import type { Check, DataSet, Job, NodeRow, Option } from "../api/types";
 import { go, link } from "../lib/route";
 import { changed, found, inForce, range, read, shown, type Values } from "../lib/options";
+import { plural } from "../lib/format";
 import { Choice, Code, Empty, ErrorLine, Page, Panel, Shown } from "../parts/misc";
 
 const kPauseMs = 300;
 const kStart: Values = { "run.name": "glyphs-easgd", "model.name": "lenet", "data.name": "glyphs", "strategy.name": "easgd", "train.lr": "auto", "train.optimizer": "momentum", "run.epochs": 3, "cluster.workers": 2 };
+const kBasics = ["run.name", "run.epochs", "model.name", "data.name", "data.path", "data.batch", "train.optimizer", "train.lr", "strategy.name", "cluster.workers", "cluster.device"];
 const kKinds = [{ id: "train", label: "Train" }, { id: "grid", label: "Grid" }] as const;
 type Kind = (typeof kKinds)[number]["id"];
 
@@ -21,11 +23,11 @@ interface Answers {
   reset: (key: string) => void;
 }
 
-function Field({ o, values, errors, change, reset }: { o: Option } & Answers): JSX.Element {
+function Field({ o, whole, values, errors, change, reset }: { o: Option; whole?: boolean } & Answers): JSX.Element {
   const set = o.key in values;
   const value = set ? values[o.key] : o.default;
   const error = errors.get(o.key);
-  const name = o.key.slice(o.section.length + 1) || o.key;
+  const name = whole ? o.key : o.key.slice(o.section.length + 1) || o.key;
   const id = `o-${o.key}`;
   const common = { id, "aria-invalid": !!error, "aria-describedby": `${id}-help` } as const;
   let field: JSX.Element;
@@ -53,6 +55,8 @@ function Form(answers: Answers): JSX.Element {
   const [onlySet, setOnlySet] = useState(false);
   const hits = found(options, text).filter((o) => !onlySet || o.key in values);
   const sections = [...new Set(options.map((o) => o.section))];
+  const plainView = text === "" && !onlySet;
+  const basics = plainView ? kBasics.flatMap((key) => options.filter((o) => o.key === key)) : [];
   return (
     <>
       <div class="filter">
@@ -60,14 +64,15 @@ function Form(answers: Answers): JSX.Element {
         <input id="find" data-filter type="search" placeholder="learning rate" value={text} onInput={(e) => setText(e.currentTarget.value)} />
         <label class="field"><input type="checkbox" checked={onlySet} onChange={() => setOnlySet(!onlySet)} /> only what I set</label>
       </div>
+      {basics.length > 0 && <section class="section"><h2 class="section-head">Basics</h2><div class="options">{basics.map((o) => <Field key={o.key} o={o} whole {...answers} />)}</div></section>}
       {hits.length === 0 && <Empty title="No option fits." />}
       {sections.map((section) => {
-        const rows = hits.filter((o) => o.section === section);
+        const rows = hits.filter((o) => o.section === section && !basics.includes(o));
         const wrong = rows.filter((o) => answers.errors.has(o.key)).length;
         const set = rows.filter((o) => o.key in values).length;
         return rows.length > 0 && (
-          <details key={section} class="section" open={text !== "" || onlySet || set > 0 || wrong > 0}>
-            <summary><span>{section}</span><span class="muted">{rows.length} options{set > 0 && `, ${set} set`}</span>{wrong > 0 && <span class="bad">{wrong} wrong</span>}</summary>
+          <details key={section} class="section" open={!plainView || section === "strategy" || set > 0 || wrong > 0}>
+            <summary><span>{section}</span><span class="muted">{plural(rows.length, basics.length > 0 ? "more option" : "option")}{set > 0 && `, ${set} set`}</span>{wrong > 0 && <span class="bad">{wrong} wrong</span>}</summary>
             <div class="options">{rows.map((o) => <Field key={o.key} o={o} {...answers} />)}</div>
           </details>
         );

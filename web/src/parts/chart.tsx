@@ -73,12 +73,14 @@ export function Chart({ title, series, x, y = (v) => plain(v), log = false, heig
     const options: uPlot.Options = {
       width: Math.max(120, element.clientWidth),
       height,
+      padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { points: { size: 6 }, drag: { x: true, y: false }, ...(sync ? { sync: { key: sync, setSeries: false } } : {}) },
       scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
       axes: [
-        { ...axis, space: 64, values: (_, splits) => splits.map((v) => shown.current.x(v)) },
-        { ...axis, space: 32, size: 60, values: (_, splits) => splits.map((v) => (v === null ? "" : shown.current.y(v))) },
+        { ...axis, space: 60, size: 28, gap: 4, values: (_, splits) => splits.map((v) => shown.current.x(v)) },
+        { ...axis, space: 32, gap: 4, size: (_, labels) => 12 + 6.5 * Math.max(3, ...(labels ?? []).map((l) => l?.length ?? 0)),
+          values: (_, splits) => splits.map((v) => (v === null ? "" : shown.current.y(v))) },
       ],
       series: [{}, ...series.map((s): uPlot.Series => {
         const colour = token(s.colour) || s.colour;

@@ -18,7 +18,8 @@ interface Props {
 
 const kLabelRoom = 76;
 const kHeadRoom = 64;
-const kLargest = 34;
+const kLargest = 64;
+const kLegible = 52; // cells as wide as that say their number
 
 type Colour = [number, number, number];
 function rgb(text: string): Colour {
@@ -32,9 +33,9 @@ export function Heatmap({ label, rows, columns, value, say, colour, show, versio
   const [width, setWidth] = useState(0);
   const [at, setAt] = useState<{ row: number; column: number } | null>(null);
   const { dark } = useTheme();
-  const roomy = width - kLabelRoom;
+  const roomy = width - kLabelRoom - 4;
   const cell = Math.max(1, Math.min(kLargest, Math.floor(roomy / Math.max(1, columns.length))));
-  const high = Math.max(1, Math.min(cell, Math.max(1, Math.floor(640 / Math.max(1, rows.length)))), Math.min(cell, 18));
+  const high = Math.min(Math.max(cell, 6), 26, Math.max(1, Math.floor(640 / Math.max(1, rows.length))));
   const cellWidth = cell > 1 ? cell : Math.max(0.2, roomy / Math.max(1, columns.length));
   let most = 0;
   for (let r = 0; r < rows.length; r += 1) for (let c = 0; c < columns.length; c += 1) most = Math.max(most, value(r, c) || 0);
@@ -52,7 +53,7 @@ export function Heatmap({ label, rows, columns, value, say, colour, show, versio
     const element = canvas.current;
     if (!element || width === 0 || rows.length === 0 || columns.length === 0) return;
     const ratio = window.devicePixelRatio || 1;
-    const full = { width: kLabelRoom + Math.ceil(cellWidth * columns.length), height: kHeadRoom + high * rows.length };
+    const full = { width: Math.min(Math.max(width, kLabelRoom + Math.ceil(cellWidth * columns.length)), kLabelRoom + Math.ceil(cellWidth * columns.length) + 52), height: kHeadRoom + high * rows.length };
     element.width = full.width * ratio;
     element.height = full.height * ratio;
     element.style.width = `${full.width}px`;
@@ -88,15 +89,27 @@ export function Heatmap({ label, rows, columns, value, say, colour, show, versio
     c.fillStyle = token("surface");
     if (cellWidth >= 8) for (let k = 0; k <= columns.length; k += 1) c.fillRect(kLabelRoom + k * cellWidth - 0.5, kHeadRoom, 1, high * rows.length);
     if (high >= 8) for (let r = 0; r <= rows.length; r += 1) c.fillRect(kLabelRoom, kHeadRoom + r * high - 0.5, cellWidth * columns.length, 1);
-    c.fillStyle = token("muted");
     c.font = "11px system-ui, sans-serif";
     c.textBaseline = "middle";
+    c.textAlign = "center";
+    if (cellWidth >= kLegible && high >= 18)
+      for (let r = 0; r < rows.length; r += 1)
+        for (let k = 0; k < columns.length; k += 1) {
+          const v = value(r, k) || 0;
+          if (v === 0) continue;
+          const place = 4 * (r * columns.length + k);
+          const light = 0.299 * picture.data[place]! + 0.587 * picture.data[place + 1]! + 0.114 * picture.data[place + 2]!;
+          c.fillStyle = light > 140 ? "#14181d" : "#ffffff";
+          c.fillText(show(v), kLabelRoom + (k + 0.5) * cellWidth, kHeadRoom + (r + 0.5) * high);
+        }
+    c.fillStyle = token("muted");
     c.textAlign = "right";
     const everyRow = Math.max(1, Math.ceil(13 / high));
     for (let r = 0; r < rows.length; r += everyRow) c.fillText(rows[r]!, kLabelRoom - 6, kHeadRoom + (r + 0.5) * high);
-    const everyColumn = Math.max(1, Math.ceil(13 / cellWidth));
+    const everyColumn = Math.max(1, Math.ceil((cellWidth >= 13 ? 13 : 26) / cellWidth));
     c.textAlign = "left";
     for (let k = 0; k < columns.length; k += everyColumn) {
+      if (kLabelRoom + k * cellWidth > width - 44 && k > 0 && cellWidth < 13) break; // it would be cut off
       c.save();
       c.translate(kLabelRoom + (k + 0.5) * cellWidth, kHeadRoom - 6);
       c.rotate(-Math.PI / 4);

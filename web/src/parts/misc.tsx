@@ -120,7 +120,7 @@ export function Code({ text, label }: { text: string; label: string }): JSX.Elem
     navigator.clipboard?.writeText(text).then(done, () => undefined);
   };
   return (
-    <div class="code">
+    <div class={text.includes("\n") ? "code lines" : "code"}>
       <pre tabIndex={0} aria-label={label}>{text}</pre>
       {navigator.clipboard && <button type="button" class="button small" onClick={copy} aria-label={`copy ${label}`}>{copied ? "Copied" : "Copy"}</button>}
     </div>

@@ -49,12 +49,13 @@ export function Table<Row>({ label, columns, rows, id, sort, onSort, chosen, foo
             {columns.map((c) => {
               const sorted = sort?.key === c.key;
               const direction = sorted ? (sort.descending ? "descending" : "ascending") : undefined;
+              const mark = <span class="sort-mark" aria-hidden="true">{sorted ? (sort.descending ? "↓" : "↑") : ""}</span>;
               const heading = c.title || <span class="hidden">{c.key}</span>;
               return (
                 <th key={c.key} scope="col" class={c.numeric ? "number" : c.wide ? "stretch" : undefined} aria-sort={direction} title={c.help}>
                   {c.sortable && onSort
                     ? <button type="button" onClick={() => onSort(c.key, sorted ? !sort.descending : !!c.numeric)}>
-                        {heading}<span class="sort-mark" aria-hidden="true">{sorted ? (sort.descending ? "↓" : "↑") : ""}</span>
+                        {c.numeric && mark}{heading}{!c.numeric && mark}
                       </button>
                     : heading}
                 </th>

@@ -109,11 +109,11 @@ test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000
   const page = await opened();
   await show(page, "#/new");
   await page.getByText("The configuration is good.").waitFor();
-  await page.getByLabel("epochs", { exact: true }).fill("-3");
+  await page.getByLabel("run.epochs", { exact: true }).fill("-3");
   await page.getByText("1 option is wrong.").waitFor();
   assert.ok(await page.getByRole("button", { name: "Submit" }).isDisabled());
-  await page.getByLabel("epochs", { exact: true }).fill("200");
-  await page.locator("#o-run\\.name").fill("from-the-browser");
+  await page.getByLabel("run.epochs", { exact: true }).fill("200");
+  await page.getByLabel("run.name", { exact: true }).fill("from-the-browser");
   await page.getByText("The configuration is good.").waitFor();
   await page.getByRole("button", { name: "Submit" }).click();
   await page.getByRole("heading", { level: 1, name: "from-the-browser" }).waitFor();

@@ -48,4 +48,6 @@ test("OptionsAreFoundByKeyAndByHelp", () => {
   assert.deepEqual(found(kOptions, "TAU help").map((o) => o.key), ["strategy.tau", "strategy.tau"]);
   assert.equal(found(kOptions, "").length, kOptions.length);
   assert.equal(range(kOptions[0]!), "≥ 1");
+  assert.equal(range(option("a.b", "integer", 1, { minimum: 1, maximum: 1e9 })), "≥ 1"); // the table's bound for counts says nothing
+  assert.equal(range(option("a.b", "number", 1, { minimum: 0, maximum: 1 })), "0 to 1");
 });

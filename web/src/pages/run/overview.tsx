@@ -65,7 +65,7 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
   const plots = useMemo(() => kPlots.map((plot) => {
     const series = plot.names.flatMap(([name, label, colour]): Series[] => {
       const curve = model.curves.get(name);
-      return curve && curve.value.length ? [{ label, x: [...curve[axis]], y: [...curve.value], colour, points: curve.value.length < 40 }] : [];
+      return curve && curve.value.length ? [{ label, x: [...curve[axis]], y: [...curve.value], colour, points: curve.value.length < 40 && !name.startsWith("step.") }] : [];
     });
     const positive = series.every((s) => s.y.every((v) => v > 0));
     return { ...plot, log: !!plot.log && log && positive && series.length > 0, series: smoothed(series, weight, (s) => s.label === "step") };
