@@ -4,6 +4,7 @@ import { curveOf, emptyCurve, thin, type Curve } from "./thin";
 
 const kMostPoints = 4000; // a curve that has more is thinned to half
 const kMostNotes = 500;
+const kRatePause = 1; // seconds between two points of the live rate
 /** Lower edges of the bins of staleness, as summary.json has them. */
 export const kEdges = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 
@@ -36,6 +37,7 @@ export class RunModel {
   heard = new Map<number, number>(); // worker → t of its last report
   t: number;
   private epochPosition: number;
+  private rateAt = -Infinity;
   private baseSeconds = 0; // training time of the sessions before this one
   private rates = new Map<number, { t: number; samples: number }>();
 
@@ -150,6 +152,11 @@ export class RunModel {
       rate += w.samples_per_s ?? 0;
     }
     this.samplesPerSecond = rate || this.samplesPerSecond;
+    const whole = this.workers.every((w) => w.samples_per_s); // before that, the sum is of some workers only
+    if (rate > 0 && whole && this.epochSamples > 0 && (this.t >= this.rateAt + kRatePause || this.t < this.rateAt)) {
+      this.rateAt = this.t;
+      this.add("rate", this.epochPosition + samples / this.epochSamples, this.baseSeconds + seconds, rate);
+    }
     this.steps = Math.max(this.steps, steps);
     if (this.epochSamples <= 0) {
       this.samples = Math.max(this.samples, samples);

@@ -24,7 +24,7 @@ function Register({ done }: { done: () => void }): JSX.Element {
   };
   return (
     <Panel title="Register a data set">
-      <form class="form-lines" onSubmit={submit}>
+      <form class="form-lines limited" onSubmit={submit}>
         <label for="ds-name">Name</label><input id="ds-name" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
         <label for="ds-kind">Kind</label>
         {kinds.length > 0
@@ -58,6 +58,15 @@ export function DataSetsPage(): JSX.Element {
   );
 }
 
+function Sample({ set, n }: { set: string; n: number }): JSX.Element {
+  const [missing, setMissing] = useState(false);
+  return (
+    <li>{missing ? <span class="no-picture">no picture</span>
+      : <img src={address(at("datasets", set, "samples", `${n}.png`))} alt={`sample ${n}`} loading="lazy" width="64" height="64" onError={() => setMissing(true)} />}
+      <span>{count(n)}</span></li>
+  );
+}
+
 export function DataSetPage({ name }: { name: string }): JSX.Element {
   const set = useLoaded<DataSet>(at("datasets", name));
   const admin = useMay("admin");
@@ -77,7 +86,7 @@ export function DataSetPage({ name }: { name: string }): JSX.Element {
             <dl class="figures">
               <Figure label="Kind" value={d.kind} /><Figure label="Classes" value={count(d.classes ?? null)} />
               {sizes(d).map(([split, n]) => <Figure key={split} label={`Samples, ${split}`} value={count(n)} />)}
-              <Figure label="Shape" value={Array.isArray(d.shape) ? d.shape.join("×") : d.shape ?? "–"} />
+              <Figure label="Shape" value={Array.isArray(d.shape) ? d.shape.join("×") : d.shape?.replaceAll("x", "×") ?? "–"} />
             </dl>
             {d.path && <p class="muted">at <code>{d.path}</code></p>}
             <Panel title="Samples" aside={all > kSamples && <span class="actions">
@@ -85,7 +94,7 @@ export function DataSetPage({ name }: { name: string }): JSX.Element {
               <button type="button" class="button small" disabled={first + kSamples >= all} onClick={() => setFirst(first + kSamples)}>Next</button></span>}>
               {all === 0 ? <Empty title="This set has no pictures to show." />
                 : <ul class="samples">{Array.from({ length: Math.min(kSamples, all - first) }, (_, i) => first + i).map((n) => (
-                    <li key={n}><img src={address(at("datasets", name, "samples", `${n}.png`))} alt={`sample ${n}`} loading="lazy" width="64" height="64" /><span>{count(n)}</span></li>))}</ul>}
+                    <Sample key={n} set={name} n={n} />))}</ul>}
             </Panel>
             {(d.used_by?.length ?? 0) > 0 && <p>Used by {d.used_by!.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}
           </>

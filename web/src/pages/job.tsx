@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { at, message, put, send } from "../api/client";
 import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { Job } from "../api/types";
-import { cell, when } from "../lib/format";
+import { ago, cell, when } from "../lib/format";
 import { asked, go, link } from "../lib/route";
 import { Ask, Badge, Code, Empty, ErrorLine, Figure, Link, Page, Panel } from "../parts/misc";
 import { took } from "./jobs";
@@ -88,7 +88,8 @@ export function JobPage({ id }: { id: string }): JSX.Element {
       <ErrorLine error={error ?? loaded.error} />
       <ErrorLine error={job.error} />
       <dl class="figures">
-        <Figure label="Submitted" value={when(job.submitted)} /><Figure label="Started" value={when(job.started)} /><Figure label="Ended" value={when(job.ended)} />
+        {([["Submitted", job.submitted], ["Started", job.started], ["Ended", job.ended]] as const).map(([label, time]) => (
+          <Figure key={label} label={label} value={ago(time)} note={time ? when(time) : ""} />))}
         <Figure label="Time" value={took(job)} /><Figure label="Workers" value={cell("workers", job.workers)} /><Figure label="Priority" value={job.priority} />
         <Figure label="Exit code" value={cell("exit_code", job.exit_code)} /><Figure label="Nodes" value={cell("nodes", job.nodes)} />
       </dl>

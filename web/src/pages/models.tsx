@@ -5,7 +5,7 @@ import { useLoaded } from "../api/hooks";
 import type { Layer, Model, ModelDetails } from "../api/types";
 import { bytes, count, percent, short } from "../lib/format";
 import { asked, link, setQuery } from "../lib/route";
-import { ErrorLine, Figure, Link, Page, Panel, Shown } from "../parts/misc";
+import { Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { Table, ordered, type Column } from "../parts/table";
 
 export function ModelsPage(): JSX.Element {
@@ -14,7 +14,7 @@ export function ModelsPage(): JSX.Element {
   const columns: Column<Model>[] = [
     { key: "name", title: "model", sortable: true, show: (m) => <Link to={link(["models", m.name])} class="run-link">{m.name}</Link> },
     { key: "parameters", title: "parameters", numeric: true, sortable: true, show: (m) => count(m.parameters) },
-    { key: "input", title: "input", show: (m) => <span class="nowrap">{m.input}</span> },
+    { key: "input", title: "input", show: (m) => <span class="nowrap">{m.input.replaceAll("x", "×")}</span> },
     { key: "summary", title: "what it is", wide: true, show: (m) => m.summary },
   ];
   return (
@@ -37,7 +37,7 @@ export function ModelPage({ name, input }: { name: string; input: string }): JSX
     return [
       { key: "name", title: "layer", show: (l) => l.name },
       { key: "kind", title: "type", show: (l) => l.kind },
-      { key: "shape", title: "output", numeric: true, show: (l) => <span class="nowrap">{l.shape}</span> },
+      { key: "shape", title: "output", numeric: true, show: (l) => <span class="nowrap">{l.shape.replaceAll("x", "×")}</span> },
       { key: "parameters", title: "parameters", numeric: true, show: part("parameters") },
       { key: "flops", title: "flops per sample", numeric: true, help: "of the forward pass", show: part("flops") },
     ];
@@ -49,14 +49,13 @@ export function ModelPage({ name, input }: { name: string; input: string }): JSX
         <input id="input" class="narrow" placeholder={model.data?.input ?? "3x224x224"} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit" class="button">Show</button>
       </form>
-      <ErrorLine error={null} />
       <Shown from={model}>{(m) => (
         <>
           <p class="lead">{m.summary}</p>
           <dl class="figures">
             <Figure label="Parameters" value={short(m.parameters)} note={`${count(m.parameters)}; ${bytes(m.parameters * 4)} in fp32`} />
             <Figure label="Flops per sample, forward" value={short(m.flops)} />
-            <Figure label="Input" value={m.input} />
+            <Figure label="Input" value={m.input.replaceAll("x", "×")} />
             <Figure label="Layers" value={count(m.layers.length)} />
           </dl>
           <Panel title="Layers" wide><Table label={`Layers of ${name}`} columns={columns(m)} rows={m.layers} id={(l) => l.name} /></Panel>

@@ -8,13 +8,13 @@ import { link } from "../lib/route";
 import { Ask, Badge, Empty, ErrorLine, Link, Page, Panel, Shown } from "../parts/misc";
 
 /** A share from 0 to 1 as a bar with its number. */
-function Gauge({ label, part, note }: { label: string; part: number | null; note: string }): JSX.Element {
+function Gauge({ label, part, note, scarce }: { label: string; part: number | null; note: string; scarce?: boolean }): JSX.Element {
   const shown = part === null ? 0 : Math.min(1, Math.max(0, part));
   return (
     <div class="gauge">
       <span class="gauge-label">{label}</span>
       <span class="gauge-bar" role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(shown * 100)}>
-        <span class={shown > 0.92 ? "full" : ""} style={{ width: `${shown * 100}%` }} />
+        <span class={scarce && shown > 0.92 ? "full" : ""} style={{ width: `${shown * 100}%` }} />
       </span>
       <span class="gauge-note">{note}</span>
     </div>
@@ -35,11 +35,11 @@ export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (addre
             <div class="node-head"><h3>{n.address}</h3><Badge state={n.state} /></div>
             <p class="muted">heard {n.heard_s === null ? "never" : `${duration(Math.round(n.heard_s))} ago`} · {n.cores ?? "?"} cores</p>
             <Gauge label="load" part={n.load !== null && n.cores ? n.load / n.cores : null} note={n.load === null ? "–" : `${n.load.toFixed(1)} of ${n.cores ?? "?"}`} />
-            <Gauge label="memory" part={memory} note={memory === null ? "–" : `${bytes((n.memory ?? 0) - (n.memory_free ?? 0))} of ${bytes(n.memory)}`} />
+            <Gauge label="memory" scarce part={memory} note={memory === null ? "–" : `${bytes((n.memory ?? 0) - (n.memory_free ?? 0))} of ${bytes(n.memory)}`} />
             {n.gpus.map((g, i) => (
               <div key={i} class="gpu"><p class="muted">GPU {i}: {g.name}</p>
                 <Gauge label="load" part={g.load} note={percent(g.load, 0)} />
-                <Gauge label="memory" part={used(g.memory, g.memory_free)} note={`${bytes((g.memory ?? 0) - (g.memory_free ?? 0))} of ${bytes(g.memory)}`} />
+                <Gauge label="memory" scarce part={used(g.memory, g.memory_free)} note={`${bytes((g.memory ?? 0) - (g.memory_free ?? 0))} of ${bytes(g.memory)}`} />
               </div>
             ))}
             {n.runs.length > 0 && <p class="node-runs">runs {n.runs.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}

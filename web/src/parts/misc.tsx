@@ -76,6 +76,10 @@ export interface Tab {
 /** Tabs after the ARIA pattern: arrow keys move between them. */
 export function Tabs({ tabs, now, choose, label }: { tabs: Tab[]; now: string; choose: (id: string) => void; label: string }): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => { // on a phone the tabs are wider than the screen
+    const chosen = list.current?.querySelector<HTMLElement>('[aria-selected="true"]');
+    if (list.current && chosen) list.current.scrollLeft = chosen.offsetLeft - list.current.offsetLeft - 24;
+  }, [now]);
   const key = (event: KeyboardEvent): void => {
     const at = tabs.findIndex((tab) => tab.id === now);
     const to = event.key === "ArrowRight" ? at + 1 : event.key === "ArrowLeft" ? at - 1

@@ -85,3 +85,15 @@ test("ALongRunKeepsBoundedCurvesAndNotes", () => {
   assert.equal(model.notes.length, 500);
   assert.equal(model.notes[499]!.text, "n1999");
 });
+
+test("TheRateIsAPointOnlyOnceEveryWorkerHasOne", () => {
+  const model = new RunModel(details(), null, {});
+  for (let t = 1; t <= 4; t += 1) {
+    model.apply(worker(0, t, t * 100, 1));
+    if (t < 3) assert.equal(model.curves.has("rate"), t > 1);
+  }
+  // one worker, 100 samples each second
+  assert.deepEqual(model.curves.get("rate")!.value, [100, 100, 100]);
+  model.apply(worker(1, 5, 50, 1));
+  assert.equal(model.curves.get("rate")!.value.length, 3);
+});

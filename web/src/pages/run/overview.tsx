@@ -17,10 +17,12 @@ interface Plot {
   log?: boolean;
 }
 
+const kDashes: Record<string, number[]> = { train: [7, 4], validation: [2, 3] };
+
 const kPlots: Plot[] = [
-  { title: "Loss", names: [["step.loss", "step", "line-0"], ["train.loss", "train", "line-4"], ["test.loss", "test", "line-1"], ["validation.loss", "validation", "line-2"]], y: (v) => plain(v), log: true },
-  { title: "Accuracy", names: [["step.accuracy", "step", "line-0"], ["train.accuracy", "train", "line-4"], ["test.accuracy", "test", "line-1"], ["validation.accuracy", "validation", "line-2"]], y: (v) => percent(v, 1) },
-  { title: "Samples per second", names: [["train.images_per_s", "of an epoch", "line-0"]], y: perSecond },
+  { title: "Loss", names: [["step.loss", "step", "line-0"], ["train.loss", "train", "line-3"], ["test.loss", "test", "line-1"], ["validation.loss", "validation", "line-2"]], y: (v) => plain(v), log: true },
+  { title: "Accuracy", names: [["step.accuracy", "step", "line-0"], ["train.accuracy", "train", "line-3"], ["test.accuracy", "test", "line-1"], ["validation.accuracy", "validation", "line-2"]], y: (v) => percent(v, 1) },
+  { title: "Samples per second", names: [["rate", "now", "line-5"], ["train.images_per_s", "of an epoch", "line-0"]], y: perSecond },
   { title: "Learning rate", names: [["lr", "lr", "line-0"]], y: (v) => plain(v) },
 ];
 
@@ -65,7 +67,7 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
   const plots = useMemo(() => kPlots.map((plot) => {
     const series = plot.names.flatMap(([name, label, colour]): Series[] => {
       const curve = model.curves.get(name);
-      return curve && curve.value.length ? [{ label, x: [...curve[axis]], y: [...curve.value], colour, points: curve.value.length < 40 && !name.startsWith("step.") }] : [];
+      return curve && curve.value.length ? [{ label, x: [...curve[axis]], y: [...curve.value], colour, points: curve.value.length < 40 && !/^(step\.|rate)/.test(name), ...(kDashes[label] ? { dash: kDashes[label] } : {}) }] : [];
     });
     const positive = series.every((s) => s.y.every((v) => v > 0));
     return { ...plot, log: !!plot.log && log && positive && series.length > 0, series: smoothed(series, weight, (s) => s.label === "step") };

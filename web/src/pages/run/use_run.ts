@@ -7,6 +7,7 @@ import { RunModel } from "../../lib/run_model";
 import { asked } from "../../lib/route";
 
 const kRedrawMs = 250;
+const kManyWorkers = 100; // of more, the page draws half as often
 const kKinds = ["started", "worker", "epoch", "evaluation", "note", "ended"];
 export const kSeries = ["step.loss", "train.loss", "test.loss", "validation.loss", "step.accuracy", "train.accuracy", "test.accuracy",
   "validation.accuracy", "test.top5", "train.images_per_s", "lr"];
@@ -35,7 +36,7 @@ export function useRun(run: string): LiveRun {
       timer ??= setTimeout(() => {
         timer = null;
         setVersion((n) => n + 1);
-      }, kRedrawMs);
+      }, (model.current?.workers.length ?? 0) > kManyWorkers ? 2 * kRedrawMs : kRedrawMs);
     };
     const load = async (): Promise<void> => {
       const { signal } = control;

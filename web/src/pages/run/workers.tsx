@@ -9,6 +9,8 @@ import { Empty, Panel } from "../../parts/misc";
 import { Table, ordered, type Column } from "../../parts/table";
 import { TimeBar, TimeLegend, total } from "../../parts/times";
 
+const kLongest = 10;
+
 type Value = (w: WorkerSums, model: RunModel) => number | null | undefined;
 const kValues: Record<string, Value> = {
   worker: (w) => w.worker, steps: (w) => w.steps, samples: (w) => w.samples,
@@ -50,11 +52,14 @@ export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
 export function WaitsTab({ model, version }: { model: RunModel; version: number }): JSX.Element {
   const value = (row: number, column: number): number => model.waits[row]?.[column] ?? 0;
   const most = useMemo(() => {
-    const pairs: { row: number; column: number; seconds: number }[] = [];
+    const longest: { row: number; column: number; seconds: number }[] = []; // the matrix can have 250,000 cells: no sort of them all
     model.waits.forEach((list, row) => list.forEach((seconds, column) => {
-      if (seconds > 0) pairs.push({ row, column, seconds });
+      if (!(seconds > (longest.length < kLongest ? 0 : longest[kLongest - 1]!.seconds))) return;
+      longest.splice(kLongest - 1);
+      longest.push({ row, column, seconds });
+      longest.sort((a, b) => b.seconds - a.seconds);
     }));
-    return pairs.sort((a, b) => b.seconds - a.seconds).slice(0, 10);
+    return longest;
   }, [version, model]);
   const all = model.waits.reduce((sum, row) => sum + row.reduce((n, v) => n + v, 0), 0);
   const say = (row: number, column: number): string =>
@@ -70,7 +75,7 @@ export function WaitsTab({ model, version }: { model: RunModel; version: number 
         {most.length === 0 ? <Empty title="Nobody has waited for anybody." /> : (
           <table class="facts"><thead><tr><th scope="col">who</th><th scope="col">for whom</th><th scope="col" class="number">seconds</th><th scope="col" class="number">of all waits</th></tr></thead>
             <tbody>{most.map((p) => (
-              <tr key={`${p.row}-${p.column}`}><td>{model.rows[p.row]}</td><td>{model.columns[p.column]}</td>
+              <tr key={`${p.row}-${p.column}`}><td class="nowrap">{model.rows[p.row]}</td><td class="nowrap">{model.columns[p.column]}</td>
                 <td class="number">{duration(p.seconds)}</td><td class="number">{percent(p.seconds / all, 1)}</td></tr>))}</tbody></table>
         )}
         <p class="muted">A worker causes a wait if its part comes last; a server, if it serves others first or answers late. All waits together: {duration(all)}.</p>
