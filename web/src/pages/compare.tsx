@@ -78,7 +78,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
         ))}
       </div>
       <Shown from={compared}>{({ differ, runs: rows }) => (
-        <>
+        <div class={rows.length <= 4 ? "columns" : undefined}>
           <Panel title="Results" wide>
             <Side rows={rows.map((r) => r.run)} names={names} statuses={rows.map((r) => r.status)}
               lines={kResults.map(([label, show]) => [label, rows.map((r) => (r.summary ? show(r.summary) : kNone))])}
@@ -89,7 +89,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
             {differ.length === 0 ? <Empty title="All options are the same." />
               : <Side rows={rows.map((r) => r.run)} names={names} lines={differ.map((key) => [key, rows.map((r) => cell("option", r.options[key]))])} />}
           </Panel>
-        </>
+        </div>
       )}</Shown>
     </Page>
   );

@@ -62,26 +62,34 @@ export function Heatmap({ label, rows, columns, value, say, colour, show, versio
     if (!c) return;
     c.scale(ratio, ratio);
     const small = document.createElement("canvas");
-    small.width = columns.length;
-    small.height = rows.length;
+    // Where cells are finer than pixels, a pixel shows the greatest of its cells: no wait is lost.
+    const wide = Math.min(columns.length, Math.max(1, Math.floor(cellWidth * columns.length)));
+    const tall = Math.min(rows.length, Math.max(1, Math.floor(high * rows.length)));
+    small.width = wide;
+    small.height = tall;
     const inner = small.getContext("2d");
     if (!inner) return;
-    const picture = inner.createImageData(columns.length, rows.length);
+    const picture = inner.createImageData(wide, tall);
+    const parts = new Float32Array(wide * tall); // of the way from no colour to the full one
     const none = rgb(token("cell"));
-    const full_ = rgb(token(colour));
+    const strongest = rgb(token(colour));
     for (let r = 0; r < rows.length; r += 1) {
       let scale = most;
       if (byRow) {
         scale = 0;
         for (let k = 0; k < columns.length; k += 1) scale = Math.max(scale, value(r, k) || 0);
       }
+      const line = Math.floor((r * tall) / rows.length);
       for (let k = 0; k < columns.length; k += 1) {
         const v = value(r, k) || 0;
         const part = scale > 0 && v > 0 ? 0.08 + 0.92 * Math.sqrt(v / scale) : 0;
-        const place = 4 * (r * columns.length + k);
-        for (let i = 0; i < 3; i += 1) picture.data[place + i] = Math.round(none[i]! + (full_[i]! - none[i]!) * part);
-        picture.data[place + 3] = 255;
+        const place = line * wide + Math.floor((k * wide) / columns.length);
+        parts[place] = Math.max(parts[place]!, part);
       }
+    }
+    for (let p = 0; p < parts.length; p += 1) {
+      for (let i = 0; i < 3; i += 1) picture.data[4 * p + i] = Math.round(none[i]! + (strongest[i]! - none[i]!) * parts[p]!);
+      picture.data[4 * p + 3] = 255;
     }
     inner.putImageData(picture, 0, 0);
     c.imageSmoothingEnabled = false;
