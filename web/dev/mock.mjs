@@ -52,7 +52,7 @@ const parsed = (data) => data.toString().split("\n").filter(Boolean).flatMap((li
 async function list(query) {
   const columns = ["run", "name", "status", "started", "strategy", "model", "dataset", "workers", "epochs", "steps", "accuracy", "loss", "train_loss",
     "images_per_s", "wall_s", "tags", "grid", ...(query.get("columns") ?? "").split(",").filter(Boolean)];
-  const sort = query.get("sort") ? ["--sort", query.get("sort"), ...(query.get("descending") === "1" ? [] : ["--ascending"])] : [];
+  const sort = query.get("sort") ? ["--sort", query.get("sort"), ...(query.get("descending") === "0" ? ["--ascending"] : [])] : [];
   const filter = query.get("filter") ? [query.get("filter")] : [];
   const rows = await lines("runs", "list", "--dir", runs, "--json", "--limit", "0", "--columns", columns.join(), ...sort, ...filter);
   const from = Number(query.get("offset") ?? 0);
@@ -86,7 +86,7 @@ async function state(name) {
     t, status, epoch: begun.epoch_position + samples / begun.epoch_samples, epochs: begun.epochs, steps: workers.reduce((s, w) => s + w.steps, 0),
     samples: Math.round(begun.epoch_position * begun.epoch_samples) + samples, samples_per_s: t > 0 ? samples / t : null, position,
     waits: { rows: workers.map((w) => `worker ${w.worker}`), columns: [...names, ...Array.from({ length: begun.servers }, (_, i) => `server ${i}`)], seconds: workers.map((w) => w.sums.waits) },
-    staleness: { edges, workers: workers.map((w) => w.sums.staleness) }, workers: workers.map(({ sums, ...w }) => w),
+    staleness: { edges, workers: workers.map((w) => ({ worker: w.worker, updates: w.sums.staleness })) }, workers: workers.map(({ sums, ...w }) => w),
     notes: all.filter((l) => l.kind === "note").slice(-50), evaluations: {},
   };
 }
@@ -204,11 +204,11 @@ async function answer(method, parts, query, body) {
     case "GET runs/*/curves": return curves(name, query);
     case "GET runs/*/state": return state(name);
     case "GET runs/*/config": return { text: readFileSync(file(name, "config.toml"), "utf8") };
-    case "GET runs/*/notes": return parsed(metrics(name)).filter((l) => l.kind === "note");
+    case "GET runs/*/notes": return { notes: parsed(metrics(name)).filter((l) => l.kind === "note") };
     case "GET runs/*/checkpoints": {
       const folder = file(name, "checkpoints");
-      if (!existsSync(folder)) return [];
-      return readdirSync(folder).filter((f) => f.endsWith(".safetensors")).map((f) => ({ file: f, step: Number(/step-(\d+)/.exec(f)?.[1] ?? NaN) || 0, epoch: null, bytes: statSync(join(folder, f)).size, written: statSync(join(folder, f)).mtime.toISOString() }));
+      if (!existsSync(folder)) return { checkpoints: [] };
+      return { checkpoints: readdirSync(folder).filter((f) => f.endsWith(".safetensors")).map((f) => ({ file: f, step: Number(/step-(\d+)/.exec(f)?.[1] ?? NaN) || 0, epoch: null, bytes: statSync(join(folder, f)).size, written: statSync(join(folder, f)).mtime.toISOString() })) };
     }
     case "PUT runs/*/notes": {
       if (body.tags?.length) await troupe("runs", "tag", name, ...body.tags, "--dir", runs);
@@ -217,26 +217,26 @@ async function answer(method, parts, query, body) {
     }
     case "DELETE runs/*": return troupe("runs", "rm", name, "--yes", "--dir", runs).then(() => ({}));
     case "GET compare": return (await lines("runs", "compare", ...query.getAll("run"), "--dir", runs, "--json"))[0];
-    case "GET options": return options();
+    case "GET options": return { options: await options() };
     case "POST check": return check(body);
-    case "GET strategies": return lines("strategies", "--json");
-    case "GET models": { const text = await troupe("models"); return (await lines("models", "--json")).filter((m) => m.model).map((m) => ({ name: m.model, parameters: m.parameters, input: m.input, summary: new RegExp(`^ {2}${m.model}\\s+[\\d,]+ parameters, input \\S+: ((?:.*\\n {5,})*.*)`, "m").exec(text)?.[1].replace(/\s+/g, " ") ?? "" })); }
+    case "GET strategies": return { strategies: await lines("strategies", "--json") };
+    case "GET models": { const text = await troupe("models"); return { models: (await lines("models", "--json")).filter((m) => m.model).map((m) => ({ name: m.model, parameters: m.parameters, input: m.input.split("x").map(Number), summary: new RegExp(`^ {2}${m.model}\\s+[\\d,]+ parameters, input \\S+: ((?:.*\\n {5,})*.*)`, "m").exec(text)?.[1].replace(/\s+/g, " ") ?? "" })) }; }
     case "GET models/*": {
-      const known = (await answer("GET", ["models"], query)).find((m) => m.name === name);
+      const known = (await answer("GET", ["models"], query)).models.find((m) => m.name === name);
       if (!known) throw new Refusal(404, "not_found", `no model ${name}`);
-      const input = query.get("input") || known.input;
-      const config = written(`model.name = "${name}"\ndata.name = "synthetic"\ndata.shape = [${input.split("x").join()}]\nstrategy.name = "bsp"\ncluster.workers = 1\ndata.batch = 1\ncluster.synthetic_step_ms = 1.0\n`);
+      const input = query.get("input")?.split("x").map(Number) ?? known.input;
+      const config = written(`model.name = "${name}"\ndata.name = "synthetic"\ndata.shape = [${input.join()}]\nstrategy.name = "bsp"\ncluster.workers = 1\ndata.batch = 1\ncluster.synthetic_step_ms = 1.0\n`);
       const [plan] = await lines("train", config, "--dry-run", "--json");
-      return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, shape: l.output, parameters: l.parameters, flops: l.flops })) };
+      return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, shape: l.output.split("x").map(Number), parameters: l.parameters, flops: l.flops })) };
     }
-    case "GET datasets": return [...datasets.values()];
+    case "GET datasets": return { datasets: [...datasets.values()] };
     case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { ...body, used_by: [] }); return {};
     case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "not_found", `no data set ${name}`); return { ...datasets.get(name), classes: 10, samples: { train: 60000, test: 10000 }, shape: "1x28x28" };
     case "DELETE datasets/*": datasets.delete(name); return {};
-    case "GET nodes": return nodes;
+    case "GET nodes": return { nodes };
     case "POST nodes": nodes.push({ address: body.address, state: "dead", heard_s: null, cores: null, load: null, memory: null, memory_free: null, gpus: [], runs: [] }); return {};
     case "DELETE nodes/*": nodes.splice(nodes.findIndex((n) => n.address === name), 1); return {};
-    case "GET jobs": return jobs.map(shown).reverse();
+    case "GET jobs": return { jobs: jobs.map(shown).reverse() };
     case "POST jobs": {
       const checked = await check({ toml: toml(body.config) });
       if (!checked.ok) throw new Refusal(400, "config", checked.errors[0].message, { errors: checked.errors });

@@ -64,6 +64,13 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await send(path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
+/** A list of things, which the service answers as {"things": […]}. */
+export async function getList<T>(path: string, signal?: AbortSignal): Promise<T[]> {
+  const answer = await get<T[] | Record<string, unknown>>(path, signal);
+  if (Array.isArray(answer)) return answer;
+  return (Object.values(answer).find(Array.isArray) as T[] | undefined) ?? [];
+}
+
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
   return (await send(path, signal ? { signal } : {})).text();
 }

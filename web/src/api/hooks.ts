@@ -1,10 +1,9 @@
 // What pages load, and when they load it again.
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { address, get, message } from "./client";
+import { createContext } from "preact";
+import { useCallback, useContext, useEffect, useRef, useState } from "preact/hooks";
+import { address, get, getList, message } from "./client";
 import { ResumingStream, whileVisible } from "./stream";
 import type { Role, Server } from "./types";
-import { createContext } from "preact";
-import { useContext } from "preact/hooks";
 
 export interface Loaded<T> {
   data: T | null;
@@ -35,6 +34,9 @@ export function useLoaded<T>(path: string | null, load: (path: string, signal: A
   const replace = useCallback((data: T) => set((old) => ({ ...old, data })), []);
   return { data: state.data, error: state.error, loading: state.loading, reload, set: replace };
 }
+
+/** useLoaded of a list. */
+export const useList = <T,>(path: string | null): Loaded<T[]> => useLoaded<T[]>(path, getList<T>);
 
 type Listener = (kind: string, data: unknown) => void;
 const listeners = new Set<Listener>();

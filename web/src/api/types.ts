@@ -126,9 +126,9 @@ export interface RunState {
   position: number;
   workers: WorkerSums[];
   waits: { rows: string[]; columns: string[]; seconds: number[][] };
-  staleness: Histograms;
+  staleness: { edges: number[]; workers: (number[] | { worker: number; updates: number[] | null })[] };
   notes: Note[];
-  evaluations: Record<string, unknown>;
+  evaluations: unknown;
 }
 
 export type Points = (number | null)[][];
@@ -186,17 +186,19 @@ export interface Job {
   history?: { at: string; event: string }[];
 }
 
+export type Shape = string | number[]; // [channels, height, width]
+
 export interface Model {
   name: string;
   summary: string;
   parameters: number;
-  input: string;
+  input: Shape;
 }
 
 export interface Layer {
   name: string;
   kind: string;
-  shape: string;
+  shape: Shape;
   parameters: number;
   flops: number;
 }
@@ -213,7 +215,7 @@ export interface DataSet {
   used_by?: string[];
   classes?: number;
   samples?: Record<string, number> | number;
-  shape?: string | number[];
+  shape?: Shape;
 }
 
 export interface NodeRow {

@@ -62,9 +62,16 @@ export class RunModel {
     this.columns = known ? [...waits.columns] : this.members(this.workers.length);
     this.waits = (known ? waits.seconds : summary?.waits?.seconds ?? []).map((row) => [...row]);
     const staleness = state?.staleness?.workers?.length ? state.staleness : summary?.staleness;
-    this.staleness = { edges: staleness?.edges ?? kEdges, workers: (staleness?.workers ?? []).map((row) => [...row]) };
+    this.staleness = {
+      edges: staleness?.edges ?? kEdges,
+      workers: (staleness?.workers ?? []).map((row) => [...(Array.isArray(row) ? row : row.updates ?? [])]),
+    };
     this.notes = [...(state?.notes ?? [])];
     this.t = state?.t ?? 0;
+    if (state && this.epochSamples > 0) { // what earlier sessions did, whichever session the started line is of
+      const here = this.workers.reduce((sum, w) => sum + w.samples, 0);
+      this.epochPosition = Math.max(0, (state.samples - here) / this.epochSamples);
+    }
     for (const w of this.workers)
       if (typeof w.seconds_since_report === "number") this.heard.set(w.worker, this.t - w.seconds_since_report);
     for (const [name, points] of Object.entries(curves)) this.curves.set(name, curveOf(points));

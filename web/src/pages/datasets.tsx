@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { address, at, message, put } from "../api/client";
-import { useLoaded, useMay } from "../api/hooks";
+import { useList, useLoaded, useMay } from "../api/hooks";
 import type { DataSet, Option } from "../api/types";
-import { count } from "../lib/format";
+import { count, extents } from "../lib/format";
 import { go, link } from "../lib/route";
 import { Ask, Empty, ErrorLine, Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { Table, type Column } from "../parts/table";
@@ -15,7 +15,7 @@ function Register({ done }: { done: () => void }): JSX.Element {
   const [kind, setKind] = useState("");
   const [path, setPath] = useState("");
   const [error, setError] = useState<string | null>(null);
-  const options = useLoaded<Option[]>("/options");
+  const options = useList<Option>("/options");
   const kinds = options.data?.find((o) => o.key === "data.name")?.choices ?? [];
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -40,7 +40,7 @@ function Register({ done }: { done: () => void }): JSX.Element {
 }
 
 export function DataSetsPage(): JSX.Element {
-  const sets = useLoaded<DataSet[]>("/datasets");
+  const sets = useList<DataSet>("/datasets");
   const admin = useMay("admin");
   const columns: Column<DataSet>[] = [
     { key: "name", title: "data set", show: (d) => <Link to={link(["datasets", d.name])} class="run-link">{d.name}</Link> },
@@ -86,7 +86,7 @@ export function DataSetPage({ name }: { name: string }): JSX.Element {
             <dl class="figures">
               <Figure label="Kind" value={d.kind} /><Figure label="Classes" value={count(d.classes ?? null)} />
               {sizes(d).map(([split, n]) => <Figure key={split} label={`Samples, ${split}`} value={count(n)} />)}
-              <Figure label="Shape" value={Array.isArray(d.shape) ? d.shape.join("×") : d.shape?.replaceAll("x", "×") ?? "–"} />
+              <Figure label="Shape" value={extents(d.shape)} />
             </dl>
             {d.path && <p class="muted">at <code>{d.path}</code></p>}
             <Panel title="Samples" aside={all > kSamples && <span class="actions">

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { address } from "../api/client";
-import { useLoaded } from "../api/hooks";
+import { useList } from "../api/hooks";
 import { Page, Panel, Shown } from "../parts/misc";
 
 const kKeys: [string, string][] = [
@@ -31,7 +31,7 @@ const Pairs = ({ rows, code }: { rows: [string, string][]; code?: boolean }): JS
 );
 
 export function HelpPage(): JSX.Element {
-  const strategies = useLoaded<{ name: string; summary: string }[]>("/strategies");
+  const strategies = useList<{ name: string; summary: string }>("/strategies");
   return (
     <Page title="Help">
       <div class="columns">

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useContext } from "preact/hooks";
-import { ServerContext, useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import { ServerContext, useEvery, useList, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { Job, NodeRow, RunRow } from "../api/types";
 import { ago, percent, perSecond, plain, plural } from "../lib/format";
 import { asked, link } from "../lib/route";
@@ -33,8 +33,8 @@ export function HomePage(): JSX.Element {
   const server = useContext(ServerContext);
   const running = useLoaded<Runs>(`/runs${asked({ filter: "status=running", limit: 20 })}`);
   const recent = useLoaded<Runs>(`/runs${asked({ limit: 8 })}`);
-  const jobs = useLoaded<Job[]>("/jobs");
-  const nodes = useLoaded<NodeRow[]>("/nodes");
+  const jobs = useList<Job>("/jobs");
+  const nodes = useList<NodeRow>("/nodes");
   const mayRun = useMay("run");
   const runsAgain = useThrottled(() => { running.reload(); recent.reload(); }, 1000);
   const jobsAgain = useThrottled(jobs.reload, 500);

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at, message, put } from "../api/client";
-import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import { useEvery, useList, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { Job } from "../api/types";
 import { ago, duration, when } from "../lib/format";
 import { link } from "../lib/route";
@@ -17,7 +17,7 @@ export const took = (job: Job): string => {
 };
 
 export function JobsPage(): JSX.Element {
-  const jobs = useLoaded<Job[]>("/jobs");
+  const jobs = useList<Job>("/jobs");
   const mayRun = useMay("run");
   const [show, setShow] = useState<(typeof kShow)[number]["id"]>("all");
   const [sort, setSort] = useState({ key: "submitted", descending: true });

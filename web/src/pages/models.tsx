@@ -1,20 +1,20 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at } from "../api/client";
-import { useLoaded } from "../api/hooks";
+import { useList, useLoaded } from "../api/hooks";
 import type { Layer, Model, ModelDetails } from "../api/types";
-import { bytes, count, percent, short } from "../lib/format";
+import { bytes, count, extents, percent, short } from "../lib/format";
 import { asked, link, setQuery } from "../lib/route";
 import { Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { Table, ordered, type Column } from "../parts/table";
 
 export function ModelsPage(): JSX.Element {
-  const models = useLoaded<Model[]>("/models");
+  const models = useList<Model>("/models");
   const [sort, setSort] = useState({ key: "name", descending: false });
   const columns: Column<Model>[] = [
     { key: "name", title: "model", sortable: true, show: (m) => <Link to={link(["models", m.name])} class="run-link">{m.name}</Link> },
     { key: "parameters", title: "parameters", numeric: true, sortable: true, show: (m) => count(m.parameters) },
-    { key: "input", title: "input", show: (m) => <span class="nowrap">{m.input.replaceAll("x", "×")}</span> },
+    { key: "input", title: "input", show: (m) => <span class="nowrap">{extents(m.input)}</span> },
     { key: "summary", title: "what it is", wide: true, show: (m) => m.summary },
   ];
   return (
@@ -37,16 +37,16 @@ export function ModelPage({ name, input }: { name: string; input: string }): JSX
     return [
       { key: "name", title: "layer", show: (l) => l.name },
       { key: "kind", title: "type", show: (l) => l.kind },
-      { key: "shape", title: "output", numeric: true, show: (l) => <span class="nowrap">{l.shape.replaceAll("x", "×")}</span> },
+      { key: "shape", title: "output", numeric: true, show: (l) => <span class="nowrap">{extents(l.shape)}</span> },
       { key: "parameters", title: "parameters", numeric: true, show: part("parameters") },
-      { key: "flops", title: "flops per sample", numeric: true, help: "of the forward pass", show: part("flops") },
+      { key: "flops", title: "flops per sample", numeric: true, help: "forward and backward", show: part("flops") },
     ];
   };
   return (
     <Page title={name} above={<p class="crumb"><Link to="#/models">Models</Link> / <span>{name}</span></p>}>
       <form class="inline-form" onSubmit={(e) => { e.preventDefault(); setQuery({ input: typed.trim() }); }}>
         <label for="input">Input</label>
-        <input id="input" class="narrow" placeholder={model.data?.input ?? "3x224x224"} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+        <input id="input" class="narrow" placeholder={model.data ? extents(model.data.input).replaceAll("×", "x") : "3x224x224"} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit" class="button">Show</button>
       </form>
       <Shown from={model}>{(m) => (
@@ -54,8 +54,8 @@ export function ModelPage({ name, input }: { name: string; input: string }): JSX
           <p class="lead">{m.summary}</p>
           <dl class="figures">
             <Figure label="Parameters" value={short(m.parameters)} note={`${count(m.parameters)}; ${bytes(m.parameters * 4)} in fp32`} />
-            <Figure label="Flops per sample, forward" value={short(m.flops)} />
-            <Figure label="Input" value={m.input.replaceAll("x", "×")} />
+            <Figure label="Flops per sample, training" value={short(m.flops)} />
+            <Figure label="Input" value={extents(m.input)} />
             <Figure label="Layers" value={count(m.layers.length)} />
           </dl>
           <Panel title="Layers" wide><Table label={`Layers of ${name}`} columns={columns(m)} rows={m.layers} id={(l) => l.name} /></Panel>

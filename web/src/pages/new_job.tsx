@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { at, getText, message, put } from "../api/client";
-import { useLoaded, useMay } from "../api/hooks";
+import { useList, useLoaded, useMay } from "../api/hooks";
 import type { Check, DataSet, Job, NodeRow, Option } from "../api/types";
 import { go, link } from "../lib/route";
 import { changed, found, inForce, range, read, shown, type Values } from "../lib/options";
@@ -93,10 +93,10 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const latest = useRef(0);
-  const all = useLoaded<Option[]>("/options");
+  const all = useList<Option>("/options");
   const base = useLoaded<string>(from ? at("runs", from, "config") : null, getText);
-  const datasets = useLoaded<DataSet[]>("/datasets");
-  const machines = useLoaded<NodeRow[]>("/nodes");
+  const datasets = useList<DataSet>("/datasets");
+  const machines = useList<NodeRow>("/nodes");
   const strategy = String(values["strategy.name"] ?? "");
   const options = useMemo(() => inForce(all.data ?? [], strategy), [all.data, strategy]);
   useEffect(() => void (base.data !== null && setToml(base.data)), [base.data]);

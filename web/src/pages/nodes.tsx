@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at, message, put } from "../api/client";
-import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import { useEvery, useList, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { NodeRow } from "../api/types";
 import { bytes, duration, percent } from "../lib/format";
 import { link } from "../lib/route";
@@ -52,7 +52,7 @@ export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (addre
 }
 
 export function NodesPage(): JSX.Element {
-  const nodes = useLoaded<NodeRow[]>("/nodes");
+  const nodes = useList<NodeRow>("/nodes");
   const admin = useMay("admin");
   const [address, setAddress] = useState("");
   const [error, setError] = useState<string | null>(null);

@@ -30,7 +30,7 @@ export function RunsPage({ query }: { query: URLSearchParams }): JSX.Element {
   const [chosen, setChosen] = useState<string[]>([]);
   useEffect(() => setTyped(filter), [filter]);
   const wrong = parsed(typed);
-  const answer = useLoaded<Answer>(`/runs${asked({ filter, sort, descending: descending ? "1" : "", limit: kPage, offset, columns: extra.join() })}`);
+  const answer = useLoaded<Answer>(`/runs${asked({ filter, sort, descending: sort ? (descending ? "1" : "0") : "", limit: kPage, offset, columns: extra.join() })}`);
   const again = useThrottled(answer.reload, 1000);
   useServerEvents(["runs"], again);
   const submit = (text: string): void => setQuery({ filter: text.trim(), offset: "" });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, bytes, cell, count, duration, percent, perSecond, plain, plural, short, when } from "../../src/lib/format";
+import { ago, bytes, cell, count, duration, extents, percent, perSecond, plain, plural, short, when } from "../../src/lib/format";
 
 const spaced = (text: string): string => text.replace(/\u202f/g, " ");
 
@@ -61,4 +61,11 @@ test("ATimeWithoutAZoneIsShownAsItIs", () => {
   const at = new Date(2026, 0, 2, 3, 4, 5);
   assert.equal(when(at.toISOString()), "2026-01-02 03:04:05");
   assert.equal(spaced(ago("2026-01-02T03:04:05Z", Date.parse("2026-01-02T03:07:17Z"))), "3 min 12 s ago");
+});
+
+test("ShapesAreShownByTheirExtents", () => {
+  assert.equal(extents([3, 224, 224]), "3×224×224");
+  assert.equal(extents("1x28x28"), "1×28×28");
+  assert.equal(extents([500, 1, 1]), "500");
+  assert.equal(extents([]), "–");
 });

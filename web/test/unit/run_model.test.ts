@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunDetails } from "../../src/api/types";
+import type { RunDetails, RunState } from "../../src/api/types";
 import { RunModel } from "../../src/lib/run_model";
 
 const details = (more: Partial<RunDetails> = {}): RunDetails => ({
@@ -96,4 +96,16 @@ test("TheRateIsAPointOnlyOnceEveryWorkerHasOne", () => {
   assert.deepEqual(model.curves.get("rate")!.value, [100, 100, 100]);
   model.apply(worker(1, 5, 50, 1));
   assert.equal(model.curves.get("rate")!.value.length, 3);
+});
+
+test("APageThatOpensInALaterSessionCountsWhatEarlierOnesDid", () => {
+  const one = JSON.parse(worker(0, 1, 100, 1)) as never;
+  const state: RunState = { t: 1, status: "running", epoch: 1.1, epochs: 2, steps: 10, samples: 1100, samples_per_s: 100, position: 5, workers: [one],
+    waits: { rows: ["worker 0"], columns: ["worker 0", "worker 1", "server 0"], seconds: [[0, 0, 0.1]] },
+    staleness: { edges: [0, 1], workers: [{ worker: 0, updates: [1, 2] }] }, notes: [], evaluations: [] };
+  const model = new RunModel(details(), state, {});
+  assert.deepEqual(model.staleness.workers, [[1, 2]]);
+  model.apply(worker(0, 2, 200, 0.5));
+  assert.equal(model.samples, 1200);
+  assert.deepEqual(model.curves.get("step.loss")!.epoch, [1.2]);
 });

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at, getText } from "../../api/client";
-import { useLoaded } from "../../api/hooks";
+import { useList, useLoaded } from "../../api/hooks";
 import type { Checkpoint } from "../../api/types";
 import { bytes, count, duration, plain, when } from "../../lib/format";
 import type { RunModel } from "../../lib/run_model";
@@ -34,7 +34,7 @@ export function ConfigTab({ run }: { run: string }): JSX.Element {
 }
 
 export function CheckpointsTab({ run, directory }: { run: string; directory: string }): JSX.Element {
-  const list = useLoaded<Checkpoint[]>(at("runs", run, "checkpoints"));
+  const list = useList<Checkpoint>(at("runs", run, "checkpoints"));
   const columns: Column<Checkpoint>[] = [
     { key: "file", title: "file", wide: true, show: (c) => <code>{c.file}</code> },
     { key: "step", title: "step", numeric: true, show: (c) => count(c.step) },
