@@ -1,0 +1,242 @@
+// A run as it is now: what the service knew when the page opened, and every line of metrics.jsonl since. No network, no page.
+import type { Curves, Histograms, Note, RunDetails, RunState, StartedLine, WorkerSums } from "../api/types";
+import { curveOf, emptyCurve, thin, type Curve } from "./thin";
+
+const kMostPoints = 4000; // a curve that has more is thinned to half
+const kMostNotes = 500;
+const kRatePause = 1; // seconds between two points of the live rate
+/** Lower edges of the bins of staleness, as summary.json has them. */
+export const kEdges = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+
+type Line = Record<string, unknown>;
+const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const inside = (line: Line, key: string): Line => {
+  const value = line[key];
+  return value !== null && typeof value === "object" ? (value as Line) : {};
+};
+const busy = (w: WorkerSums): number => w.compute_s + w.exchange_s + w.wait_s + w.load_s;
+
+export class RunModel {
+  status: string;
+  epoch: number;
+  epochs: number;
+  steps: number;
+  samples: number;
+  samplesPerSecond: number | null;
+  error: string;
+  servers: number;
+  epochSamples: number;
+  parameters: number | null;
+  workers: WorkerSums[];
+  rows: string[];
+  columns: string[];
+  waits: number[][];
+  staleness: Histograms;
+  notes: Note[];
+  curves = new Map<string, Curve>();
+  heard = new Map<number, number>(); // worker → t of its last report
+  t: number;
+  private epochPosition: number;
+  private rateAt = -Infinity;
+  private baseSeconds = 0; // training time of the sessions before this one
+  private rates = new Map<number, { t: number; samples: number }>();
+
+  constructor(details: RunDetails, state: RunState | null, curves: Curves) {
+    const summary = details.summary;
+    const begun: Partial<StartedLine> = details.started_line ?? {};
+    this.status = state?.status ?? details.status;
+    this.epochs = state?.epochs ?? begun.epochs ?? summary?.epochs ?? 0;
+    this.epoch = state?.epoch ?? summary?.epochs ?? 0;
+    this.steps = state?.steps ?? summary?.steps ?? 0;
+    this.samples = state?.samples ?? summary?.samples ?? 0;
+    this.samplesPerSecond = (this.status === "running" ? state?.samples_per_s : null) ?? summary?.train?.images_per_s ?? null;
+    this.error = details.error;
+    this.servers = begun.servers ?? summary?.servers ?? 0;
+    this.parameters = details.parameters ?? begun.parameters ?? null;
+    this.epochSamples = begun.epoch_samples ?? 0;
+    this.epochPosition = begun.epoch_position ?? 0;
+    this.workers = (state?.workers.length ? state.workers : summary?.per_worker ?? []).map((w) => ({ ...w }));
+    const waits = state?.waits ?? { rows: [], columns: [], seconds: [] };
+    const known = waits.seconds.length > 0;
+    this.rows = known ? [...waits.rows] : this.workers.map((w) => `worker ${w.worker}`);
+    this.columns = known ? [...waits.columns] : this.members(this.workers.length);
+    this.waits = (known ? waits.seconds : summary?.waits?.seconds ?? []).map((row) => [...row]);
+    const staleness = state?.staleness?.workers?.length ? state.staleness : summary?.staleness;
+    this.staleness = {
+      edges: staleness?.edges ?? kEdges,
+      workers: (staleness?.workers ?? []).map((row) => [...(Array.isArray(row) ? row : row.updates ?? [])]),
+    };
+    this.notes = [...(state?.notes ?? [])];
+    this.t = state?.t ?? 0;
+    if (state && this.epochSamples > 0) { // what earlier sessions did, whichever session the started line is of
+      const here = this.workers.reduce((sum, w) => sum + w.samples, 0);
+      this.epochPosition = Math.max(0, (state.samples - here) / this.epochSamples);
+    }
+    for (const w of this.workers)
+      if (typeof w.seconds_since_report === "number") this.heard.set(w.worker, this.t - w.seconds_since_report);
+    for (const [name, points] of Object.entries(curves)) this.curves.set(name, curveOf(points));
+    const last = this.curves.get("step.loss")?.seconds.slice(-1)[0];
+    const here = Math.max(0, ...this.workers.map(busy));
+    if (last !== undefined && this.epochPosition > 0 && last > here + 1) this.baseSeconds = last - here;
+  }
+
+  private members(workers: number): string[] {
+    return [...Array.from({ length: workers }, (_, i) => `worker ${i}`),
+      ...Array.from({ length: this.servers }, (_, i) => `server ${i}`)];
+  }
+
+  /** Takes one line of metrics.jsonl; what is no line changes nothing. */
+  apply(text: string): void {
+    let line: Line;
+    try {
+      line = JSON.parse(text) as Line;
+    } catch {
+      return;
+    }
+    if (line === null || typeof line !== "object") return;
+    this.t = number(line["t"]) ?? this.t;
+    if (line["kind"] === "worker") this.worker(line);
+    else if (line["kind"] === "epoch") this.epochDone(line);
+    else if (line["kind"] === "evaluation") this.evaluation(line);
+    else if (line["kind"] === "note") this.note(line);
+    else if (line["kind"] === "started") this.started(line);
+    else if (line["kind"] === "ended") this.ended(line);
+  }
+
+  private add(series: string, epoch: number | null, seconds: number | null, value: unknown): void {
+    const y = number(value);
+    if (epoch === null || seconds === null || y === null) return;
+    let curve = this.curves.get(series) ?? emptyCurve();
+    curve.epoch.push(epoch);
+    curve.seconds.push(seconds);
+    curve.samples.push(epoch * this.epochSamples);
+    curve.value.push(y);
+    if (curve.value.length > kMostPoints) curve = thin(curve, kMostPoints / 2);
+    this.curves.set(series, curve);
+  }
+
+  private worker(line: Line): void {
+    const rank = number(line["worker"]);
+    if (rank === null || rank < 0 || !Number.isInteger(rank)) return;
+    const at = this.workers.findIndex((w) => w.worker === rank);
+    const now = { ...(this.workers[at] ?? {}), ...line } as unknown as WorkerSums & { recent?: Line };
+    const recent = inside(line, "recent");
+    now.loss = number(recent["loss"]) ?? now.loss ?? null;
+    now.accuracy = number(recent["accuracy"]) ?? now.accuracy ?? null;
+    const before = this.rates.get(rank);
+    if (before && this.t > before.t && now.samples >= before.samples) {
+      const rate = (now.samples - before.samples) / (this.t - before.t);
+      now.samples_per_s = now.samples_per_s ? 0.7 * now.samples_per_s + 0.3 * rate : rate;
+    }
+    this.rates.set(rank, { t: this.t, samples: now.samples });
+    this.heard.set(rank, this.t);
+    if (at >= 0) this.workers[at] = now;
+    else {
+      this.workers.push(now);
+      this.workers.sort((a, b) => a.worker - b.worker);
+      this.rows = this.workers.map((w) => `worker ${w.worker}`);
+      this.columns = this.members(Math.max(...this.workers.map((w) => w.worker)) + 1);
+    }
+    const row = this.workers.indexOf(now);
+    if (Array.isArray(line["waits"])) {
+      const waits = line["waits"] as number[];
+      if (waits.length !== this.columns.length) this.columns = this.members(waits.length - this.servers);
+      this.waits[row] = waits;
+    }
+    if (Array.isArray(line["staleness"])) this.staleness.workers[row] = line["staleness"] as number[];
+    this.totals(recent);
+  }
+
+  private totals(recent: Line): void {
+    let samples = 0;
+    let steps = 0;
+    let seconds = 0;
+    let rate = 0;
+    for (const w of this.workers) {
+      samples += w.samples;
+      steps += w.steps;
+      seconds = Math.max(seconds, busy(w));
+      rate += w.samples_per_s ?? 0;
+    }
+    this.samplesPerSecond = rate || this.samplesPerSecond;
+    const whole = this.workers.every((w) => w.samples_per_s); // before that, the sum is of some workers only
+    if (rate > 0 && whole && this.epochSamples > 0 && (this.t >= this.rateAt + kRatePause || this.t < this.rateAt)) {
+      this.rateAt = this.t;
+      this.add("rate", this.epochPosition + samples / this.epochSamples, this.baseSeconds + seconds, rate);
+    }
+    this.steps = Math.max(this.steps, steps);
+    if (this.epochSamples <= 0) {
+      this.samples = Math.max(this.samples, samples);
+      return;
+    }
+    this.epoch = Math.max(this.epoch, this.epochPosition + samples / this.epochSamples);
+    this.samples = Math.max(this.samples, Math.round(this.epochPosition * this.epochSamples + samples));
+    const epoch = this.epochPosition + samples / this.epochSamples;
+    this.add("step.loss", epoch, this.baseSeconds + seconds, recent["loss"]);
+    this.add("step.accuracy", epoch, this.baseSeconds + seconds, recent["accuracy"]);
+  }
+
+  private epochDone(line: Line): void {
+    const epoch = number(line["epoch"]);
+    const seconds = number(line["train_s"]);
+    for (const group of ["train", "test"])
+      for (const [name, value] of Object.entries(inside(line, group))) this.add(`${group}.${name}`, epoch, seconds, value);
+    this.add("lr", epoch, seconds, line["lr"]);
+    this.epoch = Math.max(this.epoch, epoch ?? 0);
+  }
+
+  private evaluation(line: Line): void {
+    const split = line["split"];
+    if (split !== "validation" && split !== "test") return;
+    for (const name of ["loss", "accuracy", "top5"])
+      this.add(`${split}.${name}`, number(line["epoch"]), number(line["train_s"]), line[name]);
+  }
+
+  private note(line: Line): void {
+    this.notes.push({ t: this.t, level: String(line["level"] ?? "info"), text: String(line["text"] ?? "") });
+    if (this.notes.length > kMostNotes) this.notes.splice(0, this.notes.length - kMostNotes);
+  }
+
+  /** A session begins: its points replace those that an earlier one had behind this place. */
+  private started(line: Line): void {
+    this.status = "running";
+    this.error = "";
+    this.epochSamples = number(line["epoch_samples"]) ?? this.epochSamples;
+    this.epochPosition = number(line["epoch_position"]) ?? 0;
+    this.epochs = number(line["epochs"]) ?? this.epochs;
+    this.servers = number(line["servers"]) ?? this.servers;
+    this.epoch = this.epochPosition;
+    this.samples = Math.round(this.epochPosition * this.epochSamples);
+    this.steps = 0;
+    this.baseSeconds = this.curves.get("lr")?.seconds.slice(-1)[0] ?? 0;
+    this.workers = [];
+    this.rows = [];
+    this.waits = [];
+    this.staleness.workers = [];
+    this.rates.clear();
+    this.heard.clear();
+    for (const [name, curve] of this.curves) {
+      const kept = curve.epoch.filter((epoch) => epoch <= this.epochPosition + 1e-9).length;
+      for (const list of [curve.epoch, curve.seconds, curve.samples, curve.value]) list.length = kept;
+      if (kept === 0) this.curves.delete(name);
+    }
+  }
+
+  private ended(line: Line): void {
+    const error = inside(line, "error");
+    this.status = typeof error["code"] === "string" ? error["code"] : "done";
+    this.error = typeof error["message"] === "string" ? error["message"] : "";
+    this.steps = number(line["steps"]) ?? this.steps;
+    this.samples = number(line["samples"]) ?? this.samples;
+  }
+
+  /** Epochs done, from 0 to `epochs`: the last batches of an epoch can reach a little over its end. */
+  get done(): number {
+    return this.epochs > 0 ? Math.min(this.epoch, this.epochs) : this.epoch;
+  }
+
+  /** The last value of a series, or null. */
+  last(series: string): number | null {
+    return this.curves.get(series)?.value.slice(-1)[0] ?? null;
+  }
+}

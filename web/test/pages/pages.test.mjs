@@ -1,0 +1,236 @@
+// Every page in Chromium, light and dark, on a phone and on a wide screen; and what a user does there.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { kNodes, train, writeMany } from "./fixtures.mjs";
+import { serve } from "./server.mjs";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
+const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
+const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const missing = !browserPath ? "no Chromium: apt-get install chromium" : !existsSync(troupe) ? "no build/bin/troupe: scripts/build makes it" : false;
+const axe = readFileSync(join(root, "web/node_modules/axe-core/axe.min.js"), "utf8");
+const shots = process.env.TROUPE_SCREENSHOTS || null;
+const kWaitMs = 30_000;
+
+let scratch, runs, names, many, service, browser;
+const failures = []; // of any page: errors on the console, requests to elsewhere
+
+/** A page that is signed in. Errors of scripts, of the content policy, and requests to other hosts are collected. */
+async function opened({ width = 1280, height = 900, scheme = "light", token = service.token, at = service.origin } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  page.setDefaultTimeout(kWaitMs);
+  page.on("console", (m) => m.type() === "error" && !/Failed to load resource|net::ERR_/.test(m.text()) && failures.push(`${page.url()}: ${m.text()}`));
+  page.on("pageerror", (e) => failures.push(`${page.url()}: ${e.stack}`));
+  page.on("request", (r) => !r.url().startsWith(at) && !r.url().startsWith("blob:") && failures.push(`${page.url()}: asks ${r.url()}`));
+  await page.goto(`${at}/#token=${token}`);
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  return page;
+}
+const settled = async (page) => {
+  await page.locator(".loading").first().waitFor({ state: "detached" }).catch(() => undefined);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+};
+const show = async (page, hash) => {
+  await page.evaluate((to) => { location.hash = to; }, hash);
+  await settled(page);
+};
+const api = async (path, ask = {}) => (await fetch(`${service.origin}/api/v1${path}`, { ...ask, headers: { Authorization: `Bearer ${service.token}`, "Content-Type": "application/json" } })).json();
+
+before(async () => {
+  if (missing) return;
+  scratch = mkdtempSync(join(tmpdir(), "troupe-web-"));
+  runs = join(scratch, "runs");
+  mkdirSync(runs);
+  names = train(runs, troupe, join(root, "configs/glyphs-easgd.toml"));
+  many = writeMany(runs, join(runs, names["glyphs-easgd"], "config.toml"));
+  writeFileSync(join(scratch, "nodes.json"), JSON.stringify(kNodes));
+  service = await serve(root, troupe, runs, { nodes: join(scratch, "nodes.json") });
+  browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
+}, { timeout: 120_000 });
+
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+  if (scratch) rmSync(scratch, { recursive: true, force: true });
+});
+
+test("TokenLeavesTheAddressBarAndTheSessionStays", { skip: missing }, async () => {
+  const page = await opened();
+  assert.equal(new URL(page.url()).hash, "#/");
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Token").fill(service.token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await page.context().close();
+});
+
+test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
+  const page = await opened();
+  await page.keyboard.press("/"); // no filter here: it goes to the table
+  await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+  const table = page.getByRole("region", { name: "Runs" });
+  await table.getByRole("row").nth(4).waitFor();
+  await page.locator("h1").click();
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "filter");
+  await page.keyboard.type("strategy=bsp workers>2");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length === 1);
+  await page.getByLabel("Filter", { exact: true }).fill("strategy");
+  await page.getByText("column 1:").waitFor();
+  await page.getByLabel("Filter", { exact: true }).fill("strategy=nonesuch");
+  await page.keyboard.press("Enter");
+  await page.getByText("No run fits this filter.").waitFor();
+  await page.getByRole("button", { name: "Show all runs" }).click();
+  await page.getByRole("button", { name: "loss", exact: true }).click();
+  await page.waitForFunction(() => location.hash.includes("sort=loss"));
+  for (const name of ["glyphs-easgd", "glyphs-bsp"]) await page.getByLabel(`compare ${names[name]}`).check();
+  await page.getByRole("button", { name: "Compare 2 runs" }).click();
+  await page.getByRole("rowheader", { name: "strategy.name" }).waitFor();
+  await page.getByRole("img", { name: /^test.accuracy: / }).waitFor();
+  assert.match(await page.getByRole("img", { name: /^test.accuracy: / }).getAttribute("aria-label"), /glyphs-easgd .*%, glyphs-bsp .*%/);
+  await page.getByRole("button", { name: "samples" }).click();
+  await page.waitForFunction(() => location.hash.includes("over=samples"));
+  await page.context().close();
+});
+
+test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000 }, async () => {
+  const page = await opened();
+  await show(page, "#/new");
+  await page.getByText("The configuration is good.").waitFor();
+  await page.getByLabel("run.epochs", { exact: true }).fill("-3");
+  await page.getByText("1 option is wrong.").waitFor();
+  assert.ok(await page.getByRole("button", { name: "Submit" }).isDisabled());
+  await page.getByLabel("run.epochs", { exact: true }).fill("200");
+  await page.getByLabel("run.name", { exact: true }).fill("from-the-browser");
+  await page.getByText("The configuration is good.").waitFor();
+  await page.getByRole("button", { name: "Submit" }).click();
+  await page.getByRole("heading", { level: 1, name: "from-the-browser" }).waitFor();
+  await page.getByRole("link", { name: /Watch its run/ }).click();
+  await page.locator(".connection-live").waitFor();
+  const samples = async () => Number((await page.locator(".figure", { hasText: "Steps" }).locator("small").textContent()).replace(/\D/g, ""));
+  const grown = async (than) => {
+    for (let i = 0; i < 100; i += 1) {
+      if ((await samples()) > than) return samples();
+      await page.waitForTimeout(200);
+    }
+    throw new Error(`no new samples after ${than}`);
+  };
+  const first = await grown(await samples());
+  await page.context().setOffline(true);
+  await page.context().setOffline(false);
+  await page.locator(".connection-live").waitFor();
+  const second = await grown(first);
+  assert.ok(second > first);
+  const run = decodeURIComponent(/#\/runs\/([^?]+)/.exec(page.url())[1]);
+  await page.getByRole("button", { name: "Checkpoint" }).click();
+  await page.getByText("A checkpoint is being saved.").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Save a checkpoint and stop" }).click();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  assert.notEqual((await api(`/runs/${encodeURIComponent(run)}`)).status, "running");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.getByRole("link", { name: /^job / }).click();
+  await page.getByLabel("output of the job").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("button", { name: "Save a checkpoint and stop" }).click();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  await page.context().close();
+});
+
+test("FiveHundredWorkersAreDrawnWithoutFiveHundredRows", { skip: missing }, async () => {
+  const page = await opened();
+  await show(page, `#/runs/${many}?tab=workers`);
+  await page.getByRole("heading", { name: "500 workers" }).waitFor();
+  assert.ok((await page.locator(".table tbody tr").count()) < 100);
+  await page.getByRole("region", { name: "Workers" }).evaluate((box) => { box.scrollTop = box.scrollHeight; });
+  await page.getByRole("cell", { name: "499", exact: true }).waitFor();
+  await page.getByRole("tab", { name: "Workers" }).focus();
+  await page.keyboard.press("ArrowRight");
+  const matrix = page.getByRole("img", { name: /Seconds that each worker waited/ });
+  await matrix.waitFor();
+  await matrix.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await page.getByText(/^worker 0 waited .* for worker 1$|^worker 1 waited .* for worker \d+$|^worker 0 waited/).waitFor();
+  await page.context().close();
+});
+
+test("AReaderIsOfferedNothingThatChangesARun", { skip: missing }, async (t) => {
+  if (service.real) return t.skip("needs a second user, whose token only the service's first start prints");
+  const reader = await serve(root, troupe, runs, { role: "read" });
+  try {
+    const page = await opened({ token: reader.token, at: reader.origin });
+    await show(page, `#/runs/${encodeURIComponent(names["glyphs-bsp"])}`);
+    await page.getByRole("heading", { level: 1, name: "glyphs-bsp" }).waitFor();
+    for (const name of ["Stop", "Remove", "Tags and note", "New job like this"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
+    await show(page, "#/new");
+    await page.getByText("Your role is read").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Submit" }).isDisabled());
+    await page.context().close();
+  } finally {
+    await reader.stop();
+  }
+  return undefined;
+});
+
+test("KeyboardReachesTheContentAndTheThemeIsKept", { skip: missing }, async () => {
+  const page = await opened();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  await page.getByRole("button", { name: "Dark" }).click();
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await page.context().close();
+});
+
+const kSizes = [[360, 780], [1920, 1080]];
+const pagesOf = () => {
+  const easgd = encodeURIComponent(names["glyphs-easgd"]);
+  const chosen = Object.values(names).map((n) => `run=${encodeURIComponent(n)}`).join("&");
+  const tabs = ["workers", "waits", "staleness", "log", "config", "checkpoints"];
+  return [["home", "#/"], ["runs", "#/runs"], ["runs-none", "#/runs?filter=tau%3D999"], ["compare", `#/compare?${chosen}`], ["run", `#/runs/${easgd}`],
+    ...tabs.map((t) => [`run-${t}`, `#/runs/${easgd}?tab=${t}`]), ["many", `#/runs/${many}`], ...tabs.slice(0, 4).map((t) => [`many-${t}`, `#/runs/${many}?tab=${t}`]),
+    ["run-bsp", `#/runs/${encodeURIComponent(names["glyphs-bsp"])}`], ["run-missing", "#/runs/nonesuch"], ["new", "#/new"], ["new-like", `#/new?from=${easgd}`], ["jobs", "#/jobs"], ["job", "#/jobs/1"],
+    ["models", "#/models"], ["model", "#/models/lenet"], ["datasets", "#/datasets"], ["dataset", "#/datasets/glyphs"], ["nodes", "#/nodes"], ["help", "#/help"], ["lost", "#/nonesuch"]];
+};
+
+for (const [width, height] of kSizes)
+  for (const scheme of ["light", "dark"])
+    test(`EveryPageIsAccessibleAndFits${width}Pixels${scheme === "dark" ? "Dark" : "Light"}`, { skip: missing, timeout: 240_000 }, async () => {
+      const page = await opened({ width, height, scheme });
+      const faults = [];
+      for (const [name, hash] of pagesOf()) {
+        await show(page, hash);
+        await page.waitForTimeout(150); // charts and pictures draw after the data is there
+        const over = await page.evaluate(() => document.scrollingElement.scrollWidth - window.innerWidth);
+        if (over > 0) faults.push(`${name}: ${over} px wider than the screen`);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        for (const v of violations)
+          if (v.impact === "serious" || v.impact === "critical") faults.push(`${name}: ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? "")).join("; ")}`);
+        if (shots) {
+          mkdirSync(shots, { recursive: true });
+          await page.screenshot({ path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true });
+        }
+      }
+      await page.context().close();
+      assert.deepEqual(faults, []);
+    });
+
+test("NoPageFailedOrAskedAnotherHost", { skip: missing }, () => assert.deepEqual([...new Set(failures)], []));
