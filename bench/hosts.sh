@@ -96,6 +96,19 @@ on_host() {
   ip netns exec "host$host" "$@"
 }
 
+# Waits until a node listens there: wait_for_node HOST PORT LOG PROCESS. Fails with the log's last lines if the process ends, or after 30 s.
+wait_for_node() {
+  local try
+  for ((try = 0; try < 300; ++try)); do
+    [[ -z $(ip netns exec "host$1" ss -Hltn "sport = :$2") ]] || return 0
+    kill -0 "$4" 2> /dev/null || break
+    sleep 0.1
+  done
+  tail -n 3 "$3" >&2
+  echo "no node listens on host $1" >&2
+  return 1
+}
+
 # Bytes that a host has put on the link, headers and all.
 link_bytes() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_bytes; }
 link_packets() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_packets; }

@@ -103,17 +103,7 @@ start_node() {  # HOST
   disown  # so that bash does not report its end
 }
 
-wait_for_node() {  # HOST
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    [[ -z $(ip netns exec "host$1" ss -Hltn "sport = :$node_port") ]] || return 0
-    kill -0 "${node[$1]}" 2> /dev/null || break
-    sleep 0.1
-  done
-  tail -n 3 "$out/$run-node$1.log" >&2
-  echo "no node listens on host $1" >&2
-  return 1
-}
+listens() { wait_for_node "$1" "$node_port" "$out/$run-node$1.log" "${node[$1]}"; }  # HOST
 
 # Starts a run NAME on the nodes of HOSTS as $launch; its directory is the one in $out/NAME, its summary $out/NAME.json:
 # start_run NAME BYTES HOSTS…
@@ -125,7 +115,7 @@ start_run() {
   node_port=$((7300 + ++port))
   node=()
   for host in "$@"; do start_node "$host"; done
-  for host in "$@"; do wait_for_node "$host"; done
+  for host in "$@"; do listens "$host"; done
   for option in run.checkpoint_every=never run.tensorboard=false run.journal=all strategy.overlap=skip "strategy.tau=$tau" "data.batch=$batch" cluster.pinning=off "${more[@]}"; do
     set+=(--set "$option")
   done
@@ -183,8 +173,12 @@ inject() {
   event killed 1
 }
 
-# The program of host 1's worker: the node's child.
-worker_program() { ps -o pid= --ppid "${node[1]}" | head -n 1; }
+# The program of host 1's worker: the node's child is the outer keeper, whose child the inner one, whose first child the program.
+worker_program() {
+  local process=${node[1]} generation
+  for generation in 1 2 3; do process=$(pgrep -o -P "$process") || return 0; done
+  echo "$process"
+}
 
 # ---- parts
 
@@ -217,7 +211,7 @@ part_clean() {
 
 late_node() {
   start_node 3
-  wait_for_node 3
+  listens 3
 }
 
 part_faults() {

@@ -141,7 +141,8 @@ void CoordinatorBody::take_own_state(std::uint32_t worker, const std::shared_ptr
         const auto left = taken.bytes - std::min<std::uint64_t>(taken.bytes, into->size());
         const auto count = std::min<std::uint64_t>(left, piece.size());
         into->insert(into->end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count));
-        left > count ? take_own_state(worker, into, next, absent) : next();
+        if (left == count) return next();
+        piece.empty() ? absent() : take_own_state(worker, into, next, absent);
       },
       [this, worker, absent](const caf::error& error) { missed(worker, error, absent); },
       SnapshotOrder{++snapshots_, {}, false, true, into->size()}, whole_arena());
