@@ -204,6 +204,7 @@ bool CoordinatorBody::accepted(const Refusal& refusal) {
 
 void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
   checks_.granted(worker, leases.size());
+  own_states_.clear();
   for (const auto& lease : leases) enter_epoch(lease.epoch);
   if (keeps_journal())
     for (const auto& lease : leases) journal_.add(encode(LeaseGranted{worker, lease}));
@@ -220,8 +221,10 @@ void CoordinatorBody::perform(const Order& order) {
   };
   const Continuations next{answer(TaskOutcome::done), answer(TaskOutcome::interrupted)};
   switch (order.task) {
-    case Task::dismiss_workers: return dismiss_workers(next.done);
-    case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, next.done, next.interrupted);
+    case Task::dismiss_workers: own_states_.clear(); return dismiss_workers(next.done);
+    case Task::settle_workers:
+      if (setup_.needs.in_step) own_states_.clear();  // a round may end with an update
+      return ask_members<Settled>(SettleOrder{}, next.done, next.interrupted);
     case Task::await_peer_messages: return await_peer_messages(next);
     case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
@@ -250,6 +253,7 @@ void CoordinatorBody::membership_changed(const strategies::Membership& membershi
 }
 
 void CoordinatorBody::removed(WorkerId worker) {
+  own_states_.erase(worker);
   peer_messages_.lost(worker);
   if (!actors_.workers[worker]) return;
   self_->send(actors_.workers[worker], Halt{});

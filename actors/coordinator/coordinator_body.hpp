@@ -190,10 +190,11 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   MemberMessageChecks checks_;
   RefusalCount refusals_;
   ActorDirectory actors_;
-  std::map<std::uint32_t, WorkerProgress> predecessors_;  // that newcomers replace
-  std::map<std::uint32_t, SiteActor> newcomers_;          // sites that have not begun
-  std::string newest_checkpoint_;                         // path of the newest durable checkpoint
-  bool save_requested_ = false;                           // by the user, who is told about it
+  std::map<std::uint32_t, WorkerProgress> predecessors_;      // that newcomers replace
+  std::map<std::uint32_t, SiteActor> newcomers_;              // sites that have not begun
+  std::map<std::uint32_t, experiment::OwnState> own_states_;  // of programs, taken in this pause
+  std::string newest_checkpoint_;                             // path of the newest durable checkpoint
+  bool save_requested_ = false;                               // by the user, who is told about it
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
   JournalBatch journal_;                       // of leases

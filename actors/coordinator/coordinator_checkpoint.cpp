@@ -121,8 +121,9 @@ void CoordinatorBody::take_own_states(std::uint32_t worker, const std::shared_pt
   const Next following = [this, worker, into, next] { take_own_states(worker + 1, into, next); };
   if (machine_.in_emergency() && worker != model_worker_) return following();
   const auto state = std::make_shared<std::vector<std::byte>>();
-  const Next whole = [worker, state, into, following] {
+  const Next whole = [this, worker, state, into, following] {
     into->own_states.insert_or_assign(worker, state);
+    own_states_.insert_or_assign(worker, state);
     following();
   };
   take_own_state(worker, state, whole, following);

@@ -48,6 +48,11 @@ void CoordinatorBody::take_member(std::uint32_t member, const Continuations& nex
       };
       const Next own = [this, member, start, whole, next] {
         if (!setup_.graph->is_program()) return whole();
+        // Over a slow link this state takes as long as all else, and everybody waits.
+        if (const auto taken = own_states_.find(member); taken != own_states_.end()) {
+          start->own_state = taken->second;
+          return whole();
+        }
         const auto state = std::make_shared<std::vector<std::byte>>();
         start->own_state = state;
         take_own_state(member, state, whole, next.interrupted);
