@@ -97,6 +97,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
   coordination::Coordinator::InitialMembers initial_members{actors.worker_sites, actors.server_sites, {}};
   for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
+    running_programs_.insert(w);
     if (actors_.workers[w])
       self_->monitor(actors_.workers[w]);
     else
@@ -254,6 +255,7 @@ void CoordinatorBody::membership_changed(const strategies::Membership& membershi
 
 void CoordinatorBody::removed(WorkerId worker) {
   own_states_.erase(worker);
+  running_programs_.erase(worker);
   peer_messages_.lost(worker);
   if (!actors_.workers[worker]) return;
   self_->send(actors_.workers[worker], Halt{});
@@ -271,6 +273,7 @@ void CoordinatorBody::lost(const coordination::Loss& loss) {
 }
 
 void CoordinatorBody::absent(WorkerId worker) {
+  running_programs_.erase(worker);
   if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{worker}));
   note(Note::Level::info, fmt::format("{} is not connected yet", machine_.name_of(worker)));
 }

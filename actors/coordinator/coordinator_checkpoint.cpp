@@ -114,10 +114,16 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
   }
 }
 
+/// A newcomer needs none of them, and without periodic checkpoints its own is the only reason for this one: all others wait for it.
+bool CoordinatorBody::checkpoint_has_own_states() const {
+  return setup_.graph->is_program() &&
+         !(machine_.admits() && setup_.settings->checkpoint == coordination::CheckpointPeriod{});
+}
+
 /// What programs keep of their optimizers, one worker after the other. In an emergency only the worker whose model is taken is known to be
 /// where that model is.
 void CoordinatorBody::take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next) {
-  if (!setup_.graph->is_program() || worker == actors_.workers.size()) return next();
+  if (!checkpoint_has_own_states() || worker == actors_.workers.size()) return next();
   const Next following = [this, worker, into, next] { take_own_states(worker + 1, into, next); };
   if (machine_.in_emergency() && worker != model_worker_) return following();
   const auto state = std::make_shared<std::vector<std::byte>>();

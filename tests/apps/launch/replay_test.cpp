@@ -99,6 +99,26 @@ TEST_F(LaunchedReplays, OfALateNodeAndAStillProgramReachEveryHash) {
   expect_replays();
 }
 
+// A program that ran on has its state nowhere but in the segments before.
+TEST_F(LaunchedReplays, WithoutTheSegmentsBeforeNameTheWorkerWhoseStateIsMissing) {
+  nodes::Process run(command(of_strategy({"--workers", "3", "--set", "run.checkpoint_every=never"},
+                                         {"--strategy", "easgd", "--set", "strategy.tau=2"}),
+                             words({"fault=kill", "who=1", "nth=20", "once=" + folder_.file("once")})));
+  ASSERT_TRUE(run.says("joined as a new member: 3 of 3 workers")) << run.err();
+  EXPECT_TRUE(advance({"0", "1", "2"})) << run.err();
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
+  expect_replays();
+  for (const auto* const name : {"journal-0001.bin", "journal-0001.start.safetensors"})
+    std::filesystem::remove(std::filesystem::path(this->run()) / name);
+  const auto replay = troupe({"replay", this->run()});
+  EXPECT_EQ(replay.code, 65) << replay.out << replay.err;
+  EXPECT_TRUE(is_one_line(replay)) << replay.out << replay.err;
+  EXPECT_NE(replay.err.find("journal-0002.start.safetensors: the program of worker 0 ran on from the segment before"),
+            std::string::npos)
+      << replay.err;
+}
+
 // Worker 1 draws from the system's random numbers in its fifth step, which no replay can reproduce.
 TEST_F(LaunchedReplays, OfAProgramWithoutFixedSeedsNameWorkerAndStep) {
   launch({"--workers", "2", "--strategy", "local_sgd", "--set", "strategy.tau=2", "--set", "run.hash_every=1"},
