@@ -77,11 +77,12 @@ core::Result<void> check_patience(const Settings& settings) {
   if (settings.cluster.workers == 1 || !(needs.in_step || needs.group) ||
       settings.model.silence_s <= settings.exchange.deadline_s)
     return {};
-  return core::fail(
-      core::Errc::config,
-      fmt::format("{}: model.silence_s = {:g}, but other workers wait {:g} s for a worker "
-                  "(exchange.deadline_s): set exchange.deadline_s to as much",
-                  settings.config.where("model.silence_s"), settings.model.silence_s, settings.exchange.deadline_s));
+  const auto silence = settings.config.where("model.silence_s");
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: model.silence_s = {:g}, but other workers wait {:g} s for a worker: set "
+                                "exchange.deadline_s to at least as much, or model.silence_s to at most {:g}",
+                                silence == "default" ? settings.config.where("exchange.deadline_s") : silence,
+                                settings.model.silence_s, settings.exchange.deadline_s, settings.exchange.deadline_s));
 }
 
 /// What the user has set of `config`, as --set has it.

@@ -22,16 +22,6 @@ join_hosts
 runs=("$@")
 [[ ${#runs[@]} -gt 0 ]] || runs=(bsp-20 bsp-5.8 gossip-5.8)
 
-wait_for_port() {  # HOST PORT
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    [[ -z $(on_host "$1" ss -Hltn "sport = :$2") ]] || return 0
-    sleep 0.1
-  done
-  echo "no node listens on host $1" >&2
-  exit 1
-}
-
 port=7200
 for run in "${runs[@]}"; do
   case $run in
@@ -42,11 +32,11 @@ for run in "${runs[@]}"; do
   port=$((port + 1))
   nodes=()
   for host in 1 2; do
-    on_host $host "$troupe" node --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" \
+    ( exec ip netns exec "host$host" "$troupe" node --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
       > "$scratch/node$host.log" 2>&1 &
     nodes+=($!)
   done
-  for host in 1 2; do wait_for_port $host $port; done
+  for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
   limit_link $rate 64kb
   began=$SECONDS
   rc=0

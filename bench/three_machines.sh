@@ -16,7 +16,7 @@
 #   bench/three_machines.sh [PART]...     default: all, about 15 minutes; report: the report alone
 #
 # OUT: folder of the results, in which later parts find those of earlier ones (default build/three_machines).  SECONDS_OF_RUN: how long the clean
-# run shall take (60).  RATE (100mbit), FULL (80), TAU (64), BATCH (4), STRATEGY (easgd), SET (more --set of the runs).  TROUPE: the program (default
+# run shall take (60).  SECONDS_OF_FAULTS: the same of the run with faults (as SECONDS_OF_RUN); what faults cost does not grow with it.  RATE (100mbit), FULL (80), TAU (64), BATCH (4), STRATEGY (easgd), SET (more --set of the runs).  TROUPE: the program (default
 # build/bin/troupe).  PYTHON: with torch (default /usr/bin/python3).  Root only; leaves nothing behind but OUT. Exit code 1: a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,7 @@ source bench/peers.sh
 python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${TROUPE:-build/bin/troupe}")
 seconds=${SECONDS_OF_RUN:-60}
+faults_seconds=${SECONDS_OF_FAULTS:-$seconds}
 rate=${RATE:-100mbit} full=${FULL:-80} tau=${TAU:-64} batch=${BATCH:-4} strategy=${STRATEGY:-easgd}
 read -ra more <<< "${SET:-}"
 shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
@@ -49,7 +50,7 @@ export OMP_NUM_THREADS=1 PYTHONPATH=$PWD/python GLOO_SOCKET_IFNAME=eth0 MASTER_A
 torch_gflops "$python" > /dev/null || exit 77
 mkdir -p "$out"
 out=$(realpath "$out")
-settings="rate=$rate full=$full tau=$tau batch=$batch strategy=$strategy seconds=$seconds set=${SET:-}"
+settings="rate=$rate full=$full tau=$tau batch=$batch strategy=$strategy seconds=$seconds faults=$faults_seconds set=${SET:-}"
 if [[ ! -e $out/settings ]]; then
   echo "$settings" > "$out/settings"
 elif [[ $(cat "$out/settings") != "$settings" ]]; then
@@ -57,7 +58,7 @@ elif [[ $(cat "$out/settings") != "$settings" ]]; then
   exit 2
 fi
 text=$out/text
-[[ -e $text ]] || "$python" -c 'import sys; sys.path[:0] = ["examples", "python"]; import gpt; open(sys.argv[1], "wb").write(gpt.debian_text(8_000_000))' "$text"
+[[ -e $text ]] || "$python" -c 'import sys; sys.path[:0] = ["examples", "python"]; import gpt; open(sys.argv[1], "wb").write(gpt.debian_text(16_000_000))' "$text"
 make_certificates "$troupe" 3
 join_hosts 3
 limit_link "$rate" 64kb
@@ -103,17 +104,7 @@ start_node() {  # HOST
   disown  # so that bash does not report its end
 }
 
-wait_for_node() {  # HOST
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    [[ -z $(ip netns exec "host$1" ss -Hltn "sport = :$node_port") ]] || return 0
-    kill -0 "${node[$1]}" 2> /dev/null || break
-    sleep 0.1
-  done
-  tail -n 3 "$out/$run-node$1.log" >&2
-  echo "no node listens on host $1" >&2
-  return 1
-}
+listens() { wait_for_node "$1" "$node_port" "$out/$run-node$1.log" "${node[$1]}"; }  # HOST
 
 # Starts a run NAME on the nodes of HOSTS as $launch; its directory is the one in $out/NAME, its summary $out/NAME.json:
 # start_run NAME BYTES HOSTS…
@@ -125,11 +116,11 @@ start_run() {
   node_port=$((7300 + ++port))
   node=()
   for host in "$@"; do start_node "$host"; done
-  for host in "$@"; do wait_for_node "$host"; done
+  for host in "$@"; do listens "$host"; done
   for option in run.checkpoint_every=never run.tensorboard=false run.journal=all strategy.overlap=skip "strategy.tau=$tau" "data.batch=$batch" cluster.pinning=off "${more[@]}"; do
     set+=(--set "$option")
   done
-  ( become 1 timeout -k 5 $((seconds * 3 + 240)) "$troupe" launch --workers 3 --strategy "$strategy" --nodes "10.0.0.1:$node_port,10.0.0.2:$node_port,10.0.0.3:$node_port" \
+  ( become 1 timeout -k 5 $((faults_seconds * 3 + 240)) "$troupe" launch --workers 3 --strategy "$strategy" --nodes "10.0.0.1:$node_port,10.0.0.2:$node_port,10.0.0.3:$node_port" \
       --min-nodes $# --ca "$certs/ca.pem" --cert "$certs/host1.pem" --key "$certs/host1.key" --plain --json --set "run.dir=\"$out/$run\"" "${set[@]}" \
       -- "$python" examples/gpt.py "${shape[@]}" --batch "$batch" --text "$text" --bytes "$bytes" ) > "$out/$run.json" 2> "$out/$run.log" &
   launch=$!
@@ -153,7 +144,9 @@ samples_of_run() { "$python" -c 'import sys; print(int(float(sys.argv[1]) * floa
 
 # ---- faults: when, in seconds from the beginning of training
 
-late=$((seconds * 8 / 100)) freeze=$((seconds * 40 / 100)) frozen=20 killed=$((seconds * 60 / 100 + 20))
+frozen=20
+times_within() { late=$(($1 * 8 / 100)) freeze=$(($1 * 40 / 100)) killed=$(($1 * 60 / 100 + frozen)); }  # SECONDS
+times_within "$seconds"
 
 event() { echo "$EPOCHREALTIME $*" >> "$out/$fault_run.events"; }
 
@@ -183,8 +176,12 @@ inject() {
   event killed 1
 }
 
-# The program of host 1's worker: the node's child.
-worker_program() { ps -o pid= --ppid "${node[1]}" | head -n 1; }
+# The program of host 1's worker: the node's child is the outer keeper, whose child the inner one, whose first child the program.
+worker_program() {
+  local process=${node[1]} generation
+  for generation in 1 2 3; do process=$(pgrep -o -P "$process") || return 0; done
+  echo "$process"
+}
 
 # ---- parts
 
@@ -217,13 +214,16 @@ part_clean() {
 
 late_node() {
   start_node 3
-  wait_for_node 3
+  listens 3
 }
 
 part_faults() {
-  local try
+  local try bytes
+  bytes=$(cat "$out/bytes")
+  [[ $faults_seconds == "$seconds" ]] || bytes=$(bytes_for "$(samples_of_run "$faults_seconds")")
+  times_within "$faults_seconds"
   : > "$out/faults.events"
-  start_run faults "$(cat "$out/bytes")" 1 2
+  start_run faults "$bytes" 1 2
   for ((try = 0; try < 600; ++try)); do
     kill -0 "$launch" 2> /dev/null || break
     ! grep -q '"kind":"started"' "$out"/faults/*/metrics.jsonl 2> /dev/null || break

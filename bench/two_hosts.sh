@@ -80,11 +80,11 @@ troupe_run() {
   for option in "$@"; do set+=(--set "$option"); done
   port=$((port + 1))
   for host in 1 2; do
-    on_host $host "$troupe" node --listen "10.0.0.$host:$((7100 + port))" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" \
-      --key "$certs/host$host.key" > "$scratch/node$host.log" 2>&1 &
+    ( exec ip netns exec "host$host" "$troupe" node --listen "10.0.0.$host:$((7100 + port))" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" \
+      --key "$certs/host$host.key" ) > "$scratch/node$host.log" 2>&1 &
     nodes+=($!)
   done
-  for host in 1 2; do wait_for_port $host $((7100 + port)) "$scratch/node$host.log" "${nodes[host - 1]}"; done
+  for host in 1 2; do wait_for_node $host $((7100 + port)) "$scratch/node$host.log" "${nodes[host - 1]}"; done
   before=$(payload)
   on_host 1 "$troupe" train configs/mnist-easgd.toml --nodes "10.0.0.1:$((7100 + port)),10.0.0.2:$((7100 + port))" --ca "$certs/ca.pem" \
     --cert "$certs/host1.pem" --key "$certs/host1.key" --quiet --json --set "data.path=\"$data\"" --set "run.dir=\"$scratch/runs\"" \
@@ -93,18 +93,6 @@ troupe_run() {
   echo $(($(payload) - before)) > "$scratch/$name.payload"
   kill "${nodes[@]}" 2> /dev/null || true
   wait "${nodes[@]}" 2> /dev/null || true
-}
-
-wait_for_port() {  # HOST PORT LOG PROCESS
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    kill -0 "$4" 2> /dev/null || break
-    [[ -z $(on_host "$1" ss -Hltn "sport = :$2") ]] || return 0
-    sleep 0.1
-  done
-  cat "$3" >&2
-  echo "no node listens on host $1" >&2
-  exit 1
 }
 
 easgd=(strategy.name=easgd strategy.tau=16 strategy.overlap=skip)

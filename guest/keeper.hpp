@@ -13,7 +13,8 @@
 /// | the program | the inner keeper |
 ///
 /// The outer keeper ends as the program did: with its exit code or by its signal. Keepers block SIGINT, SIGTERM and the like: when a service
-/// manager signals all processes, the engine still ends the run in order.
+/// manager signals all processes, the engine still ends the run in order. Thread rule: become_keeper() is called in the child of a fork; the rest
+/// are constants.
 #pragma once
 
 namespace troupe::guest {

@@ -63,10 +63,10 @@ core::Result<GuestListener> GuestListener::open() {
   return listener;
 }
 
-void GuestListener::accept_all(const GuestProcess& process, std::vector<Visitor>& visitors) const {
+bool GuestListener::accept_all(const GuestProcess& process, std::vector<Visitor>& visitors) const {
   for (std::size_t count = 0; count < kMostVisitors; ++count) {
     core::FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket) return;
+    if (!socket) return errno != EMFILE && errno != ENFILE;
     ucred peer{};
     socklen_t length = sizeof(peer);
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::geteuid()) continue;
@@ -76,6 +76,7 @@ void GuestListener::accept_all(const GuestProcess& process, std::vector<Visitor>
     }
     visitors.push_back({Frames(std::move(socket), process.watch()), is_descendant(peer.pid, process.id())});
   }
+  return true;
 }
 
 core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process, Frames::Deadline deadline) {
@@ -83,7 +84,7 @@ core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process,
   for (;;) {
     // Asked before accept_all(), which then sees every connection that was made before the end.
     const bool has_ended = process.ending(std::chrono::milliseconds(0)).has_value();
-    accept_all(process, visitors);
+    const bool accepts = accept_all(process, visitors);
     for (std::size_t k = 0; k < visitors.size();) {
       auto& [frames, is_program] = visitors[k];
       auto frame = frames.receive(std::chrono::steady_clock::now());
@@ -104,11 +105,12 @@ core::Result<GuestListener::Arrival> GuestListener::await(GuestProcess& process,
       return core::fail(core::Errc::timeout,
                         connected ? "the guest is silent" : "the program has not called troupe.join");
     }
-    std::vector<pollfd> watched{{socket_.get(), POLLIN, 0}, {process.watch(), POLLIN, 0}};
+    // poll() ignores a descriptor of -1. Without it a connection that cannot be accepted would make it return at once.
+    std::vector<pollfd> watched{{accepts ? socket_.get() : -1, POLLIN, 0}, {process.watch(), POLLIN, 0}};
     for (const auto& visitor : visitors) watched.push_back({visitor.frames.descriptor(), POLLIN, 0});
     const bool sees_end = process.watch() >= 0;  // else poll its end
     (void)::poll(watched.data(), watched.size(),
-                 static_cast<int>(std::min<std::int64_t>(left, sees_end ? 60'000 : 50)));
+                 static_cast<int>(std::min<std::int64_t>(left, sees_end && accepts ? 60'000 : 50)));
   }
 }
 

@@ -36,7 +36,8 @@ class GuestListener {
     bool is_program;  // of the process or a descendant of it
   };
   GuestListener() = default;
-  void accept_all(const GuestProcess& process, std::vector<Visitor>& visitors) const;
+  /// False: this process has no descriptors left, so connections wait.
+  [[nodiscard]] bool accept_all(const GuestProcess& process, std::vector<Visitor>& visitors) const;
 
   std::string name_, token_;
   core::FileDescriptor socket_;

@@ -27,7 +27,7 @@ class GuestProcess {
   using Variables = std::vector<std::pair<std::string, std::string>>;
   using OnLine = std::function<void(const std::string&)>;
 
-  /// Errc::config: the command cannot be executed. Errc::io.
+  /// Errc::config: the command cannot be executed. Errc::timeout: it was not executed within 60 s. Errc::io.
   [[nodiscard]] static core::Result<std::unique_ptr<GuestProcess>> start(const std::vector<std::string>& command,
                                                                          const Variables& variables, OnLine on_line);
   /// Kills it, and all processes that it has started. Waits 15 s at most for those that the kernel does not let die.

@@ -203,7 +203,8 @@ class Replica {
   /// Whether apply() heeds nothing of the step but its learning rate, and `state` is empty: the optimizer is the replica's.
   [[nodiscard]] virtual bool owns_optimizer() const noexcept { return false; }
 
-  /// Forward and loss only, without dropout, with the running statistics.
+  /// Forward and loss only, without dropout, with the running statistics. A user's program evaluates its own test data, whatever the batch is,
+  /// and only where CompileOptions::training is false.
   [[nodiscard]] virtual core::Result<StepResult> evaluate(const Batch& batch) = 0;
   /// The last layer's outputs of the latest step or evaluate: [batch, outputs], row-major.
   [[nodiscard]] virtual std::span<const float> outputs() const noexcept = 0;

@@ -97,6 +97,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   arena_ = std::make_shared<core::Buffer>(std::move(*arena));
   coordination::Coordinator::InitialMembers initial_members{actors.worker_sites, actors.server_sites, {}};
   for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
+    running_programs_.insert(w);
     if (actors_.workers[w])
       self_->monitor(actors_.workers[w]);
     else
@@ -204,6 +205,7 @@ bool CoordinatorBody::accepted(const Refusal& refusal) {
 
 void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
   checks_.granted(worker, leases.size());
+  own_states_.clear();
   for (const auto& lease : leases) enter_epoch(lease.epoch);
   if (keeps_journal())
     for (const auto& lease : leases) journal_.add(encode(LeaseGranted{worker, lease}));
@@ -220,8 +222,10 @@ void CoordinatorBody::perform(const Order& order) {
   };
   const Continuations next{answer(TaskOutcome::done), answer(TaskOutcome::interrupted)};
   switch (order.task) {
-    case Task::dismiss_workers: return dismiss_workers(next.done);
-    case Task::settle_workers: return ask_members<Settled>(SettleOrder{}, next.done, next.interrupted);
+    case Task::dismiss_workers: own_states_.clear(); return dismiss_workers(next.done);
+    case Task::settle_workers:
+      if (setup_.needs.in_step) own_states_.clear();  // a round may end with an update
+      return ask_members<Settled>(SettleOrder{}, next.done, next.interrupted);
     case Task::await_peer_messages: return await_peer_messages(next);
     case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
@@ -250,6 +254,8 @@ void CoordinatorBody::membership_changed(const strategies::Membership& membershi
 }
 
 void CoordinatorBody::removed(WorkerId worker) {
+  own_states_.erase(worker);
+  running_programs_.erase(worker);
   peer_messages_.lost(worker);
   if (!actors_.workers[worker]) return;
   self_->send(actors_.workers[worker], Halt{});
@@ -267,6 +273,7 @@ void CoordinatorBody::lost(const coordination::Loss& loss) {
 }
 
 void CoordinatorBody::absent(WorkerId worker) {
+  running_programs_.erase(worker);
   if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{worker}));
   note(Note::Level::info, fmt::format("{} is not connected yet", machine_.name_of(worker)));
 }

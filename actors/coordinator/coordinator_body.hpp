@@ -152,6 +152,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_own_state(std::uint32_t worker, const std::shared_ptr<std::vector<std::byte>>& into, const Next& next,
                       const Next& absent);
+  [[nodiscard]] bool checkpoint_has_own_states() const;
   [[nodiscard]] std::vector<std::string> state_prefixes() const;
   [[nodiscard]] std::shared_ptr<Checkpoint> begin_checkpoint() const;
   void complete(Checkpoint& checkpoint) const;
@@ -190,10 +191,13 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   MemberMessageChecks checks_;
   RefusalCount refusals_;
   ActorDirectory actors_;
-  std::map<std::uint32_t, WorkerProgress> predecessors_;  // that newcomers replace
-  std::map<std::uint32_t, SiteActor> newcomers_;          // sites that have not begun
-  std::string newest_checkpoint_;                         // path of the newest durable checkpoint
-  bool save_requested_ = false;                           // by the user, who is told about it
+  std::map<std::uint32_t, WorkerProgress> predecessors_;      // that newcomers replace
+  std::map<std::uint32_t, SiteActor> newcomers_;              // sites that have not begun
+  std::map<std::uint32_t, experiment::OwnState> own_states_;  // of programs, taken in this pause
+  /// Workers whose programs a replay of all segments has running where the next segment begins.
+  std::set<std::uint32_t> running_programs_;
+  std::string newest_checkpoint_;                             // path of the newest durable checkpoint
+  bool save_requested_ = false;                               // by the user, who is told about it
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
   JournalBatch journal_;                       // of leases

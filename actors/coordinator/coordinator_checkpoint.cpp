@@ -114,15 +114,22 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
   }
 }
 
+/// A newcomer needs none of them, and without periodic checkpoints its own is the only reason for this one: all others wait for it.
+bool CoordinatorBody::checkpoint_has_own_states() const {
+  return setup_.graph->is_program() &&
+         !(machine_.admits() && setup_.settings->checkpoint == coordination::CheckpointPeriod{});
+}
+
 /// What programs keep of their optimizers, one worker after the other. In an emergency only the worker whose model is taken is known to be
 /// where that model is.
 void CoordinatorBody::take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next) {
-  if (!setup_.graph->is_program() || worker == actors_.workers.size()) return next();
+  if (!checkpoint_has_own_states() || worker == actors_.workers.size()) return next();
   const Next following = [this, worker, into, next] { take_own_states(worker + 1, into, next); };
   if (machine_.in_emergency() && worker != model_worker_) return following();
   const auto state = std::make_shared<std::vector<std::byte>>();
-  const Next whole = [worker, state, into, following] {
+  const Next whole = [this, worker, state, into, following] {
     into->own_states.insert_or_assign(worker, state);
+    own_states_.insert_or_assign(worker, state);
     following();
   };
   take_own_state(worker, state, whole, following);
@@ -141,7 +148,8 @@ void CoordinatorBody::take_own_state(std::uint32_t worker, const std::shared_ptr
         const auto left = taken.bytes - std::min<std::uint64_t>(taken.bytes, into->size());
         const auto count = std::min<std::uint64_t>(left, piece.size());
         into->insert(into->end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count));
-        left > count ? take_own_state(worker, into, next, absent) : next();
+        if (left == count) return next();
+        piece.empty() ? absent() : take_own_state(worker, into, next, absent);
       },
       [this, worker, absent](const caf::error& error) { missed(worker, error, absent); },
       SnapshotOrder{++snapshots_, {}, false, true, into->size()}, whole_arena());

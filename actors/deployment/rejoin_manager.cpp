@@ -16,6 +16,7 @@
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "core/clock.hpp"
+#include "experiment/state/checkpoint.hpp"
 
 namespace troupe::actors {
 
@@ -101,12 +102,12 @@ class RejoinManagerBody {
     };
     ++admissions_;
     look_soon();
-    auto start = read_start(order.checkpoint);
+    auto start = experiment::encode_for_newcomer(order.checkpoint);
     if (!start) {
       refuse(order.worker, promise, start.error().message);
       return promise;
     }
-    self_->send(setup_.exchanger, *start);
+    self_->send(setup_.exchanger, StartPayload{std::make_shared<const std::vector<std::byte>>(std::move(*start))});
     self_
         ->request(setup_.exchanger, kEndpointDeadline,
                   SiteMoved{setup_.orders.at(order.worker).site, replacement->second.address})

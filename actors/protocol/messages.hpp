@@ -210,9 +210,8 @@ struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
   bool journalled = true;  // a replay must reach the same bits
-  bool own_state =
-      false;  // in place of `slot`: what the worker's replica keeps of its optimizer (nn::OwnOptimizer::own_state),
-  std::uint64_t offset = 0;  // from this byte on; 0 asks the replica, and later pieces are of the same state
+  bool own_state = false;    // in place of `slot`: what the replica keeps of its optimizer (nn::OwnOptimizer)
+  std::uint64_t offset = 0;  // of that, from this byte on; 0 asks the replica, later pieces are of the same state
   bool operator==(const SnapshotOrder&) const = default;
 };
 /// A SnapshotOrder for a member at another site.

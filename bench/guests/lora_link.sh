@@ -34,7 +34,8 @@ if [[ ! -e $base ]]; then
   log=$(mktemp)
   text debian_text 800000 > "$log.text"
   "$troupe" launch --workers 2 --strategy easgd --plain --set model.start_s=500 --set "run.dir=$log.runs" --set run.checkpoint_every=never -- \
-    "$python" examples/lora.py --base "$base" --train "${shape[@]}" --text "$log.text" > "$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    "$python" examples/lora.py --base "$base" --train "${shape[@]}" --text "$log.text" > "$log" 2>&1 ||
+    { cat "$log" >&2; rm -rf "$log" "$log.runs" "$log.text"; exit 1; }
   grep 'test loss' "$log"
   rm -rf "$log" "$log.runs" "$log.text"
 fi
@@ -48,16 +49,6 @@ echo
 echo "| trained | strategy | parameters | bytes of an exchange | on the link in all | samples/s | test loss |"
 echo "|-|-|-|-|-|-|-|"
 
-wait_for_port() {  # HOST PORT
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    [[ -z $(on_host "$1" ss -Hltn "sport = :$2") ]] || return 0
-    sleep 0.1
-  done
-  echo "no node listens on host $1" >&2
-  exit 1
-}
-
 port=7300
 run() {  # NAME RANK STRATEGY SETTING…
   local name=$1 rank=$2 strategy=$3 settings=() nodes=() host setting before
@@ -65,11 +56,11 @@ run() {  # NAME RANK STRATEGY SETTING…
   for setting in "$@"; do settings+=(--set "$setting"); done
   port=$((port + 1))
   for host in 1 2; do
-    on_host $host "$troupe" node --programs --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" \
+    ( exec ip netns exec "host$host" "$troupe" node --programs --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
       > "$scratch/node$host.log" 2>&1 &
     nodes+=($!)
   done
-  for host in 1 2; do wait_for_port $host $port; done
+  for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
   before=$(($(link_bytes 1) + $(link_bytes 2)))
   on_host 1 "$troupe" launch --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/ca.pem" --cert "$certs/host1.pem" --key "$certs/host1.key" \
     --workers 2 --strategy "$strategy" --quiet --json --set "run.name=$name" --set "run.dir=$scratch/runs" --set run.checkpoint_every=never \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -71,16 +72,35 @@ core::Result<std::string> save(nn::CheckpointStore& store, const Checkpoint& che
   return store.save(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
 }
 
-core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint) {
-  const auto parts = parts_of(checkpoint);
-  const auto file = nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata);
-  if (!file) return tl::unexpected(file.error());
+namespace {
+
+std::vector<std::byte> bytes_of(const nn::EncodedSafetensors& file) {
   std::vector<std::byte> bytes;
   std::size_t size = 0;
-  for (const auto& part : file->parts()) size += part.size();
+  for (const auto& part : file.parts()) size += part.size();
   bytes.reserve(size);
-  for (const auto& part : file->parts()) bytes.insert(bytes.end(), part.begin(), part.end());
+  for (const auto& part : file.parts()) bytes.insert(bytes.end(), part.begin(), part.end());
   return bytes;
+}
+
+}  // namespace
+
+core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint) {
+  const auto parts = parts_of(checkpoint);
+  return nn::encode_checkpoint(static_cast<std::int64_t>(checkpoint.step), parts.tensors, parts.metadata).map(bytes_of);
+}
+
+core::Result<std::vector<std::byte>> encode_for_newcomer(const std::string& path) {
+  // No other tensor of a checkpoint is of bytes: a program's parameters and statistics are float32.
+  const auto file = nn::read_selected(path, [](const nn::TensorView& tensor) { return tensor.dtype != nn::DType::u8; });
+  if (!file) return tl::unexpected(file.error());
+  const auto left_out = nn::own_state_names(*file);
+  std::vector<nn::TensorView> tensors;
+  std::ranges::copy_if(file->tensors(), std::back_inserter(tensors),
+                       [&](const auto& tensor) { return std::ranges::find(left_out, tensor.name) == left_out.end(); });
+  auto metadata = file->metadata();
+  metadata.erase(std::string(nn::kOwnStatesKey));
+  return nn::encode_safetensors(tensors, metadata).map(bytes_of);
 }
 
 core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint, nn::FileSystem& files) {

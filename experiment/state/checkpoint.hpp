@@ -57,6 +57,10 @@ inline constexpr const char* kCenterPrefix = "center.";
 /// The same file in memory, for other processes.
 [[nodiscard]] core::Result<std::vector<std::byte>> encode(const Checkpoint& checkpoint);
 
+/// The checkpoint in `path` as a newcomer needs it, in memory: without the states of programs' optimizers, which are the larger part of it. The
+/// newcomer's begins anew. Errors: nn::read_selected.
+[[nodiscard]] core::Result<std::vector<std::byte>> encode_for_newcomer(const std::string& path);
+
 /// Writes only the file `path`: a segment's start state. Errors: nn::write_checkpoint.
 [[nodiscard]] core::Result<void> save_start(const std::string& path, const Checkpoint& checkpoint,
                                             nn::FileSystem& files = nn::system_files());

@@ -77,6 +77,13 @@ core::Result<void> Segment::make(const experiment::StartState& start, RunningPro
     // A vector may be a rounded copy of what the program has: it is written to only where the replay has other numbers.
     if (!kept.empty() && !options_.same_numbers)
       if (auto loaded = kept.mapped().load(start, w); !loaded) return loaded;
+    // The run had kept it going from the segment before; so its state is nowhere but in a replay of that.
+    const bool ran_on = !start.workers.empty() && spec_.graph->is_program() && !start.workers.at(w).own_state;
+    if (kept.empty() && ran_on)
+      return core::fail(core::Errc::corrupt,
+                        fmt::format("the program of worker {} ran on from the segment before, which is missing or cut "
+                                    "off: what its optimizer had is not known",
+                                    w));
     auto memory = kept.empty() ? memory_of(w, start, bytes.get())
                                : core::Result<experiment::WorkerMemory>(std::move(kept.mapped()));
     if (!memory) return tl::unexpected(memory.error());

@@ -116,6 +116,8 @@ class Coordinator {
   /// Why training has ended before the last epoch; none while it has not.
   [[nodiscard]] EarlyStop early_stop() const noexcept { return early_stop_; }
   [[nodiscard]] bool in_emergency() const noexcept { return emergency_.has_value(); }
+  /// Training is paused for newcomers, or ends a pause with them.
+  [[nodiscard]] bool admits() const noexcept { return pause_ == Pause::admission; }
   /// Whether a report of the worker counts: in an emergency the coordinator keeps its own account of steps.
   [[nodiscard]] bool counts(WorkerId worker) const { return !ended() && members_.has(worker) && !in_emergency(); }
   [[nodiscard]] const Members& members() const noexcept { return members_; }

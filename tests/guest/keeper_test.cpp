@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -189,11 +190,14 @@ int children_and_zombies_of(pid_t parent) {
 }
 
 TEST_F(Keeper, WaitsForOrphansWhileTheProgramRuns) {
+  std::atomic all_started = false;
   const auto process = GuestProcess::start(
-      {"sh", "-c", "for i in 1 2 3 4 5; do (sleep 0 &); done; (sleep 1000 &); exec sleep 1000", mark_}, {}, {});
+      {"sh", "-c", "for i in 1 2 3 4 5; do (sleep 0 &); done; (sleep 1000 &); echo all; exec sleep 1000", mark_}, {},
+      [&all_started](const std::string& line) { all_started = line == "all"; });
   ASSERT_TRUE(process);
   const auto inner = only_child_of((*process)->id());
   ASSERT_GT(inner, 0);
+  ASSERT_TRUE(tests::eventually([&] { return all_started.load(); }));
   EXPECT_TRUE(tests::eventually([&] { return children_and_zombies_of(inner) == 2; }));  // those that sleep
 }
 

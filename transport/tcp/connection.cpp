@@ -33,9 +33,14 @@ void TcpConnection::kick() {
   if (!stopped_ && !waits_write_ && !write_broken_) write_some();
 }
 
-unsigned TcpConnection::tick() { return silent_++; }
+unsigned TcpConnection::tick() {
+  // On a slow link the socket may hold bytes that nobody was woken for.
+  if (!stopped_ && waits_read_ && stream_.holds_back()) read_some();
+  return silent_++;
+}
 
 void TcpConnection::wait_read() {
+  stream_.expect(missing_);
   if (std::exchange(waits_read_, true)) return;
   stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](const SystemError& error) {
     self->waits_read_ = false;

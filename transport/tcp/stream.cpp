@@ -4,6 +4,7 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -16,6 +17,12 @@
 namespace troupe::transport {
 
 using security::TlsBytes;
+
+namespace {
+
+constexpr std::size_t kRecordBytes = std::size_t{17} << 10;  // not less than a TLS record: 5 + 16,384 + 256
+
+}  // namespace
 
 TcpStream::TcpStream(tcp::socket socket) : socket_(std::move(socket)) {}
 TcpStream::TcpStream(TcpStream&&) noexcept = default;
@@ -84,6 +91,15 @@ TcpStream::Step TcpStream::flush() {
     bytes.drop(step.bytes);
   }
   return {State::moved};
+}
+
+void TcpStream::expect(std::size_t bytes) noexcept {
+  // TLS may have read a part of a record already, so as many of the bytes will not come to the socket.
+  const std::size_t read = tls_ ? kRecordBytes : 0;
+  const int low_water = bytes > read ? static_cast<int>(std::min(bytes - read, kLowWaterBytes)) : 1;
+  if (low_water == low_water_) return;
+  if (::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof low_water) == 0)
+    low_water_ = low_water;
 }
 
 bool TcpStream::holds_bytes() const noexcept { return tls_ && !tls_->bytes.empty(); }

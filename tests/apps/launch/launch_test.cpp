@@ -212,6 +212,10 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--workers", "2", "--strategy", "bsp", "--set", "model.silence_s=1000"},
                 {},
                 "troupe: --set: model.silence_s = 1000, but other workers wait 600 s"},
+        Refusal{"PatienceBelowTheSilence",
+                {"--workers", "2", "--strategy", "bsp", "--set", "exchange.deadline_s=60"},
+                {},
+                "troupe: --set: model.silence_s = 600, but other workers wait 60 s"},
         Refusal{"NoOptimizerForGradients",
                 {"--strategy", "bsp"},
                 {"optimizer=0"},
@@ -237,8 +241,8 @@ TEST_F(Launched, AProgramBeforeTheDashesIsExplained) {
 }
 
 TEST_F(Launched, HelpBehindTheDashesIsTheProgramsOwn) {
-  const auto outcome = troupe({"launch", "--set", "run.dir=" + folder_.file("runs"), "--", "echo", "--help"});
-  EXPECT_NE(outcome.err.find("--help"), std::string::npos) << outcome.err;  // as it printed
+  const auto outcome = troupe({"launch", "--set", "run.dir=" + folder_.file("runs"), "--", TROUPE_SCRIPTED_GUEST, "--help"});
+  EXPECT_NE(outcome.err.find("scripted_guest: what is --help?"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.code, 0);
 }
 

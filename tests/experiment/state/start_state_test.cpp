@@ -5,6 +5,7 @@
 
 #include "experiment/settings.hpp"
 #include "nn/checkpoint/tensors.hpp"
+#include "tests/folder.hpp"
 
 namespace troupe::experiment {
 namespace {
@@ -113,6 +114,20 @@ TEST_F(OwnStates, AreInTheFileByteForByte) {
   ASSERT_EQ(read->own_states.size(), 2U);
   EXPECT_EQ(*read->own_states.at(0), *saved.own_states.at(0));
   EXPECT_TRUE(read->own_states.at(11)->empty());
+}
+
+TEST_F(OwnStates, ANewcomersCheckpointHasAllButThem) {
+  const auto spec = spec_of("updates", 2);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{0, bytes(std::string(100'000, 'x'))}, {1, bytes("one")}};
+  const tests::Folder folder;
+  const auto path = folder.file("step-60.safetensors");
+  ASSERT_TRUE(save_start(path, saved));
+  const auto encoded = encode_for_newcomer(path);
+  ASSERT_TRUE(encoded) << encoded.error().message;
+  EXPECT_LT(encoded->size(), 100'000U);
+  saved.own_states.clear();
+  EXPECT_EQ(*encoded, encode(saved).value());
 }
 
 TEST_F(OwnStates, AFileThatNamesWhatItDoesNotHaveIsCorrupt) {

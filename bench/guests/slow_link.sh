@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# examples/gpt.py on two equal hosts (network namespaces), joined by a link of RATE each way, a worker and one core on each:
+#   ddp     DistributedDataParallel over Gloo: the gradients cross the link in every step
+#   troupe  STRATEGY with an exchange every TAU steps, over all samples
+#   loss    DDP's arithmetic without its link: one process with twice the batch, same text, seed, learning rate and schedule
+# prints the samples/s of both, their ratio, and the test losses after equal samples. What limits them: the link. A host of DDP puts 4 bytes a parameter on it in each step, a
+# worker of diloco as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
+#
+#   bench/guests/slow_link.sh      about ten minutes, on two cores with nothing else to do
+#
+# RATE (100mbit), STRATEGY (diloco), TAU (32), SET (more --set), BYTES of text (2000000), BATCH of a host (4), SECONDS_OF_DDP (30), TROUPE: the program (build/bin/troupe).
+# PYTHON: with torch (/usr/bin/python3). Exit code 1: a part failed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+[[ $# == 0 ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
+# shellcheck source=SCRIPTDIR/../hosts.sh
+source bench/hosts.sh
+# shellcheck source=SCRIPTDIR/../peers.sh
+source bench/peers.sh
+python=${PYTHON:-/usr/bin/python3}
+troupe=$(realpath "${TROUPE:-build/bin/troupe}")
+rate=${RATE:-100mbit} strategy=${STRATEGY:-diloco} tau=${TAU:-32} batch=${BATCH:-4} bytes=${BYTES:-2000000}
+read -ra more <<< "${SET:-}"
+shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
+[[ -x $troupe ]] || skip "no program at $troupe: run scripts/build, or set TROUPE"
+"$python" -c 'import torch.distributed, numpy' 2> /dev/null || skip "$python has no torch and numpy (PYTHON names another one)"
+enter_namespaces
+torch_gflops "$python" > /dev/null || exit 77
+export OMP_NUM_THREADS=1 PYTHONPATH=$PWD/python GLOO_SOCKET_IFNAME=eth0 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 WORLD_SIZE=2
+make_certificates "$troupe"
+join_hosts
+limit_link "$rate" 64kb
+text=$scratch/text
+"$python" -c 'import sys; sys.path[:0] = ["examples", "python"]; import gpt; open(sys.argv[1], "wb").write(gpt.debian_text(8_000_000))' "$text"
+echo "two hosts, $rate each way; load average: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores"
+
+for host in 1 2; do
+  RANK=$((host - 1)) on_host $host "$python" bench/guests/three_ways.py ddp "${shape[@]}" --batch "$batch" --text "$text" --seconds "${SECONDS_OF_DDP:-30}" \
+    > "$scratch/ddp-$host" 2> "$scratch/ddp-$host.err" &
+done
+wait
+[[ -s $scratch/ddp-1 ]] || { tail -n 3 "$scratch"/ddp-?.err >&2; exit 1; }
+
+port=7300 nodes=()
+for host in 1 2; do
+  ( exec ip netns exec "host$host" "$troupe" node --programs --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
+    > "$scratch/node$host.log" 2>&1 &
+  nodes+=($!)
+done
+for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
+settings=(--set "strategy.tau=$tau")
+for setting in "${more[@]}"; do settings+=(--set "$setting"); done
+carried=$(($(link_bytes 1) + $(link_bytes 2)))
+on_host 1 "$troupe" launch --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/ca.pem" --cert "$certs/host1.pem" --key "$certs/host1.key" \
+  --workers 2 --strategy "$strategy" --quiet --json --set "run.dir=$scratch/runs" --set run.checkpoint_every=never --set run.tensorboard=false "${settings[@]}" -- \
+  "$python" examples/gpt.py "${shape[@]}" --batch "$batch" --text "$text" --bytes "$bytes" > "$scratch/run.json" 2> "$scratch/run.log" ||
+  { cat "$scratch/run.log" >&2; exit 1; }
+carried=$(($(link_bytes 1) + $(link_bytes 2) - carried))
+kill "${nodes[@]}" 2> /dev/null || true
+wait "${nodes[@]}" 2> /dev/null || true
+
+"$python" bench/guests/three_ways.py alone "${shape[@]}" --batch $((2 * batch)) --text "$text" --bytes "$bytes" > "$scratch/loss" 2> "$scratch/loss.err" ||
+  { tail -n 3 "$scratch/loss.err" >&2; exit 1; }
+
+"$python" - "$scratch" "$strategy, tau $tau${SET:+, $SET}" "$carried" <<'PY'
+import json, sys
+scratch, way, carried = sys.argv[1:]
+
+def rate(host):
+    rows = [tuple(map(float, line.split())) for line in open(f'{scratch}/ddp-{host}') if line[0].isdigit()]
+    warm = next(row for row in rows if row[0] >= rows[0][0] + 3)  # connections and caches
+    return (rows[-1][1] - warm[1]) / (rows[-1][0] - warm[0])
+
+ddp = rate(1) + rate(2)
+run = json.load(open(f'{scratch}/run.json'))
+alone = next(float(line.split()[1]) for line in open(f'{scratch}/loss') if line.startswith('loss '))
+speed, loss, exchange = run['train']['images_per_s'], run['test']['loss'], run['exchange']
+print(f"DDP      {ddp:8.1f} samples/s   test loss of its arithmetic after {run['samples']:,} samples {alone:.4f}")
+print(f"Troupe   {speed:8.1f} samples/s   {way}: test loss {loss:.4f}; the link carried {int(carried) / 1e6:.0f} MB")
+print(f"{speed / ddp:.1f} times as many samples/s (asked: 10), test loss {100 * (loss / alone - 1):+.2f} % (asked: at most +0.5)")
+print(json.dumps({'ddp': ddp, 'troupe': speed, 'ratio': speed / ddp, 'ddp_loss': alone, 'loss': loss, 'samples': run['samples']}))
+PY
