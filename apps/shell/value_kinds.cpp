@@ -221,7 +221,7 @@ std::vector<Candidate> help_topics(const CLI::App& options, std::string_view beg
   for (const auto& section : schema.sections()) {
     all.push_back({section, "a section"});
     if (begun.starts_with(section + "."))
-      for (const auto& key : schema.keys_of(section)) all.push_back({section + "." + key, {}});
+      for (const auto& key : schema.keys_of(section)) all.push_back({fmt::format("{}.{}", section, key), {}});
   }
   return all;
 }

@@ -177,6 +177,9 @@ class Readme : public testing::Test {
     if (std::regex_match(command, draws) && run_program({"gnuplot", "--version"}).code != 0)
       return "gnuplot is not installed";
     std::smatch ranks;
+    if (first == "srun" && std::regex_search(command, ranks, std::regex(" -n ([0-9]+)")) &&
+        run_program({"timeout", "20", "srun", "--test-only", "-n", ranks[1], "true"}).code != 0)
+      return "no Slurm here can start so many tasks";
     if (first == "mpirun" && command.find("--oversubscribe") == std::string::npos &&
         std::regex_search(command, ranks, std::regex(" -n ([0-9]+)")) &&
         std::stoul(ranks[1]) > std::thread::hardware_concurrency())

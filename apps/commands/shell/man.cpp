@@ -45,6 +45,7 @@ core::Result<void> run_man(const ManArguments& arguments) {
   const auto found = std::ranges::find(pages, name, &ManualPage::name);
   if (found != pages.end()) return print(found->text);
   std::vector<std::string> names;
+  names.reserve(pages.size());
   for (const auto& page : pages) names.push_back(page.name);
   return core::fail(core::Errc::usage, fmt::format("there is no page {}{}; `troupe man` is about all commands", name,
                                                    core::nearest_hint(name, names, core::Quotes::no)));
