@@ -192,14 +192,14 @@ INSTANTIATE_TEST_SUITE_P(
             "BackupWorkers",
             {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
             {},
-            R"(troupe: --set: strategy.name = "bsp" with strategy.backup steps the optimizer on the servers, and the )"
-            R"(optimizer is the program's own: leave strategy.backup out, or use "easgd")"},
+            R"(troupe: --set: strategy.backup steps the optimizer on the servers, and the optimizer is the program's )"
+            R"(own: leave it out, or use "easgd")"},
         Refusal{
             "ServerOptimizer",
             {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
             {},
-            R"(troupe: --set: strategy.name = "downpour" with strategy.server_optimizer steps an optimizer on the )"
-            R"(servers, and the optimizer is the program's own: leave strategy.server_optimizer out, or use "diloco")"},
+            R"(troupe: --set: strategy.server_optimizer steps an optimizer on the servers, and the optimizer is the )"
+            R"(program's own: leave it out, or use "diloco")"},
         Refusal{"UnknownStrategy", {"--strategy", "eas"}, {}, R"(troupe: --strategy: strategy.name = "eas")"},
         Refusal{"StrategySetByKey",
                 {"--strategy", "bsp", "--set", "strategy.name=eamsgd"},
