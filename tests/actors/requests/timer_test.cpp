@@ -30,8 +30,7 @@ TEST_F(Timers, MessagesComeFromTheActorItself) {
     self->state.timer.emplace(self);
     self->state.timer->send(0ms, Tick{});
     self->state.timer->send(1ms, Tick{});
-    return {[&, self](const Tick&) { ++(self->current_sender() == self->ctrl() ? own : others); },
-            [](const Halt&) {}};
+    return {[&, self](const Tick&) { ++(self->current_sender() == self->ctrl() ? own : others); }, [](const Halt&) {}};
   });
   EXPECT_TRUE(tests::eventually([&] { return own + others == 2; }));
   EXPECT_EQ(own, 2);
