@@ -118,18 +118,21 @@ core::Result<void> check_no_program(const Settings& settings, std::string_view c
 }
 
 core::Result<void> check_strategy_of_program(const Settings& settings) {
-  const auto refuse = [&](std::string_view why) {
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: strategy.name = \"{}\" {}, and the optimizer is the program's own: "
-                                  "use another strategy (`troupe strategies`)",
-                                  settings.config.where("strategy.name"), settings.strategy, why));
+  const auto refuse = [&](const std::string& key, std::string_view what, std::string_view instead) {
+    return core::fail(core::Errc::config, fmt::format("{}: {}{}, and the optimizer is the program's own: {}",
+                                                      settings.config.where(key), key, what, instead));
   };
-  if (settings.train.optimizer != "sgd") return refuse("reads the velocity of the workers' optimizer");
+  if (settings.train.optimizer != "sgd")
+    return refuse("strategy.name",
+                  fmt::format(" = \"{}\" reads the velocity of the workers' optimizer", settings.strategy),
+                  "use \"easgd\", and momentum in the program's optimizer");
   if (settings.strategy == "bsp" && settings.config.value("strategy.backup") != core::Value{std::int64_t{0}})
-    return refuse("with strategy.backup steps the optimizer on the servers");
+    return refuse("strategy.backup", " steps the optimizer on the servers",
+                  "leave it out, or use \"easgd\", whose workers do not wait for each other");
   if (settings.strategy == "downpour" &&
       settings.config.value("strategy.server_optimizer") != core::Value{std::string("none")})
-    return refuse("with strategy.server_optimizer steps an optimizer on the servers");
+    return refuse("strategy.server_optimizer", " steps an optimizer on the servers",
+                  "leave it out, or use \"diloco\", whose outer optimizer steps on means of parameters");
   return check_patience(settings);
 }
 

@@ -103,9 +103,13 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     errno = -error;
     return tl::unexpected(system_error("its keeper"));
   }
-  if (count == sizeof(error))
-    return core::fail(core::Errc::config,
-                      fmt::format("model.command: {} cannot be started: {}", command.front(), std::strerror(error)));
+  if (count == sizeof(error)) {
+    const bool is_script = command.front().ends_with(".py");
+    return core::fail(
+        core::Errc::config,
+        fmt::format("model.command: {} cannot be started: {}{}", command.front(), std::strerror(error),
+                    is_script ? "; write its interpreter before it, as in python3 " + command.front() : std::string()));
+  }
   process->watch_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   process->output_ = std::move(out_read);
   process->stop_.reset(::eventfd(0, EFD_CLOEXEC));

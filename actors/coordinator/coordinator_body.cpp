@@ -112,7 +112,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   setup_.started.lr_factor = setup_.leases->lr_factor();
   self_->send(actors_.recorder, setup_.started);
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  timer_.send(std::chrono::seconds(1), Tick{});
   machine_.begin(std::move(initial_members));
 }
 
@@ -134,7 +134,7 @@ void CoordinatorBody::site_lost(const SiteLost& news) {
 
 void CoordinatorBody::tick() {
   if (machine_.ended()) return;
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  timer_.send(std::chrono::seconds(1), Tick{});
   flush_journal();
   tell_moves();
   silences_.check(setup_.clock->now());

@@ -13,6 +13,7 @@
 #include "actors/protocol/journal_batch.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/requests/asking.hpp"
+#include "actors/requests/timer.hpp"
 #include "core/buffer.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "strategies/coordination/coordinator.hpp"
@@ -186,6 +187,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void find_newest(std::uint64_t number);
 
   Self self_;
+  Timer timer_{self_};
   CoordinatorSetup setup_;
   coordination::Coordinator machine_;
   MemberMessageChecks checks_;

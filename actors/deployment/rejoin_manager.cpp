@@ -15,6 +15,7 @@
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
+#include "actors/requests/timer.hpp"
 #include "core/clock.hpp"
 #include "experiment/state/checkpoint.hpp"
 
@@ -153,7 +154,7 @@ class RejoinManagerBody {
   }
 
   void look_soon() {
-    if (!std::exchange(looking_, true)) self_->delayed_send(self_, kLookEvery, Tick{});
+    if (!std::exchange(looking_, true)) timer_.send(kLookEvery, Tick{});
   }
 
   /// Ends a site that is not a member. It may compile for minutes: its proxy exits now, and the answer is lost.
@@ -258,6 +259,7 @@ class RejoinManagerBody {
   }
 
   RejoinManagerActor::stateful_pointer<RejoinManagerState> self_;
+  Timer timer_{self_};
   RejoinManagerSetup setup_;
   std::map<strategies::WorkerId, Replacement> replacements_;
   strategies::WorkerId last_ = 0;  // the worker whose node was tried last

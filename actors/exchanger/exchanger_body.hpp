@@ -13,6 +13,7 @@
 #include "actors/exchanger/measuring.hpp"
 #include "actors/protocol/membership_inbox.hpp"
 #include "actors/protocol/refusal.hpp"
+#include "actors/requests/timer.hpp"
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/collective.hpp"
 #include "transport/exchange/rpc.hpp"
@@ -125,6 +126,7 @@ class ExchangerBody {
   void add(exchange::Group& group, std::uint32_t site, const std::vector<std::uint32_t>& hosts) const;
 
   Self self_;
+  Timer timer_{self_};
   ExchangerSetup setup_;
   ActorDirectory actors_;
   std::shared_ptr<transport::CompletionQueue> completions_;

@@ -11,7 +11,7 @@ constexpr auto kTellEvery = std::chrono::seconds(1);
 
 void ExchangerBody::tick() {
   if (halted_) return;
-  self_->delayed_send(self_, kTellEvery, Tick{});
+  timer_.send(kTellEvery, Tick{});
   TransferNews news;
   for (std::uint32_t site = 0; site < peers_.size(); ++site) {
     if (!peers_[site]) continue;

@@ -11,6 +11,7 @@
 
 #include "actors/recorder/disk.hpp"
 #include "actors/recorder/journal_keeper.hpp"
+#include "actors/requests/timer.hpp"
 #include "experiment/report/tensorboard.hpp"
 #include "experiment/summary.hpp"
 
@@ -39,7 +40,7 @@ class RecorderBody {
     }
     if (setup_.tensorboard) open_events();
     if (setup_.journal.keep) begin_segment(journal_.open(setup_.start_file, setup_.disk));
-    self_->delayed_send(self_, kTick, Tick{});
+    timer_.send(kTick, Tick{});
   }
 
   /// Whether the current message is accepted. Progress of members in other processes comes through the coordinator, which checks it.
@@ -141,7 +142,7 @@ class RecorderBody {
       told_ = now;
       self_->send(coordinator_, StillWriting{});
     }
-    self_->delayed_send(self_, kTick, Tick{});
+    timer_.send(kTick, Tick{});
   }
 
   /// Waits for pending writes: they belong to the run.
@@ -224,6 +225,7 @@ class RecorderBody {
   }
 
   RecorderActor::stateful_pointer<RecorderState> self_;
+  Timer timer_{self_};
   RecorderSetup setup_;
   RefusalCount refusals_;
   report::Console console_;

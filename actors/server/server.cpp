@@ -11,6 +11,7 @@
 #include "actors/protocol/membership_inbox.hpp"
 #include "actors/protocol/supervision.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "actors/requests/timer.hpp"
 #include "experiment/bad_updates.hpp"
 #include "nn/hash.hpp"
 #include "strategies/host/server_host.hpp"
@@ -96,7 +97,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     self_->send(actors_.workers.at(reply.worker), ShardAnswer{reply});
   }
   void set_deadline(strategies::DeadlineId id, core::Duration after) override {
-    self_->delayed_send(self_, after, DeadlineReached{id});
+    timer_.send(after, DeadlineReached{id});
   }
 
   // strategies::ServerObserver
@@ -141,6 +142,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   }
 
   ServerActor::stateful_pointer<ServerState> self_;
+  Timer timer_{self_};
   ServerSetup setup_;
   ActorDirectory actors_;
   std::optional<strategies::ServerHost> host_;

@@ -62,7 +62,7 @@ void WorkerBody::begin(const ActorDirectory& actors) {
                 Note{Note::Level::warning, fmt::format("worker {} could not be pinned to {}: it may not use them",
                                                        setup_.self, core::to_text(setup_.cpus))});
   reported_at_ = now();
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  timer_.send(std::chrono::seconds(1), Tick{});
   next_step_ = start_->first_steps.at(setup_.self);
   host_->start(next_step_);
   if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);

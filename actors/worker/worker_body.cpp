@@ -138,7 +138,7 @@ void WorkerBody::compute_now() {
   progress_.loss_scale = result->loss_scale;
   if (!look_at(*step)) return;
   if (sleep.count() > 0)
-    self_->delayed_send(self_, sleep, StepEnd{});
+    timer_.send(sleep, StepEnd{});
   else
     self_->send(self_, StepEnd{});
 }
@@ -167,7 +167,7 @@ core::OptimizerStep WorkerBody::optimizer_step() const {
 void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
 
 void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
-  self_->delayed_send(self_, after, DeadlineReached{id});
+  timer_.send(after, DeadlineReached{id});
 }
 
 void WorkerBody::deadline_reached(strategies::DeadlineId id) {

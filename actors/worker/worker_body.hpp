@@ -9,6 +9,7 @@
 #include "actors/protocol/membership_inbox.hpp"
 #include "actors/requests/helping.hpp"
 #include "actors/requests/silence.hpp"
+#include "actors/requests/timer.hpp"
 #include "actors/worker/peer_mailbox.hpp"
 #include "actors/worker/program_output.hpp"
 #include "actors/worker/rendezvous.hpp"
@@ -126,6 +127,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void step_failed(const core::Error& error);
 
   Self self_;
+  Timer timer_{self_};
   WorkerSetup setup_;
   std::shared_ptr<const StartState> start_;
   std::optional<WorkerMemory> memory_;

@@ -28,7 +28,7 @@ void WorkerBody::transfer_seen(const TransferNews& news) {
 
 void WorkerBody::tick() {
   if (failed_) return;
-  self_->delayed_send(self_, std::chrono::seconds(1), Tick{});
+  timer_.send(std::chrono::seconds(1), Tick{});
   answer_peer_messages(true);
   silences_.check(now());
   leave_crowded_cpus();

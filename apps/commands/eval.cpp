@@ -1,3 +1,4 @@
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -39,6 +40,11 @@ std::string sentence(const actors::Evaluation& e) {
   const auto replaced = e.replaced == 0 ? std::string{}
                                         : fmt::format("{} could not be read: others stood in their place\n",
                                                       core::counted(static_cast<std::uint64_t>(e.replaced), "sample"));
+  if (e.dataset == "numbers") {  // a program evaluates on what it likes, and tells what it likes
+    const auto loss = std::isnan(e.loss) ? std::string{} : fmt::format(", loss {:.4f}", e.loss);
+    return fmt::format("{}, evaluated by its program: accuracy {:.2f} %{}{}, {}\n", e.model, 100 * e.accuracy, top5,
+                       loss, e.hash);
+  }
   return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n{}", e.model, e.samples,
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash, replaced);
 }

@@ -254,9 +254,11 @@ StyledLine progress_line(const Position& position, std::uint64_t steps, std::opt
 
 StyledLine epoch_line(const experiment::EpochReport& r) {
   StyledLine line(fmt::format("epoch {}/{}", r.epoch, r.epochs), Style::bold);
-  const bool trained = r.images_per_s > 0;  // a resume may begin with the evaluation that an interrupt skipped
-  if (trained) line.field(fmt::format("  loss {}, test {}", loss_text(r.train_loss), loss_text(r.test_loss)));
-  if (!trained) line.field(fmt::format("  test {}", loss_text(r.test_loss)));
+  const bool trained = r.images_per_s > 0;           // a resume may begin with the evaluation that an interrupt skipped
+  const bool tells_loss = !std::isnan(r.test_loss);  // a program's evaluation need not
+  if (trained) line.field(fmt::format("  loss {}", loss_text(r.train_loss)));
+  if (tells_loss && trained) line.add(fmt::format(", test {}", loss_text(r.test_loss)));
+  if (tells_loss && !trained) line.field(fmt::format("  test {}", loss_text(r.test_loss)));
   line.field("  ").add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
   if (trained) line.field(fmt::format("  {} images/s", rate_text(r.images_per_s)));
   return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
@@ -338,13 +340,15 @@ std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::
         if (w.staleness_count > 0) lines.push_back(staleness_line(w, columns));
     }
   }
-  if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
+  const bool loads = s.dataset != "numbers";  // a program reads its samples itself, and need not tell a loss
+  if (std::isfinite(s.test_accuracy)) {       // it is NaN until the first evaluation
     StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),
                       end.failed ? Style::plain : Style::green);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
-    lines.push_back(result.field(fmt::format(", loss {}", loss_text(s.test_loss))));
+    if (loads || !std::isnan(s.test_loss)) result.field(fmt::format(", loss {}", loss_text(s.test_loss)));
+    lines.push_back(std::move(result));
   }
-  if (auto slow = slow_loading_line(s.per_worker)) lines.push_back(std::move(*slow));
+  if (auto slow = loads ? slow_loading_line(s.per_worker) : std::nullopt) lines.push_back(std::move(*slow));
   std::uint64_t replaced = 0;
   for (const auto& w : s.per_worker) replaced += w.replaced;
   if (replaced > 0)

@@ -71,11 +71,20 @@ def test_a_program_that_leaves_early_says_so_and_keeps_its_exit_code():
         engine.welcome()
         planned(engine)
         engine.send_step(0, [0])
-        assert "ended before its loop" in engine.receive_json(frames.FAILED)["error"]
+        assert engine.receive_json(frames.FAILED)["error"] == "it ended within its loop over run.batches"
         assert engine.silent()
 
     assert guest(script, "for batch in run.batches(8, 4): sys.exit(0)")[0] == 0
     assert guest(script, "for batch in run.batches(8, 4): sys.exit(3)")[0] == 3
+
+
+def test_a_program_without_a_loop_says_so():
+    def script(engine):
+        engine.welcome()
+        assert engine.receive_json(frames.FAILED)["error"] == "it ended without a loop over run.batches"
+        assert engine.silent()
+
+    assert guest(script, "pass")[0] == 0
 
 
 def test_a_program_that_ends_after_the_last_batch_says_nothing():

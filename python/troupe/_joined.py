@@ -38,6 +38,7 @@ class JoinedRun(Run):
         self._link = link
         self._process = os.getpid()
         self._ended = False  # by END, by a lost connection, or by an error that has been told
+        self._has_plan = False  # said PLAN
         self._waiting = False  # said WAITS
         self._answered = False  # DONE was said, and no STEP came since
         self._pending: Optional[frames.Step] = None
@@ -102,6 +103,7 @@ class JoinedRun(Run):
             self._link.send_bucket(bucket)
 
     def _planned(self, plan: Plan) -> None:
+        self._has_plan = True
         with self._guarded():
             self._link.send_json(frames.PLAN, {"samples": plan.samples, "batch": plan.size, "epochs": plan.epochs})
 
@@ -263,7 +265,7 @@ class JoinedRun(Run):
 
         def leave() -> None:
             if not self._over:
-                self.failed("the program ended before its loop over run.batches had", "")
+                self.failed("it ended within its loop over run.batches" if self._has_plan else "it ended without a loop over run.batches", "")
 
         sys.excepthook = tell
         atexit.register(leave)

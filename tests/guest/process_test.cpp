@@ -87,6 +87,9 @@ TEST(GuestProcess, AProgramThatIsNotThereIsAnErrorOfTheCommand) {
   EXPECT_EQ(process.error().code, core::Errc::config);
   EXPECT_EQ(process.error().message,
             "model.command: /nonexistent/program cannot be started: No such file or directory");
+  EXPECT_EQ(GuestProcess::start({"train.py", "x"}, {}, {}).error().message,
+            "model.command: train.py cannot be started: No such file or directory; write its interpreter before it, as "
+            "in python3 train.py");
 }
 
 TEST(GuestProcess, HasItsVariablesAndTheOthersOnce) {

@@ -186,15 +186,20 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Eamsgd",
                 {"--strategy", "eamsgd"},
                 {},
-                R"(troupe: --strategy: strategy.name = "eamsgd" reads the velocity)"},
-        Refusal{"BackupWorkers",
-                {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
-                {},
-                "with strategy.backup steps"},
-        Refusal{"ServerOptimizer",
-                {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
-                {},
-                "with strategy.server_optimizer"},
+                R"(troupe: --strategy: strategy.name = "eamsgd" reads the velocity of the workers' optimizer, and the )"
+                R"(optimizer is the program's own: use "easgd", and momentum in the program's optimizer)"},
+        Refusal{
+            "BackupWorkers",
+            {"--strategy", "bsp", "--workers", "3", "--set", "strategy.backup=1"},
+            {},
+            R"(troupe: --set: strategy.backup steps the optimizer on the servers, and the optimizer is the program's )"
+            R"(own: leave it out, or use "easgd")"},
+        Refusal{
+            "ServerOptimizer",
+            {"--strategy", "downpour", "--set", "strategy.server_optimizer=adam"},
+            {},
+            R"(troupe: --set: strategy.server_optimizer steps an optimizer on the servers, and the optimizer is the )"
+            R"(program's own: leave it out, or use "diloco")"},
         Refusal{"UnknownStrategy", {"--strategy", "eas"}, {}, R"(troupe: --strategy: strategy.name = "eas")"},
         Refusal{"StrategySetByKey",
                 {"--strategy", "bsp", "--set", "strategy.name=eamsgd"},

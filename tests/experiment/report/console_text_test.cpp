@@ -83,6 +83,31 @@ TEST(ConsoleTextTest, SlowLoadingAndReplacedSamplesAreSaid) {
             std::string::npos);
 }
 
+/// It loads its samples itself, and its evaluation may tell an accuracy only.
+TEST(ConsoleTextTest, AProgramIsToldNothingOfDecodersAndOfALossThatItDoesNotTell) {
+  RunEnd end;
+  end.summary.per_worker = {worker(0, 1000)};
+  end.summary.per_worker[0].load_s = 20;
+  end.summary.dataset = "numbers";
+  end.summary.test_accuracy = 0.5;
+  end.summary.test_loss = std::numeric_limits<double>::quiet_NaN();
+  std::string all;
+  for (const auto& line : closing_table(end, "", 80)) all += line.render(200, false) + "\n";
+  EXPECT_EQ(all.find("data.decode_threads"), std::string::npos) << all;
+  EXPECT_NE(all.find("\ntest accuracy 50.00 %\n"), std::string::npos) << all;
+
+  experiment::EpochReport report;
+  report.epoch = 1, report.epochs = 3, report.train_loss = 0.25, report.images_per_s = 100, report.test_accuracy = 0.5;
+  report.test_loss = end.summary.test_loss;
+  EXPECT_TRUE(
+      epoch_line(report).render(200, false).starts_with("epoch 1/3  loss 0.2500  accuracy 50.00 %  100 images/s"));
+  report.test_loss = 0.5;
+  EXPECT_TRUE(
+      epoch_line(report).render(200, false).starts_with("epoch 1/3  loss 0.2500, test 0.5000  accuracy 50.00 %"));
+  report.images_per_s = 0;
+  EXPECT_EQ(epoch_line(report).render(200, false), "epoch 1/3  test 0.5000  accuracy 50.00 %");
+}
+
 TEST(ConsoleTextTest, TheLongestWaitNamesBothSides) {
   std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
   EXPECT_FALSE(worst_wait_line(workers));
