@@ -34,9 +34,10 @@ TEST(RolesTest, EveryRouteWantsItsRole) {
 TEST(RolesTest, WrongTokensAreNoTokens) {
   const Served served;
   const auto& token = served.token(Role::admin);
-  for (const auto& header :
-       {"Authorization: Bearer " + token + "x", "Authorization: Bearer " + token.substr(1),
-        "Authorization: Basic " + token, "Authorization: Bearer ", "Cookie: troupe_token=", "Cookie: other=" + token})
+  for (const std::string& header :
+       std::vector<std::string>{"Authorization: Bearer " + token + "x", "Authorization: Bearer " + token.substr(1),
+                                "Authorization: Basic " + token, "Authorization: Bearer ",
+                                "Cookie: troupe_token=", "Cookie: other=" + token})
     EXPECT_EQ(served.ask("GET", "/api/v1/runs", Role::none, "", header + "\r\n").status, 401) << header;
 }
 
