@@ -31,9 +31,9 @@ const Command& program() {
           "  troupe strategies easgd\n"
           "  troupe doctor\n",
       .declare = nullptr,
-      .subcommands = {train(),  launch(), simulate(), replay(),  grid(),         plot(),      compare(),
-                      runs(),   check(),  eval(),     predict(), export_model(), data_sets(), strategies(),
-                      models(), bench(),  node(),     nodes(),   certs(),        doctor(),    supervise()}};
+      .subcommands = {train(), launch(), simulate(), replay(),       grid(),      plot(),       compare(), runs(),
+                      check(), eval(),   predict(),  export_model(), data_sets(), strategies(), models(),  bench(),
+                      node(),  nodes(),  serve(),    certs(),        doctor(),    supervise()}};
   return root;
 }
 

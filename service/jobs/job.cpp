@@ -31,7 +31,7 @@ std::optional<JobKind> job_kind(std::string_view text) noexcept {
   return found->first;
 }
 
-core::Result<void> check(const JobSpec& spec) {
+core::Result<void> check_spec(const JobSpec& spec) {
   const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };
   if (!is_name(spec.name))
     return refuse(

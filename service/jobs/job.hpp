@@ -34,7 +34,7 @@ struct JobSpec {
 
 inline constexpr std::size_t kLongestJobName = 100;  // bytes
 /// Errc::config, as one line: a name that cannot be a file's, a kind without what it needs, nodes for a grid.
-[[nodiscard]] core::Result<void> check(const JobSpec& spec);
+[[nodiscard]] core::Result<void> check_spec(const JobSpec& spec);
 
 struct Job {
   std::int64_t id = 0;  // never used again, also after the job was deleted

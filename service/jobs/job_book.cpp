@@ -17,6 +17,7 @@ CREATE TABLE jobs(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, kind
   started TEXT, ended TEXT, exit_code INTEGER, error TEXT, run TEXT, attempt INTEGER NOT NULL DEFAULT 0, resume INTEGER NOT NULL DEFAULT 0,
   kill INTEGER NOT NULL DEFAULT 0, pid INTEGER, pid_start INTEGER);
 CREATE INDEX jobs_by_state ON jobs(state, priority DESC, id);
+CREATE INDEX jobs_by_run ON jobs(run);
 CREATE TABLE history(id INTEGER PRIMARY KEY, job INTEGER NOT NULL, at TEXT NOT NULL, event TEXT NOT NULL);
 CREATE INDEX history_by_job ON history(job, id);
 )";
@@ -167,6 +168,11 @@ core::Result<std::optional<Job>> JobBook::select_first(const std::string& condit
 }
 
 core::Result<std::optional<Job>> JobBook::find(std::int64_t id) { return select_first("WHERE id=?", {id}); }
+
+core::Result<std::optional<Job>> JobBook::find_by_run(const std::string& run) {
+  const auto slash = run.find('/');  // a run of a grid is in the grid's directory
+  return select_first("WHERE run IN (?, ?) ORDER BY id DESC", {run, run.substr(0, slash)});
+}
 
 core::Result<std::vector<Job>> JobBook::list() { return select("ORDER BY id DESC", {}); }
 

@@ -22,7 +22,7 @@ class JobBook {
   /// Opens or creates the file.
   [[nodiscard]] static core::Result<JobBook> open(const std::string& path);
 
-  /// `state`: queued, or stopped for a job that is not started yet. REQUIRES check(spec).
+  /// `state`: queued, or stopped for a job that is not started yet. REQUIRES check_spec(spec).
   [[nodiscard]] core::Result<Job> submit(const JobSpec& spec, JobState state, const std::string& at);
   /// Stores all of the job but its specification, of which only the priority changes, and a line of history.
   [[nodiscard]] core::Result<void> save(const Job& job, const std::string& at, const std::string& event);
@@ -30,6 +30,8 @@ class JobBook {
   [[nodiscard]] core::Result<void> remove(std::int64_t id);
 
   [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id);
+  /// The newest job whose run, or whose grid's directory, it is.
+  [[nodiscard]] core::Result<std::optional<Job>> find_by_run(const std::string& run);
   /// Newest first.
   [[nodiscard]] core::Result<std::vector<Job>> list();
   [[nodiscard]] core::Result<std::vector<Job>> active();

@@ -101,6 +101,12 @@ core::Result<JobFolder::LogPart> JobRunner::log(std::int64_t id, std::uint64_t f
   return scheduler_.folder(id).read_log(from, limit);
 }
 
+std::optional<std::int64_t> JobRunner::job_of_run(const std::string& run) {
+  const std::scoped_lock lock(mutex_);
+  const auto job = scheduler_.find_by_run(run);
+  return job && *job ? std::optional((*job)->id) : std::nullopt;
+}
+
 std::size_t JobRunner::running() {
   const std::scoped_lock lock(mutex_);
   return scheduler_.active();

@@ -42,6 +42,9 @@ class JobRunner {
   /// Of a job that exists.
   [[nodiscard]] core::Result<JobFolder::LogPart> log(std::int64_t id, std::uint64_t from, std::uint64_t limit);
 
+  /// The newest job that has made this run, or the grid that it is of; nothing also where the book cannot be read.
+  [[nodiscard]] std::optional<std::int64_t> job_of_run(const std::string& run);
+
   [[nodiscard]] std::size_t room() const noexcept { return room_; }
   [[nodiscard]] std::size_t running();
 

@@ -112,7 +112,7 @@ void JobScheduler::remove_orphans() {
 }
 
 core::Result<Job> JobScheduler::submit(const JobSpec& spec, bool start) {
-  if (auto fine = check(spec); !fine) return tl::unexpected(std::move(fine.error()));
+  if (auto fine = check_spec(spec); !fine) return tl::unexpected(std::move(fine.error()));
   at("submit: before row");
   auto job = book_.submit(spec, start ? JobState::queued : JobState::stopped, utc_now());
   at("submit: row");

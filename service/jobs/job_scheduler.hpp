@@ -51,7 +51,7 @@ class JobScheduler {
   /// corrupt.
   [[nodiscard]] static core::Result<JobScheduler> open(JobOptions options);
 
-  /// Errc::config: check(spec). `start` = false: the job is `stopped` until it is started.
+  /// Errc::config: check_spec(spec). `start` = false: the job is `stopped` until it is started.
   [[nodiscard]] core::Result<Job> submit(const JobSpec& spec, bool start);
   /// Errc::config: there is no such job; usage: its state does not allow it. Of `kind` only those of the user, without `remove`.
   [[nodiscard]] core::Result<Job> order(std::int64_t id, JobEvent::Kind kind);
@@ -61,6 +61,7 @@ class JobScheduler {
 
   [[nodiscard]] core::Result<std::vector<Job>> list() { return book_.list(); }
   [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id) { return book_.find(id); }
+  [[nodiscard]] core::Result<std::optional<Job>> find_by_run(const std::string& run) { return book_.find_by_run(run); }
   [[nodiscard]] core::Result<std::optional<JobDetails>> details(std::int64_t id);
   [[nodiscard]] JobFolder folder(std::int64_t id) const;
 

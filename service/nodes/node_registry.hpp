@@ -45,10 +45,12 @@ struct NodeRow {
   std::string error;                 // why the last question failed; empty: it did not
 };
 
+/// Asks a node. Blocks, at most until `stop` is requested or a deadline of its own, below NodeRegistry::kDeadAfter. Called on several threads.
+using AskNode = std::function<core::Result<NodeReport>(const std::string& address, const std::stop_token& stop)>;
+
 struct NodeOptions {
   std::string file;  // nodes.json
-  /// Asks a node. Blocks, at most until `stop` is requested or a deadline of its own, below kDeadAfter. Called on several threads.
-  std::function<core::Result<NodeReport>(const std::string& address, const std::stop_token& stop)> ask;
+  AskNode ask;
   const core::Clock* clock = nullptr;
   std::chrono::milliseconds period{5000};              // between an answer and the next question
   std::function<void(const NodeRow&)> on_change = {};  // after each question, on any thread; must not call back

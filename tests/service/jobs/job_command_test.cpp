@@ -72,16 +72,16 @@ TEST(JobCommandTest, ARunIsNamedRelativeToTheServicesDirectory) {
 
 TEST(JobSpecTest, ASpecificationThatCannotRunIsRefused) {
   const JobSpec good{.name = "a", .kind = JobKind::train, .config = "x"};
-  EXPECT_TRUE(check(good).has_value());
+  EXPECT_TRUE(check_spec(good).has_value());
   for (const std::string bad : {"", ".a", "-a", "a/b", "a\nb", "a\\b"}) {
     auto spec = good;
     spec.name = bad;
-    EXPECT_FALSE(check(spec).has_value()) << bad;
+    EXPECT_FALSE(check_spec(spec).has_value()) << bad;
   }
-  EXPECT_FALSE(check({.name = "a", .kind = JobKind::train}).has_value());
-  EXPECT_FALSE(check({.name = "a", .kind = JobKind::launch}).has_value());
-  EXPECT_FALSE(check({.name = "a", .kind = JobKind::train, .config = "x", .command = {"rm"}}).has_value());
-  EXPECT_FALSE(check({.name = "a", .kind = JobKind::grid, .config = "x", .nodes = "h:1"}).has_value());
+  EXPECT_FALSE(check_spec({.name = "a", .kind = JobKind::train}).has_value());
+  EXPECT_FALSE(check_spec({.name = "a", .kind = JobKind::launch}).has_value());
+  EXPECT_FALSE(check_spec({.name = "a", .kind = JobKind::train, .config = "x", .command = {"rm"}}).has_value());
+  EXPECT_FALSE(check_spec({.name = "a", .kind = JobKind::grid, .config = "x", .nodes = "h:1"}).has_value());
 }
 
 }  // namespace
