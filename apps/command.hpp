@@ -36,9 +36,11 @@ struct Command {
   std::vector<Command> subcommands = {};
   Appendix appendix = nullptr;  // null: nothing
   Ranks ranks = Ranks::first;
+  bool hidden = false;  // started by other commands: help does not list it
 };
 
 // One file each: apps/commands/<name>.cpp.
+[[nodiscard]] Command supervise();  // serve/supervise.cpp
 [[nodiscard]] Command train();
 [[nodiscard]] Command launch();
 [[nodiscard]] Command simulate();

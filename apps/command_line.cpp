@@ -36,7 +36,8 @@ std::string unexpected(const Parsed& parsed, const std::string& argument) {
   }
   if (parsed.command->subcommands.empty()) return fmt::format("unexpected argument \"{}\"; {}", argument, see);
   std::vector<std::string> names;
-  for (const auto& sub : parsed.command->subcommands) names.push_back(sub.name);
+  for (const auto& sub : parsed.command->subcommands)
+    if (!sub.hidden) names.push_back(sub.name);
   return fmt::format("unknown subcommand \"{}\"{}; {}", argument, core::nearest_hint(argument, names, core::Quotes::no),
                      see);
 }

@@ -27,9 +27,10 @@ const Command& program() {
           "  troupe strategies easgd\n"
           "  troupe doctor\n",
       .declare = nullptr,
-      .subcommands = {train(), launch(), simulate(), replay(),       grid(),      plot(),       compare(), runs(),
-                      check(), eval(),   predict(),  export_model(), data_sets(), strategies(), models(),  bench(),
-                      node(),  nodes(),  serve(),    certs(),        doctor(),    completion(), man()}};
+      .subcommands = {train(),     launch(),     simulate(), replay(),     grid(),    plot(),
+                      compare(),   runs(),       check(),    eval(),       predict(), export_model(),
+                      data_sets(), strategies(), models(),   bench(),      node(),    nodes(),
+                      serve(),     certs(),      doctor(),   completion(), man(),     supervise()}};
   return root;
 }
 

@@ -161,7 +161,8 @@ std::string command_help(const Command& command, const CLI::App& app, std::size_
   std::vector<Row> arguments, flags, subcommands;
   for (const auto* option : app.get_options())
     (option->get_positional() ? arguments : flags).push_back({option_form(*option), option_help(app, *option)});
-  for (const auto& sub : command.subcommands) subcommands.push_back({sub.name, sub.summary});
+  for (const auto& sub : command.subcommands)
+    if (!sub.hidden) subcommands.push_back({sub.name, sub.summary});
   return text + rows_text("Arguments", arguments, columns) + rows_text("Options", flags, columns) +
          rows_text("Subcommands", subcommands, columns);
 }

@@ -9,6 +9,7 @@
 
 #include "service/access/gate.hpp"
 #include "service/access/origin.hpp"
+#include "service/api/job_json.hpp"
 #include "service/assets/embedded.hpp"
 #include "service/runs/run_rows.hpp"
 
@@ -55,7 +56,13 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
   auto& made = *service;
   // Before any thread: whether the directory can be used is an error of the start.
   if (const auto store = made.store_.fresh(); !store) return tl::unexpected(store.error());
+  if (auto opened = made.open_jobs().and_then([&made] { return made.open_nodes(); }).and_then([&made] {
+        return made.open_datasets();
+      });
+      !opened)
+    return tl::unexpected(std::move(opened.error()));
   made.store_worker_ = std::make_unique<Worker>([&made] { return made.watch_runs(); });
+  made.jobs_worker_ = std::make_unique<Worker>();
   made.files_worker_ = std::make_unique<Worker>();
   made.archives_worker_ = std::make_unique<Worker>(nullptr, kMostArchives);
   made.live_worker_ = std::make_unique<Worker>([&made] { return made.live_.poll(); });
@@ -67,7 +74,8 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
        .workers = {{Where::store, made.store_worker_.get()},
                    {Where::files, made.files_worker_.get()},
                    {Where::archives, made.archives_worker_.get()},
-                   {Where::live, made.live_worker_.get()}}},
+                   {Where::live, made.live_worker_.get()},
+                   {Where::jobs, made.jobs_worker_.get()}}},
       made.router_, made.counters_);
   if (!server) return tl::unexpected(server.error());
   made.server_ = std::move(*server);
@@ -76,8 +84,57 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
 
 void Service::stop() {
   if (server_) server_->stop();
-  for (auto* worker : {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get()})
+  for (auto* worker :
+       {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get(), jobs_worker_.get()})
     if (worker != nullptr) worker->stop();
+}
+
+core::Result<void> Service::open_jobs() {
+  if (!setup_.jobs) return {};
+  auto options = *setup_.jobs;
+  options.on_change = [this](const Job& job) {
+    events_.publish("job", json_of(job).dump(-1, ' ', false, Json::error_handler_t::replace));
+  };
+  options.on_remove = [this](std::int64_t id) {
+    events_.publish("job", Json{{"id", id}, {"state", "deleted"}}.dump());
+  };
+  auto runner = JobRunner::open(std::move(options));
+  if (!runner) return tl::unexpected(std::move(runner.error()));
+  runner_ = std::move(*runner);
+  context_.runner = runner_.get();
+  context_.jobs.job_of_run = [here = runner_.get()](const std::string& run) { return here->job_of_run(run); };
+  context_.jobs.room = [here = runner_.get()] {
+    return std::pair(static_cast<std::int64_t>(here->room()), static_cast<std::int64_t>(here->running()));
+  };
+  return {};
+}
+
+core::Result<void> Service::open_nodes() {
+  if (!setup_.ask_node) return {};
+  auto folder = service_folder(setup_.directory);
+  if (!folder) return tl::unexpected(std::move(folder.error()));
+  static const core::SteadyClock clock;
+  auto nodes =
+      NodeRegistry::open({.file = *folder + "/nodes.json",
+                          .ask = setup_.ask_node,
+                          .clock = &clock,
+                          .on_change = [this](const NodeRow& row) {
+                            events_.publish("nodes", json_of(row).dump(-1, ' ', false, Json::error_handler_t::replace));
+                          }});
+  if (!nodes) return tl::unexpected(std::move(nodes.error()));
+  nodes_ = std::move(*nodes);
+  context_.nodes = nodes_.get();
+  return {};
+}
+
+core::Result<void> Service::open_datasets() {
+  auto folder = service_folder(setup_.directory);
+  if (!folder) return tl::unexpected(std::move(folder.error()));
+  auto book = DatasetBook::open(*folder + "/datasets.json");
+  if (!book) return tl::unexpected(std::move(book.error()));
+  datasets_ = std::move(*book);
+  context_.datasets = datasets_.get();
+  return {};
 }
 
 std::optional<std::chrono::milliseconds> Service::watch_runs() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct ServiceSetup {
   Limits limits{};
   std::string version;
   Features features{};
+  std::optional<JobOptions> jobs{};  // nothing: no jobs; its callbacks are the service's
+  AskNode ask_node{};                // null: no nodes
 };
 
 /// `directory`/.service, made with mode 0700 if it is missing. Errc::io, no_space.
@@ -47,6 +50,9 @@ class Service {
  private:
   Service(ServiceSetup setup, std::shared_ptr<const Users> users);
   [[nodiscard]] std::optional<std::chrono::milliseconds> watch_runs();
+  core::Result<void> open_jobs();
+  core::Result<void> open_nodes();
+  core::Result<void> open_datasets();
 
   ServiceSetup setup_;
   Counters counters_;
@@ -57,7 +63,10 @@ class Service {
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
   bool watching_ = false;
-  std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_;
+  std::unique_ptr<DatasetBook> datasets_;
+  std::unique_ptr<JobRunner> runner_;
+  std::unique_ptr<NodeRegistry> nodes_;
+  std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_, jobs_worker_;
   std::unique_ptr<HttpServer> server_;
 };
 

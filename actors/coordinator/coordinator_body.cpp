@@ -230,10 +230,7 @@ void CoordinatorBody::perform(const Order& order) {
     case Task::take_model: model_worker_ = order.worker; return take_model(next);
     case Task::evaluate: return evaluate(order.number);
     case Task::await_evaluation: return await_evaluation(next.done);
-    case Task::take_state:
-      model_worker_ = order.worker;
-      checkpoint_ = std::make_shared<Checkpoint>();
-      return take_state(state_prefixes(), checkpoint_, [this, next] { take_own_states(0, checkpoint_, next.done); });
+    case Task::take_state: return take_states(order.worker, next.done);
     case Task::prepare_newcomer: return prepare_newcomer(order);
     case Task::begin_newcomer: return begin_newcomer(order.worker, next);
     case Task::take_members:

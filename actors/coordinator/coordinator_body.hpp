@@ -149,6 +149,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] std::vector<float> canonical() const;
 
   // Checkpoints (coordinator_checkpoint.cpp).
+  void take_states(std::uint32_t worker, const Next& next);
   void take_state(std::vector<std::string> prefixes, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_own_states(std::uint32_t worker, const std::shared_ptr<Checkpoint>& into, const Next& next);
   void take_own_state(std::uint32_t worker, const std::shared_ptr<std::vector<std::byte>>& into, const Next& next,
@@ -198,8 +199,8 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   std::map<std::uint32_t, experiment::OwnState> own_states_;  // of programs, taken in this pause
   /// Workers whose programs a replay of all segments has running where the next segment begins.
   std::set<std::uint32_t> running_programs_;
-  std::string newest_checkpoint_;                             // path of the newest durable checkpoint
-  bool save_requested_ = false;                               // by the user, who is told about it
+  std::string newest_checkpoint_;  // path of the newest durable checkpoint
+  bool save_requested_ = false;    // by the user, who is told about it
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
   JournalBatch journal_;                       // of leases

@@ -114,6 +114,13 @@ void CoordinatorBody::take_state(std::vector<std::string> prefixes, const std::s
   }
 }
 
+/// All that a checkpoint has beside the model, which `worker` has.
+void CoordinatorBody::take_states(std::uint32_t worker, const Next& next) {
+  model_worker_ = worker;
+  checkpoint_ = std::make_shared<Checkpoint>();
+  take_state(state_prefixes(), checkpoint_, [this, next] { take_own_states(0, checkpoint_, next); });
+}
+
 /// A newcomer needs none of them, and without periodic checkpoints its own is the only reason for this one: all others wait for it.
 bool CoordinatorBody::checkpoint_has_own_states() const {
   return setup_.graph->is_program() &&

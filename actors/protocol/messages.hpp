@@ -209,7 +209,7 @@ struct PeerMessageCounts {
 struct SnapshotOrder {
   std::uint64_t id = 0;
   strategies::Slot slot;
-  bool journalled = true;  // a replay must reach the same bits
+  bool journalled = true;    // a replay must reach the same bits
   bool own_state = false;    // in place of `slot`: what the replica keeps of its optimizer (nn::OwnOptimizer)
   std::uint64_t offset = 0;  // of that, from this byte on; 0 asks the replica, later pieces are of the same state
   bool operator==(const SnapshotOrder&) const = default;

@@ -11,6 +11,7 @@
 #include "actors/run/run.hpp"
 #include "apps/arguments/checks.hpp"
 #include "apps/arguments/config.hpp"
+#include "apps/arguments/directory_file.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/grid/children.hpp"
@@ -40,6 +41,7 @@ struct GridArguments {
   bool json = false;
   bool quiet = false;
   bool plain = false;
+  std::string directory_file;
 };
 
 /// Expected seconds of a run, from a short measurement of one worker's step; each kind of step is measured once. 0: unknown. The first
@@ -254,6 +256,7 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
       grid::Forecast(options.estimates_s, options.jobs).left({}, runs_to_do(status_index->statuses));
   if (arguments.dry_run) return print_dry_run(arguments, *grid, *status_index, forecast_s);
 
+  write_directory_file(arguments.directory_file, grid->directory);
   grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
                           : arguments.plain ? grid::ProgressMode::plain
                                             : grid::ProgressMode::automatic,
@@ -296,6 +299,7 @@ Action declare_grid(CLI::App& app) {
       ->capture_default_str();
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+  add_directory_file(app, arguments->directory_file);
   return [arguments] { return run_grid_command(*arguments); };
 }
 

@@ -12,6 +12,7 @@
 #include "actors/run/run.hpp"
 #include "apps/arguments/checks.hpp"
 #include "apps/arguments/config.hpp"
+#include "apps/arguments/directory_file.hpp"
 #include "apps/arguments/network.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
@@ -95,7 +96,8 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
   request.console.stop = interrupt.token();
   request.resume_options = resume_options(arguments);
   request.on_begin = [&interrupt] { interrupt.nothing_to_save(false); };
-  request.on_directory = [&interrupt](const std::string& directory) {
+  request.on_directory = [&interrupt, &arguments](const std::string& directory) {
+    write_directory_file(arguments.directory_file, directory);
     interrupt.second_signal_message(fmt::format(
         "interrupted again: exits at once, without another checkpoint; {} still has the one before", directory));
   };
@@ -150,6 +152,7 @@ void add_output(CLI::App& app, TrainArguments& arguments) {
                "print the run's summary, or the dry run, on standard output, as one line of JSON");
   auto* quiet = app.add_flag("--quiet", arguments.quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments.plain, "progress as plain lines, also on a terminal")->excludes(quiet);
+  add_directory_file(app, arguments.directory_file);
 }
 
 namespace {

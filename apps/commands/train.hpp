@@ -26,6 +26,7 @@ struct TrainArguments {
   bool replan = false;
   bool dry_run = false;
   std::string profile;  // of the dry run
+  std::string directory_file;
   bool json = false;
   bool quiet = false;
   bool plain = false;
@@ -33,7 +34,7 @@ struct TrainArguments {
 
 /// Adds --nodes with this help, --min-nodes, and the flags of certificates. Returns --nodes.
 CLI::Option* add_nodes_flags(CLI::App& app, TrainArguments& arguments, const std::string& help);
-/// Adds --json, --quiet and --plain.
+/// Adds --json, --quiet, --plain and --directory-file.
 void add_output(CLI::App& app, TrainArguments& arguments);
 /// Errc::usage: flags that need --nodes, without it.
 [[nodiscard]] core::Result<void> check_nodes(const TrainArguments& arguments);

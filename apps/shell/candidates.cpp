@@ -109,7 +109,8 @@ class Line {
 
   [[nodiscard]] ValueCandidates subcommands() const {
     ValueCandidates found;
-    for (const auto& sub : at_->command->subcommands) found.words.push_back({sub.name, sub.summary});
+    for (const auto& sub : at_->command->subcommands)
+      if (!sub.hidden) found.words.push_back({sub.name, sub.summary});
     if (at_ == &all_.front() && !helping_) found.words.push_back({"help", "the help of a command"});
     return keep(std::move(found), begun_);
   }

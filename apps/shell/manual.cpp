@@ -87,7 +87,7 @@ ManualPage page_of(const Parsed& parsed) {
   for (const auto* option : app.get_options())
     (option->get_positional() ? arguments : flags) += item(bold(option_form(*option)), option_help(app, *option));
   for (const auto& sub : command.subcommands)
-    subcommands += item(reference(page.name + "-" + sub.name, 1), sub.summary);
+    if (!sub.hidden) subcommands += item(reference(page.name + "-" + sub.name, 1), sub.summary);
   if (!arguments.empty()) text += ".SH ARGUMENTS\n" + arguments;
   text += ".SH OPTIONS\n" + flags;
   if (!subcommands.empty()) text += ".SH SUBCOMMANDS\n" + subcommands;
@@ -165,7 +165,8 @@ std::string roff_text(std::string_view text) {
 
 std::vector<ManualPage> manual(const std::list<Parsed>& all) {
   std::vector<ManualPage> pages;
-  for (const auto& parsed : all) pages.push_back(page_of(parsed));
+  for (const auto& parsed : all)
+    if (!parsed.command->hidden) pages.push_back(page_of(parsed));
   pages.push_back(
       page_of("troupe-config", "the configuration of a run", experiment::schema(), "troupe-train", "--set"));
   pages.push_back(

@@ -11,6 +11,9 @@ void add_routes(Router& router, Context& context) {
   add_export_routes(router, context);
   add_option_routes(router, context);
   add_catalogue_routes(router, context);
+  add_dataset_routes(router, context);
+  add_job_routes(router, context);
+  add_node_routes(router, context);
   add_dashboard_routes(router, context);
 }
 

@@ -14,6 +14,9 @@ void add_export_routes(Router& router, Context& context);     // export.zip
 void add_option_routes(Router& router, Context& context);     // options, check
 void add_catalogue_routes(Router& router, Context& context);  // strategies, optimizers, models
 void add_server_routes(Router& router, Context& context);     // health, metrics, session, server, openapi.json
+void add_dataset_routes(Router& router, Context& context);    // datasets
+void add_job_routes(Router& router, Context& context);        // jobs
+void add_node_routes(Router& router, Context& context);       // nodes
 void add_dashboard_routes(Router& router, Context& context);  // the pages
 
 /// All of the above.

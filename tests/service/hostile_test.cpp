@@ -20,7 +20,7 @@ constexpr std::array kMethods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "
 std::string state_of(const Served& served) {
   std::string all;
   for (const auto* file : {"config.toml", "metrics.jsonl", "summary.json", "notes.json"})
-    all += served.folder().read(std::string(kRun) + "/" + file) + "\n--\n";
+    all += served.folder().read(fmt::format("{}/{}", kRun, file)) + "\n--\n";
   return all + served.folder().read(".service/users.json");
 }
 

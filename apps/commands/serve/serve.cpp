@@ -10,6 +10,8 @@
 #include "apps/arguments/checks.hpp"
 #include "apps/arguments/network.hpp"
 #include "apps/command.hpp"
+#include "apps/commands/serve/node_asker.hpp"
+#include "apps/grid/children.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "service/http/browser_tls.hpp"
@@ -23,6 +25,7 @@ struct ServeArguments {
   std::string listen = "127.0.0.1:8080";
   std::string directory = "runs";
   std::vector<std::string> hosts;
+  int jobs = 1;
   std::string add_user, remove_user, role = "read";
   security::TlsFiles tls;
 };
@@ -78,6 +81,23 @@ service::Features features() {
   return {.cuda = false, .mpi = has("mpi"), .ucx = has("ucx"), .web = service::has_dashboard()};
 }
 
+/// The certificates for nodes; without any, or where they cannot be found, only nodes on this host can be asked.
+security::TlsFiles tls_files(const ServeArguments& arguments) {
+  return find_tls(arguments.tls).value_or(security::TlsFiles{});
+}
+
+core::Result<service::JobOptions> job_options(const ServeArguments& arguments) {
+  auto self = grid::this_executable();
+  if (!self) return tl::unexpected(std::move(self.error()));
+  service::JobOptions options;
+  options.place = {.executable = *self, .run_directory = arguments.directory};
+  if (const auto files = tls_files(arguments); !files.empty())
+    options.place.tls = {"--ca", files.ca, "--cert", files.certificate, "--key", files.key};
+  options.supervisor = {*self, "supervise"};
+  options.room = static_cast<std::size_t>(arguments.jobs);
+  return options;
+}
+
 core::Result<void> run_serve(const ServeArguments& arguments) {
   if (!arguments.add_user.empty() || !arguments.remove_user.empty()) return change_users(arguments);
   auto at = transport::parse_host_port(arguments.listen);
@@ -90,6 +110,8 @@ core::Result<void> run_serve(const ServeArguments& arguments) {
   if (!tls) return tl::unexpected(tls.error());
   const auto users = open_users(arguments);
   if (!users) return tl::unexpected(users.error());
+  const auto jobs = job_options(arguments);
+  if (!jobs) return tl::unexpected(jobs.error());
   raise_descriptor_limit();
   Interrupt interrupt;  // before any thread starts
   interrupt.nothing_to_save(true);
@@ -98,7 +120,9 @@ core::Result<void> run_serve(const ServeArguments& arguments) {
                                           .hosts = arguments.hosts,
                                           .tls = *tls,
                                           .version = TROUPE_VERSION,
-                                          .features = features()},
+                                          .features = features(),
+                                          .jobs = *jobs,
+                                          .ask_node = node_asker(tls_files(arguments))},
                                          *users);
   if (!service) return tl::unexpected(service.error());
   const auto address =
@@ -125,6 +149,9 @@ Action declare_serve(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--dir", arguments->directory, "the directory that has the runs: run.dir")
       ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--jobs", arguments->jobs, "jobs at once; others wait (docs/service-jobs.md)")
+      ->check(whole_between(1, 1024))
       ->capture_default_str();
   app.add_option("--host", arguments->hosts,
                  "a further name under which browsers find the service, such as that of a proxy; may be given several "

@@ -246,7 +246,8 @@ TEST_F(Launched, AProgramBeforeTheDashesIsExplained) {
 }
 
 TEST_F(Launched, HelpBehindTheDashesIsTheProgramsOwn) {
-  const auto outcome = troupe({"launch", "--set", "run.dir=" + folder_.file("runs"), "--", TROUPE_SCRIPTED_GUEST, "--help"});
+  const auto outcome =
+      troupe({"launch", "--set", "run.dir=" + folder_.file("runs"), "--", TROUPE_SCRIPTED_GUEST, "--help"});
   EXPECT_NE(outcome.err.find("scripted_guest: what is --help?"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.code, 0);
 }

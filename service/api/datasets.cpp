@@ -1,0 +1,129 @@
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "service/api/routes.hpp"
+#include "service/datasets/dataset_book.hpp"
+#include "store/query/list.hpp"
+
+namespace troupe::service {
+namespace {
+
+/// The running runs that read this path.
+core::Result<Json> used_by(store::RunStore& store, const DatasetEntry& entry) {
+  auto runs = Json::array();
+  if (entry.path.empty()) return runs;
+  store::ListQuery query;
+  query.columns = {"run"};
+  query.conditions = {{.key = "status", .value = "running"}, {.key = "data.path", .value = entry.path}};
+  const auto listing = store::list(store.database(), query);
+  if (!listing && listing.error().code == core::Errc::usage) return runs;  // no run of the store has the key
+  if (!listing) return tl::unexpected(listing.error());
+  for (const auto& row : listing->rows)
+    if (const auto* run = std::get_if<std::string>(&row.front())) runs.push_back(*run);
+  return runs;
+}
+
+Json row_of(const DatasetEntry& entry, Json users) {
+  return {{"name", entry.name}, {"kind", entry.kind}, {"path", entry.path}, {"used_by", std::move(users)}};
+}
+
+Response no_such_dataset(const std::string& name) {
+  return failure(404, "config", fmt::format("there is no data set {}", name));
+}
+
+Response list_datasets(Context& context, const Request&) {
+  const auto store = context.store->fresh();
+  if (!store) return failure(store.error());
+  auto rows = Json::array();
+  for (const auto& entry : context.datasets->list()) {
+    auto users = used_by(**store, entry);
+    if (!users) return failure(users.error());
+    rows.push_back(row_of(entry, std::move(*users)));
+  }
+  return answer(rows);
+}
+
+Response add_dataset(Context& context, const Request& request) {
+  const auto body = request.json();
+  if (!body) return failure(body.error());
+  DatasetEntry entry;
+  for (const auto& [key, to] : {std::pair{"name", &entry.name}, {"kind", &entry.kind}, {"path", &entry.path}}) {
+    const auto value = body->value(key, Json(""));
+    if (!value.is_string()) return failure(400, "usage", fmt::format("{}: it must be a text", key));
+    *to = value.get<std::string>();
+  }
+  const auto resize = body->value("resize", Json(0));
+  if (!resize.is_number_integer()) return failure(400, "usage", "resize: it must be a whole number");
+  entry.resize = resize.get<std::int64_t>();
+  if (const auto added = context.datasets->add(entry); !added) return failure(added.error());
+  return answer(row_of(entry, Json::array()), 201);
+}
+
+Response remove_dataset(Context& context, const Request& request) {
+  const auto& name = request.parameter("name");
+  const auto entry = context.datasets->find(name);
+  if (!entry) return no_such_dataset(name);
+  const auto store = context.store->fresh();
+  if (!store) return failure(store.error());
+  const auto users = used_by(**store, *entry);
+  if (!users) return failure(users.error());
+  if (!users->empty())
+    return failure(409, "usage",
+                   fmt::format("{} is used by {}: wait for its end, or stop it", name, (*users)[0].get<std::string>()));
+  const auto removed = context.datasets->remove(name);
+  if (!removed) return failure(removed.error());
+  return *removed ? answer_nothing() : no_such_dataset(name);
+}
+
+Response show_dataset(Context& context, const Request& request) {
+  const auto& name = request.parameter("name");
+  const auto entry = context.datasets->find(name);
+  if (!entry) return no_such_dataset(name);
+  const auto facts = inspect(*entry);
+  if (!facts) return failure(facts.error());
+  auto store = store::RunStore::open(context.directory);  // not the other thread's
+  if (!store) return failure(store.error());
+  auto users = used_by(*store, *entry);
+  if (!users) return failure(users.error());
+  auto json = row_of(*entry, std::move(*users));
+  json["classes"] = facts->classes;
+  json["samples"] = {{"train", facts->train}, {"test", facts->test}};
+  json["shape"] = {facts->channels, facts->height, facts->width};
+  return answer(json);
+}
+
+Response show_sample(Context& context, const Request& request) {
+  const auto& name = request.parameter("name");
+  const auto& file = request.parameter("file");
+  const auto entry = context.datasets->find(name);
+  if (!entry) return no_such_dataset(name);
+  std::int64_t index = -1;
+  const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), index);
+  const std::string_view rest(end, static_cast<std::size_t>(file.data() + file.size() - end));
+  const auto missing = [&] { return failure(404, "config", fmt::format("{} has no sample {}", name, file)); };
+  if (error != std::errc{} || rest != ".png") return missing();
+  auto png = sample_png(*entry, index);
+  if (!png) return failure(png.error());
+  return *png ? answer_text(std::move(**png), "image/png") : missing();
+}
+
+}  // namespace
+
+void add_dataset_routes(Router& router, Context& context) {
+  const auto add = [&](Method method, const std::string& path, Role role, Where where,
+                       Response (*handle)(Context&, const Request&)) {
+    router.add({.method = method,
+                .pattern = "/api/v1/datasets" + path,
+                .role = role,
+                .where = where,
+                .handler = [&context, handle](const Request& request) { return handle(context, request); }});
+  };
+  add(Method::get, "", Role::read, Where::store, list_datasets);
+  add(Method::post, "", Role::admin, Where::store, add_dataset);
+  add(Method::get, "/{name}", Role::read, Where::files, show_dataset);
+  add(Method::del, "/{name}", Role::admin, Where::store, remove_dataset);
+  add(Method::get, "/{name}/samples/{file}", Role::read, Where::files, show_sample);
+}
+
+}  // namespace troupe::service

@@ -1,0 +1,168 @@
+#include "service/datasets/dataset_book.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/text/nearest.hpp"
+#include "core/text/read_text.hpp"
+#include "data/images/encode.hpp"
+#include "data/registry.hpp"
+#include "experiment/settings.hpp"
+#include "nn/checkpoint/file_system.hpp"
+
+namespace troupe::service {
+namespace {
+
+constexpr std::size_t kLongestName = 100;
+
+bool is_dataset_name(std::string_view text) {
+  const auto is_bad = [](unsigned char c) { return c <= ' ' || c == 0x7f || c == '/' || c == '\\'; };
+  return !text.empty() && text.size() <= kLongestName && text.front() != '.' && std::ranges::none_of(text, is_bad);
+}
+
+core::Result<data::DataConfig> config_of(const DatasetEntry& entry) {
+  std::vector<std::string> overrides{"data.name=" + core::to_toml(core::Value{entry.kind})};
+  if (!entry.path.empty()) overrides.push_back("data.path=" + core::to_toml(core::Value{entry.path}));
+  if (entry.resize > 0) overrides.push_back(fmt::format("data.resize={}", entry.resize));
+  auto config =
+      core::Config::parse(experiment::schema(), "[model]\nname = \"mlp\"\n", entry.name, overrides, entry.name);
+  if (!config) return tl::unexpected(std::move(config.error()));
+  auto settings = experiment::resolve(std::move(*config), experiment::Use::remains);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  return settings->data;
+}
+
+/// `limit`: the first samples; 0: all.
+core::Result<std::shared_ptr<const data::Dataset>> open_split(const DatasetEntry& entry, data::Split split,
+                                                              std::int64_t limit) {
+  const auto* row = data::find_dataset(entry.kind);
+  if (row == nullptr) return core::fail(core::Errc::config, fmt::format("no data set is called \"{}\"", entry.kind));
+  return config_of(entry).and_then([&](const data::DataConfig& config) { return row->open(config, split, limit); });
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<DatasetBook>> DatasetBook::open(std::string file) {
+  std::unique_ptr<DatasetBook> book(new DatasetBook(std::move(file)));
+  std::error_code error;
+  if (!std::filesystem::exists(book->file_, error)) {
+    if (error) return tl::unexpected(core::from_errno(error.value(), "look for", book->file_));
+    return book;
+  }
+  const auto text = core::read_text("list of data sets", book->file_);
+  if (!text) return core::fail(core::Errc::io, text.error().message);
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  try {
+    for (const auto& one : json.at("datasets")) {
+      DatasetEntry entry{one.at("name").get<std::string>(), one.at("kind").get<std::string>(),
+                         one.at("path").get<std::string>(), one.at("resize").get<std::int64_t>()};
+      book->entries_.insert_or_assign(entry.name, entry);
+    }
+  } catch (const nlohmann::json::exception&) {
+    return core::fail(core::Errc::corrupt, fmt::format("{} is no list of data sets: remove it", book->file_));
+  }
+  return book;
+}
+
+std::vector<DatasetEntry> DatasetBook::list() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<DatasetEntry> all;
+  for (const auto& [name, entry] : entries_) all.push_back(entry);
+  return all;
+}
+
+std::optional<DatasetEntry> DatasetBook::find(std::string_view name) const {
+  const std::scoped_lock lock(mutex_);
+  const auto place = entries_.find(name);
+  return place == entries_.end() ? std::nullopt : std::optional(place->second);
+}
+
+core::Result<void> DatasetBook::add(const DatasetEntry& entry) {
+  const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };
+  if (!is_dataset_name(entry.name))
+    return refuse(fmt::format("name: it has 1 to {} bytes, does not begin with '.', and has no blanks, '/' or '\\'",
+                              kLongestName));
+  const auto* row = data::find_dataset(entry.kind);
+  if (row == nullptr) {
+    std::vector<std::string> kinds;
+    for (const auto& one : data::dataset_registry()) kinds.emplace_back(one.name);
+    return refuse(fmt::format("kind: no data set is called \"{}\"{}", entry.kind,
+                              core::nearest_hint(entry.kind, kinds, core::Quotes::no)));
+  }
+  std::error_code error;
+  if (!row->drawn && !std::filesystem::exists(entry.path, error))
+    return refuse(fmt::format("path: there is no {} on the service's host", entry.path.empty() ? "path" : entry.path));
+  if (auto fits = config_of(entry); !fits) return tl::unexpected(std::move(fits.error()));
+  const std::scoped_lock lock(mutex_);
+  if (entries_.contains(entry.name)) return refuse(fmt::format("name: {} is taken", entry.name));
+  if (entries_.size() >= kMostDatasets)
+    return refuse(fmt::format("there are {} data sets already: remove some", kMostDatasets));
+  auto changed = entries_;
+  changed.emplace(entry.name, entry);
+  if (auto written = write(changed); !written) return written;
+  entries_ = std::move(changed);
+  return {};
+}
+
+core::Result<bool> DatasetBook::remove(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  auto changed = entries_;
+  if (changed.erase(name) == 0) return false;
+  if (auto written = write(changed); !written) return tl::unexpected(std::move(written.error()));
+  entries_ = std::move(changed);
+  return true;
+}
+
+core::Result<void> DatasetBook::write(const Entries& entries) const {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [name, entry] : entries)
+    list.push_back({{"name", name}, {"kind", entry.kind}, {"path", entry.path}, {"resize", entry.resize}});
+  const auto text = nlohmann::ordered_json{{"datasets", std::move(list)}}.dump(
+                        -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                    "\n";
+  const std::filesystem::path path(file_);
+  const std::array parts{std::as_bytes(std::span(text))};
+  return nn::replace_file(nn::system_files(), path.parent_path().string(), path.filename().string(), parts);
+}
+
+core::Result<DatasetFacts> inspect(const DatasetEntry& entry) {
+  DatasetFacts facts;
+  {
+    const auto train = open_split(entry, data::Split::train, 0);
+    if (!train) return tl::unexpected(train.error());
+    facts.train = (*train)->size();
+    facts.classes = (*train)->class_names();
+    for (auto label = facts.classes.size(); label < static_cast<std::size_t>((*train)->classes()); ++label)
+      facts.classes.push_back(std::to_string(label));
+    const auto shape = (*train)->shape();
+    facts.channels = shape.channels;
+    facts.height = shape.height;
+    facts.width = shape.width;
+  }
+  const auto test = open_split(entry, data::Split::test, 0);
+  if (!test) return tl::unexpected(test.error());
+  facts.test = (*test)->size();
+  return facts;
+}
+
+core::Result<std::optional<std::string>> sample_png(const DatasetEntry& entry, std::int64_t index) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (index < 0 || index >= kMost) return std::nullopt;
+  const auto train = open_split(entry, data::Split::train, index + 1);  // those behind it need not be drawn
+  if (!train) return tl::unexpected(train.error());
+  if (index >= (*train)->size()) return std::nullopt;
+  const auto shape = (*train)->shape();
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape.size()));
+  if (const auto label = (*train)->read(index, pixels); !label) return tl::unexpected(label.error());
+  const auto png = data::encode_png(shape, pixels);
+  if (!png) return tl::unexpected(png.error());
+  return std::string(png->begin(), png->end());
+}
+
+}  // namespace troupe::service

@@ -1,0 +1,64 @@
+/// The data sets that a service knows by a name of the user's: which reader (data.name) and which path on this host,
+/// `<run.dir>/.service/datasets.json`. The files stay where they are. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace troupe::service {
+
+struct DatasetEntry {
+  std::string name;
+  std::string kind;         // data.name
+  std::string path;         // data.path; empty for data that the program draws
+  std::int64_t resize = 0;  // data.resize: pictures need it; 0: as the default says
+  bool operator==(const DatasetEntry&) const = default;
+};
+
+class DatasetBook {
+ public:
+  static constexpr std::size_t kMostDatasets = 1000;
+
+  /// Reads the file, if it is there. Errc::corrupt, io.
+  [[nodiscard]] static core::Result<std::unique_ptr<DatasetBook>> open(std::string file);
+
+  /// By name.
+  [[nodiscard]] std::vector<DatasetEntry> list() const;
+  [[nodiscard]] std::optional<DatasetEntry> find(std::string_view name) const;
+  /// Errc::config: a name that is taken or is none, an unknown kind, or a path that is not there; io, no_space: it could not be stored.
+  [[nodiscard]] core::Result<void> add(const DatasetEntry& entry);
+  /// False: it is not known. Errc::io, no_space.
+  [[nodiscard]] core::Result<bool> remove(const std::string& name);
+
+ private:
+  using Entries = std::map<std::string, DatasetEntry, std::less<>>;
+  explicit DatasetBook(std::string file) : file_(std::move(file)) {}
+  core::Result<void> write(const Entries& entries) const;
+
+  std::string file_;
+  mutable std::mutex mutex_;  // guards entries_
+  Entries entries_;
+};
+
+/// What a data set has.
+struct DatasetFacts {
+  std::vector<std::string> classes;  // names, or numbers where they have none
+  std::int64_t train = 0, test = 0;  // samples
+  std::int64_t channels = 0, height = 0, width = 0;
+};
+
+/// Opens both splits: may take long, and memory. Errors: the readers', which name the file.
+[[nodiscard]] core::Result<DatasetFacts> inspect(const DatasetEntry& entry);
+
+/// The sample `index` of the training split as a PNG, and nothing when there is none. Errors as inspect().
+[[nodiscard]] core::Result<std::optional<std::string>> sample_png(const DatasetEntry& entry, std::int64_t index);
+
+}  // namespace troupe::service

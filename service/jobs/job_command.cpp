@@ -1,0 +1,73 @@
+#include "service/jobs/job_command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/config/config.hpp"
+
+namespace troupe::service {
+namespace {
+
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("_-./=:,@%+").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string config_file_name(const JobSpec& spec) {
+  if (spec.config.empty()) return {};
+  // A grid's directory has the name of its file.
+  return spec.kind == JobKind::grid ? spec.name + ".toml" : "config.toml";
+}
+
+std::vector<std::string> command_line(const Job& job, const JobFolder& folder, const JobPlace& place) {
+  std::vector<std::string> line{place.executable, std::string(name(job.spec.kind))};
+  const auto add = [&line](std::initializer_list<std::string> words) { line.insert(line.end(), words); };
+  const auto file = config_file_name(job.spec);
+  const bool launch = job.spec.kind == JobKind::launch;
+  const bool resumes = job.resume && !job.run.empty() && job.spec.kind != JobKind::grid;
+  if (resumes) {
+    add({"--resume", place.run_directory + "/" + job.run});
+  } else {
+    if (!file.empty() && launch) add({"--config"});
+    if (!file.empty()) add({folder.path() + "/" + file});
+    add({"--set", "run.dir=" + core::to_toml(core::Value{place.run_directory})});
+  }
+  add({"--plain", "--json", "--directory-file", folder.directory_file(job.attempt)});
+  if (!job.spec.nodes.empty()) {
+    add({"--nodes", job.spec.nodes});
+    line.insert(line.end(), place.tls.begin(), place.tls.end());
+  }
+  if (launch && !resumes && !job.spec.command.empty()) {
+    add({"--"});
+    line.insert(line.end(), job.spec.command.begin(), job.spec.command.end());
+  }
+  return line;
+}
+
+std::string shell_text(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+std::string run_name(const std::string& directory, const std::string& run_directory) {
+  std::error_code error;
+  const auto whole = std::filesystem::weakly_canonical(directory, error);
+  if (error || directory.empty()) return {};
+  const auto root = std::filesystem::weakly_canonical(run_directory, error);
+  if (error) return {};
+  auto relative = whole.lexically_relative(root).string();
+  return relative.starts_with("..") || relative == "." ? std::string() : relative;
+}
+
+}  // namespace troupe::service
