@@ -33,7 +33,7 @@ const Command& program() {
       .declare = nullptr,
       .subcommands = {train(),  launch(), simulate(), replay(),  grid(),         plot(),      compare(),
                       runs(),   check(),  eval(),     predict(), export_model(), data_sets(), strategies(),
-                      models(), bench(),  node(),     nodes(),   certs(),        doctor()}};
+                      models(), bench(),  node(),     nodes(),   serve(),        certs(),     doctor()}};
   return root;
 }
 

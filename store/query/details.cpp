@@ -24,6 +24,13 @@ double real(const Statement& row, int column) {
 
 }  // namespace
 
+core::Result<std::optional<std::int64_t>> run_at(Database& database, const std::string& path) {
+  Statement run(database, "SELECT r.id FROM directories d JOIN runs r ON r.id = d.id WHERE d.path = ?");
+  std::optional<std::int64_t> id;
+  if (run.with(path).next()) id = run.integer(0);
+  return database.check().map([&] { return id; });
+}
+
 core::Result<RunDetails> details_of(Database& database, std::int64_t run) {
   RunDetails details;
   details.id = run;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ struct RunDetails {
   RunNotes notes;
   std::vector<std::pair<std::string, std::string>> lineage;  // kind, source
 };
+
+/// The run whose directory is `path`, relative to the store's; nothing: there is none.
+[[nodiscard]] core::Result<std::optional<std::int64_t>> run_at(Database& database, const std::string& path);
 
 /// Errc::config: the store has no such run.
 [[nodiscard]] core::Result<RunDetails> details_of(Database& database, std::int64_t run);

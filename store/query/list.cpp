@@ -24,12 +24,13 @@ core::Result<Listing> list(Database& database, const ListQuery& query) {
 
   // First the runs, then their values: SQLite would look up the values of all runs before it sorts.
   const auto from = fmt::format("FROM runs r WHERE {}", *where);
-  Statement runs(database, fmt::format("SELECT r.id {} ORDER BY {} {} NULLS LAST, r.id {} LIMIT {}", from,
-                                       expression_of(*sort), query.ascending ? "ASC" : "DESC",
-                                       query.ascending ? "ASC" : "DESC", query.limit > 0 ? query.limit : -1));
+  Statement runs(database,
+                 fmt::format("SELECT r.id {} ORDER BY {} {} NULLS LAST, r.id {} LIMIT {} OFFSET {}", from,
+                             expression_of(*sort), query.ascending ? "ASC" : "DESC", query.ascending ? "ASC" : "DESC",
+                             query.limit > 0 ? query.limit : -1, query.limit > 0 ? query.offset : 0));
   for (runs.with_list(parameters); runs.next();) listing.runs.push_back(runs.integer(0));
   listing.total = static_cast<std::int64_t>(listing.runs.size());
-  if (query.limit > 0 && listing.total == query.limit) {
+  if (query.limit > 0 && (listing.total == query.limit || query.offset > 0)) {
     Statement count(database, "SELECT count(*) " + from);
     if (count.with_list(parameters).next()) listing.total = count.integer(0);
   }

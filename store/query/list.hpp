@@ -17,8 +17,9 @@ struct ListQuery {
   std::vector<Condition> conditions = {};
   std::vector<std::string> columns = {};
   std::string sort = "started";
-  bool ascending = false;  // runs without a value come last either way
-  std::int64_t limit = 0;  // 0: all
+  bool ascending = false;   // runs without a value come last either way
+  std::int64_t limit = 0;   // 0: all
+  std::int64_t offset = 0;  // of the first run; only with a limit
 };
 
 struct Listing {

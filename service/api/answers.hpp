@@ -1,0 +1,36 @@
+/// What the handlers of several resources need. Thread rule: pure functions, except where they are given a store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/error.hpp"
+#include "service/api/context.hpp"
+#include "service/http/message.hpp"
+#include "store/run_store.hpp"
+
+namespace troupe::service {
+
+/// A refusal as the value of a Result that a handler can return at once.
+template <class T>
+using Answered = tl::expected<T, Response>;
+
+/// The id of the run that the path or a query names. 404: there is none.
+[[nodiscard]] Answered<std::int64_t> run_id(store::RunStore& store, const std::string& run);
+[[nodiscard]] Response no_such_run(const std::string& run);
+
+/// The store and the run of `{run}` in the path.
+struct OpenRun {
+  store::RunStore* store = nullptr;
+  std::int64_t id = 0;
+  std::string path;
+};
+[[nodiscard]] Answered<OpenRun> open_run(Context& context, const Request& request);
+
+/// The first line of a run's metrics.jsonl; null: it has none yet. Without following links.
+[[nodiscard]] Json started_line(const std::string& directory, const std::string& run);
+
+/// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
+[[nodiscard]] Response query_failure(core::Error error);
+
+}  // namespace troupe::service

@@ -1,0 +1,38 @@
+/// What the handlers of all resources share. Its members outlive the server. Thread rule: each member says.
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "service/access/users.hpp"
+#include "service/events/hub.hpp"
+#include "service/http/server.hpp"
+#include "service/live/live_runs.hpp"
+#include "service/runs/job_facts.hpp"
+#include "service/runs/store_access.hpp"
+
+namespace troupe::service {
+
+/// What this program was built with.
+struct Features {
+  bool cuda = false, mpi = false, ucx = false, web = false;
+};
+
+struct Context {
+  std::string directory;  // of the runs
+  std::string version;
+  std::time_t started = 0;
+  Features features{};
+  JobFacts jobs{};
+  std::shared_ptr<const Users> users{};
+  StoreAccess* store = nullptr;  // Where::store
+  LiveRuns* live = nullptr;      // Where::live
+  EventHub* events = nullptr;    // any thread
+  Counters* counters = nullptr;  // any thread
+};
+
+/// "2026-01-02T03:04:05Z".
+[[nodiscard]] std::string utc_text(std::time_t time);
+
+}  // namespace troupe::service

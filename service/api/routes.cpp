@@ -1,0 +1,17 @@
+#include "service/api/routes.hpp"
+
+namespace troupe::service {
+
+void add_routes(Router& router, Context& context) {
+  add_server_routes(router, context);
+  add_run_routes(router, context);
+  add_curve_routes(router, context);
+  add_live_routes(router, context);
+  add_file_routes(router, context);
+  add_export_routes(router, context);
+  add_option_routes(router, context);
+  add_catalogue_routes(router, context);
+  add_dashboard_routes(router, context);
+}
+
+}  // namespace troupe::service

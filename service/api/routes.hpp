@@ -1,0 +1,22 @@
+/// The routes of all resources, one file each. `context` outlives the router. Thread rule: call them before the server starts.
+#pragma once
+
+#include "service/api/context.hpp"
+#include "service/http/router.hpp"
+
+namespace troupe::service {
+
+void add_run_routes(Router& router, Context& context);        // list, details, notes, removal, compare
+void add_curve_routes(Router& router, Context& context);      // curves
+void add_live_routes(Router& router, Context& context);       // state and events of a run, events of all
+void add_file_routes(Router& router, Context& context);       // config, summary, plan, notes, checkpoints
+void add_export_routes(Router& router, Context& context);     // export.zip
+void add_option_routes(Router& router, Context& context);     // options, check
+void add_catalogue_routes(Router& router, Context& context);  // strategies, optimizers, models
+void add_server_routes(Router& router, Context& context);     // health, metrics, session, server, openapi.json
+void add_dashboard_routes(Router& router, Context& context);  // the pages
+
+/// All of the above.
+void add_routes(Router& router, Context& context);
+
+}  // namespace troupe::service

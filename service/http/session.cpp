@@ -1,0 +1,314 @@
+#include "service/http/session.hpp"
+
+#include <array>
+#include <ctime>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+
+#include "service/http/answering.hpp"
+#include "service/http/head.hpp"
+#include "service/http/outgoing.hpp"
+
+namespace troupe::service {
+namespace {
+
+namespace net = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using beast::error_code;
+using net::ip::tcp;
+using Plain = beast::tcp_stream;
+using Secure = beast::ssl_stream<beast::tcp_stream>;
+
+constexpr std::size_t kBuffer = std::size_t{128} << 10;         // of what a client has sent and no one has read
+constexpr std::size_t kMostEventBytes = std::size_t{64} << 10;  // written at once
+constexpr std::chrono::milliseconds kParting{1'000};            // for a client to read a last answer
+
+template <class Stream>
+class Session final : public OpenSession, public std::enable_shared_from_this<Session<Stream>> {
+ public:
+  template <class... Tls>
+  Session(tcp::socket socket, std::string peer, Connections& connections, Welcome welcome, Tls&... tls)
+      : stream_(std::move(socket), tls...),
+        peer_(std::move(peer)),
+        connections_(connections),
+        limits_(connections.setup.limits),
+        welcome_(welcome),
+        timer_(connections.io) {
+    connections_.sessions.insert(this);
+    ++connections_.counters.open;
+  }
+
+  ~Session() override {
+    let_go_of_events();
+    connections_.sessions.erase(this);
+    --connections_.counters.open;
+    if (welcome_ == Welcome::served) connections_.addresses.leave(peer_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void start() {
+    lowest().expires_after(limits_.header_time);
+    if constexpr (std::is_same_v<Stream, Secure>)
+      stream_.async_handshake(net::ssl::stream_base::server,
+                              [self = this->shared_from_this()](const error_code& error) {
+                                if (!error) self->begin();
+                              });
+    else
+      begin();
+  }
+
+  void close() override {
+    closed_ = true;
+    let_go_of_events();
+    timer_.cancel();
+    error_code ignored;
+    lowest().socket().close(ignored);
+  }
+
+ private:
+  beast::tcp_stream& lowest() { return beast::get_lowest_layer(stream_); }
+
+  void begin() {
+    if (welcome_ == Welcome::served) return read_header();
+    keep_alive_ = false;
+    respond(welcome_ == Welcome::too_many
+                ? failure(503, "connections", "too many connections: try again later")
+                : failure(429, "connections", "too many connections from this address: close some"));
+  }
+
+  void read_header() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
+    parser_->body_limit(limits_.body_bytes);
+    if (!first_) lowest().expires_after(limits_.idle_time);
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = this->shared_from_this()](const error_code& error, std::size_t) { self->got_header(error); });
+  }
+
+  void got_header(const error_code& error) {
+    first_ = false;
+    keep_alive_ = false;
+    if (error == http::error::body_limit) return refuse_body();
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
+      return respond(failure(431, "usage", "the headers are too large"));
+    if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message)
+      return respond(failure(400, "usage", "this is no HTTP request: " + error.message()));
+    if (error) return part();
+    request_ = request_of(parser_->get(), peer_, std::is_same_v<Stream, Secure>);
+    is_head_ = request_.method == Method::head;
+    const bool keep_alive = parser_->get().keep_alive();
+    if (auto refusal = admit(request_, connections_, match_)) {
+      keep_alive_ = keep_alive && parser_->is_done();  // a body that nobody reads would be taken for the next request
+      return respond(std::move(*refusal));
+    }
+    keep_alive_ = keep_alive;
+    if (parser_->is_done()) return dispatch();
+    lowest().expires_after(limits_.body_time);
+    if (request_.header("expect").empty()) return read_body();
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    net::async_write(stream_, net::buffer(kContinue),
+                     [self = this->shared_from_this()](const error_code& failed, std::size_t) {
+                       if (!failed) self->read_body();
+                     });
+  }
+
+  void read_body() {
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                       if (error == http::error::body_limit) return self->refuse_body();
+                       if (error) return self->part();
+                       self->request_.body = std::move(self->parser_->get().body());
+                       self->dispatch();
+                     });
+  }
+
+  void refuse_body() {
+    keep_alive_ = false;
+    respond(failure(413, "usage", fmt::format("the body has more than {} bytes", limits_.body_bytes)));
+  }
+
+  void dispatch() {
+    const auto number = ++call_;
+    const std::weak_ptr<Session> weak = this->shared_from_this();
+    const auto done = [weak, number](Response response) {
+      const auto self = weak.lock();
+      if (!self || self->closed_ || self->call_ != number) return;  // the deadline was earlier
+      ++self->call_;
+      self->timer_.cancel();
+      self->respond(std::move(response));
+    };
+    timer_.expires_after(limits_.answer_time);
+    timer_.async_wait([weak, number, done](const error_code& error) {
+      if (!error) done(failure(503, "timeout", "no answer within the deadline: try again later"));
+    });
+    // Nothing is read or written meanwhile: only the timer limits this.
+    answer_on_worker(*match_.route, std::move(request_), connections_, done);
+  }
+
+  void respond(Response response) {
+    if (closed_) return;
+    ++connections_.counters.answers.at(static_cast<std::size_t>(response.status));
+    const bool streams = response.events != nullptr;
+    if (streams) keep_alive_ = false;
+    std::optional<std::uint64_t> length;
+    if (!streams) length = length_of(response);
+    head_ = head_of(response, length, keep_alive_, std::time(nullptr));
+    if (streams && !is_head_) {
+      events_ = std::move(response.events);
+      return stream_events();
+    }
+    outgoing_ = is_head_ ? Outgoing() : Outgoing(std::move(response));
+    write_piece(head_);
+  }
+
+  void write_piece(std::string_view piece) {
+    lowest().expires_after(limits_.write_time);
+    net::async_write(stream_, net::buffer(piece.data(), piece.size()),
+                     [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                       if (!error) self->written();
+                     });
+  }
+
+  void written() {
+    const auto piece = outgoing_.next();
+    if (!piece) return close();  // the file cannot be read any more: the client sees that bytes are missing
+    if (!piece->empty()) return write_piece(*piece);
+    head_.clear();
+    outgoing_ = Outgoing();
+    if (keep_alive_) return read_header();
+    part();
+  }
+
+  // --- events
+
+  void stream_events() {
+    ++connections_.counters.streams;
+    lowest().expires_never();
+    wait_for_end();
+    const std::weak_ptr<Session> weak = this->shared_from_this();
+    // On a producer's thread. The queue is let go of before `connections_` ends.
+    events_->on_ready([weak, &io = connections_.io] {
+      net::post(io, [weak] {
+        if (const auto self = weak.lock()) self->wake();
+      });
+    });
+    write_events(head_ + ": stream\n\n");
+  }
+
+  /// A client that sends anything, or closes, ends the stream.
+  void wait_for_end() {
+    stream_.async_read_some(net::buffer(&unread_, 1),
+                            [self = this->shared_from_this()](const error_code&, std::size_t) { self->close(); });
+  }
+
+  void wake() {
+    if (closed_ || !events_ || writing_) return;
+    timer_.cancel();
+    next_events();
+  }
+
+  void next_events() {
+    auto text = events_->take(kMostEventBytes);
+    if (!text.empty()) return write_events(std::move(text));
+    if (events_->ended()) return close();
+    timer_.expires_after(limits_.comment_every);
+    timer_.async_wait([weak = this->weak_from_this()](const error_code& error) {
+      if (const auto self = weak.lock(); self && !error && !self->closed_ && !self->writing_)
+        self->write_events(": \n\n");
+    });
+  }
+
+  void write_events(std::string text) {
+    writing_ = true;
+    head_ = std::move(text);
+    lowest().expires_after(limits_.write_time);  // of the write: the read has begun without one
+    net::async_write(stream_, net::buffer(head_),
+                     [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                       self->writing_ = false;
+                       if (error) return self->close();
+                       if (!self->closed_ && self->events_) self->next_events();
+                     });
+  }
+
+  void let_go_of_events() {
+    if (!events_) return;
+    events_->abandon();
+    events_.reset();
+    --connections_.counters.streams;
+  }
+
+  // --- the end
+
+  void part() {
+    if (closed_) return;
+    lowest().expires_after(kParting);
+    if constexpr (std::is_same_v<Stream, Secure>)
+      stream_.async_shutdown([self = this->shared_from_this()](const error_code&) { self->shut(); });
+    else
+      shut();
+  }
+
+  /// Bytes that come after a close would make the client's system discard the answer: they are read first.
+  void shut() {
+    error_code error;
+    lowest().socket().shutdown(tcp::socket::shutdown_send, error);
+    if (error) return close();
+    drain();
+  }
+
+  void drain() {
+    lowest().async_read_some(net::buffer(discarded_),
+                             [self = this->shared_from_this()](const error_code& error, std::size_t) {
+                               if (error) return self->close();
+                               self->drain();
+                             });
+  }
+
+  Stream stream_;
+  const std::string peer_;
+  Connections& connections_;
+  const Limits& limits_;
+  const Welcome welcome_;
+  net::steady_timer timer_;
+  beast::flat_buffer buffer_{kBuffer};
+  std::optional<http::request_parser<http::string_body>> parser_;
+  Request request_;
+  RouteMatch match_;
+  std::string head_;  // what is being written, with the events after it
+  Outgoing outgoing_;
+  std::shared_ptr<EventQueue> events_;
+  std::array<char, 4096> discarded_{};
+  std::uint64_t call_ = 0;  // counts answers, so that a late one is not sent
+  char unread_ = 0;
+  bool first_ = true, keep_alive_ = false, is_head_ = false, writing_ = false, closed_ = false;
+};
+
+}  // namespace
+
+void start_session(tcp::socket socket, const std::string& peer, Connections& connections, Welcome welcome) {
+  if (const auto& tls = connections.setup.tls) {
+    SSL_CTX_up_ref(tls.get());
+    net::ssl::context context(tls.get());  // it takes a reference of its own
+    std::make_shared<Session<Secure>>(std::move(socket), peer, connections, welcome, context)->start();
+  } else {
+    std::make_shared<Session<Plain>>(std::move(socket), peer, connections, welcome)->start();
+  }
+}
+
+}  // namespace troupe::service

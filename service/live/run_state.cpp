@@ -1,0 +1,174 @@
+#include "service/live/run_state.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "strategies/host/accounts.hpp"
+
+namespace troupe::service {
+namespace {
+
+using nlohmann::ordered_json;
+
+double number_in(const ordered_json& line, const char* key, double otherwise = 0) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::string text_in(const ordered_json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+ordered_json value_in(const ordered_json& line, const char* key) {
+  const auto found = line.find(key);
+  return found == line.end() ? ordered_json() : *found;
+}
+
+constexpr std::array kWorkerKeys{"steps",         "samples",    "compute_s", "forward_s", "backward_s",
+                                 "optimizer_s",   "exchange_s", "wait_s",    "load_s",    "bytes",
+                                 "exchanges",     "dropped",    "skipped",   "refused",   "staleness_mean",
+                                 "staleness_max", "passed",     "replaced"};
+constexpr std::size_t kMostColumns = 4096;  // a file may say anything
+
+}  // namespace
+
+std::string RunState::read(std::string_view text) {
+  const auto line = ordered_json::parse(text, nullptr, false);
+  if (!line.is_object()) return {};
+  const auto kind = text_in(line, "kind");
+  t_ = number_in(line, "t", t_);
+  if (kind == "started") started(line);
+  if (kind == "worker") worker(line);
+  if (kind == "epoch") {
+    epoch_ = number_in(line, "epoch", epoch_);
+    steps_ = static_cast<std::int64_t>(number_in(line, "steps"));
+    evaluated(line, "train", value_in(line, "train"));
+    evaluated(line, "test", value_in(line, "test"));
+  }
+  if (kind == "evaluation") evaluated(line, text_in(line, "split"), line);
+  if (kind == "note") {
+    notes_.push_back(
+        {{"t", value_in(line, "t")}, {"level", value_in(line, "level")}, {"text", value_in(line, "text")}});
+    if (notes_.size() > kNotes) notes_.pop_front();
+  }
+  if (kind == "ended") {
+    error_ = value_in(line, "error");
+    outcome_ = error_.is_object() ? text_in(error_, "code") : "done";
+  }
+  return kind;
+}
+
+void RunState::started(const ordered_json& line) {
+  outcome_.clear();
+  error_ = nullptr;
+  workers_.clear();
+  servers_ = static_cast<std::int64_t>(number_in(line, "servers"));
+  epochs_ = number_in(line, "epochs");
+  epoch_samples_ = number_in(line, "epoch_samples");
+  position_ = number_in(line, "epoch_position");
+  epoch_ = position_;
+  steps_before_ = steps_;
+}
+
+void RunState::worker(const ordered_json& line) {
+  auto& member = workers_[static_cast<std::int64_t>(number_in(line, "worker", -1))];
+  const double samples = number_in(line, "samples");
+  if (!member.recent.empty() && samples < member.recent.back().samples) member.recent.clear();
+  member.t = t_;
+  member.recent.push_back({t_, samples});
+  // The first moment stays before the window, so that a rate always spans all of it.
+  while (member.recent.size() > 2 && member.recent[1].t < t_ - kWindow) member.recent.pop_front();
+  member.report = line;
+}
+
+void RunState::evaluated(const ordered_json& line, const std::string& split, const ordered_json& scores) {
+  if (!scores.is_object() || split.empty()) return;
+  evaluations_[split] = {{"split", split},
+                         {"t", value_in(line, "t")},
+                         {"epoch", value_in(line, "epoch")},
+                         {"steps", value_in(line, "steps")},
+                         {"loss", value_in(scores, "loss")},
+                         {"accuracy", value_in(scores, "accuracy")},
+                         {"top5", value_in(scores, "top5")},
+                         {"lr", value_in(line, "lr")},
+                         {"train_s", value_in(line, "train_s")}};
+}
+
+double RunState::rate(const Member& member) {
+  const auto& first = member.recent.front();
+  const auto& last = member.recent.back();
+  return last.t > first.t ? (last.samples - first.samples) / (last.t - first.t) : 0;
+}
+
+/// Columns: workers by rank, then servers. A row is as long as its worker's report says.
+ordered_json RunState::waits() const {
+  auto rows = ordered_json::array(), columns = ordered_json::array(), seconds = ordered_json::array();
+  std::size_t widest = 0;
+  for (const auto& [rank, member] : workers_) {
+    auto row = value_in(member.report, "waits");
+    if (!row.is_array() || row.size() > kMostColumns) row = ordered_json::array();
+    widest = std::max(widest, row.size());
+    rows.push_back(fmt::format("worker {}", rank));
+    seconds.push_back(std::move(row));
+  }
+  const auto workers = widest - std::min(widest, static_cast<std::size_t>(std::max<std::int64_t>(servers_, 0)));
+  for (std::size_t i = 0; i < widest; ++i)
+    columns.push_back(i < workers ? fmt::format("worker {}", i) : fmt::format("server {}", i - workers));
+  return {{"rows", rows}, {"columns", columns}, {"seconds", seconds}};
+}
+
+ordered_json RunState::staleness() const {
+  auto workers = ordered_json::array();
+  for (const auto& [rank, member] : workers_)
+    workers.push_back({{"worker", rank},
+                       {"mean", value_in(member.report, "staleness_mean")},
+                       {"max", value_in(member.report, "staleness_max")},
+                       {"updates", value_in(member.report, "staleness")}});
+  return {{"edges", strategies::StalenessHistogram::kEdges}, {"workers", workers}};
+}
+
+ordered_json RunState::json(double since_last_line, std::string_view status, std::uint64_t position) const {
+  const double now = t_ + since_last_line;
+  double samples = 0, rates = 0;
+  auto steps = steps_before_;
+  auto workers = ordered_json::array();
+  for (const auto& [rank, member] : workers_) {
+    // A worker that has fallen silent computes nothing that is known.
+    const double speed = outcome_.empty() && now - member.t <= kWindow ? rate(member) : 0;
+    samples += number_in(member.report, "samples");
+    steps += static_cast<std::int64_t>(number_in(member.report, "steps"));
+    rates += speed;
+    ordered_json one{{"worker", rank}};
+    for (const auto* key : kWorkerKeys) one[key] = value_in(member.report, key);
+    one["samples_per_s"] = speed;
+    const auto recent = value_in(member.report, "recent");
+    one["loss"] = recent.is_object() ? value_in(recent, "loss") : ordered_json();
+    one["accuracy"] = recent.is_object() ? value_in(recent, "accuracy") : ordered_json();
+    one["gradient_norm_mean"] = value_in(member.report, "gradient_norm_mean");
+    one["seconds_since_report"] = std::max(0.0, now - member.t);
+    workers.push_back(std::move(one));
+  }
+  const double epoch = epoch_samples_ > 0 ? std::max(epoch_, position_ + samples / epoch_samples_) : epoch_;
+  auto evaluations = ordered_json::array();
+  for (const auto& [split, evaluation] : evaluations_) evaluations.push_back(evaluation);
+  return {{"t", now},
+          {"status", status},
+          {"epoch", epoch},
+          {"epochs", epochs_},
+          {"steps", std::max(steps, steps_)},
+          {"samples", position_ * epoch_samples_ + samples},
+          {"samples_per_s", rates},
+          {"position", position},
+          {"servers", servers_},
+          {"error", error_},
+          {"workers", workers},
+          {"waits", waits()},
+          {"staleness", staleness()},
+          {"notes", notes_},
+          {"evaluations", evaluations}};
+}
+
+}  // namespace troupe::service

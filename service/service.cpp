@@ -1,0 +1,104 @@
+#include "service/service.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "service/access/gate.hpp"
+#include "service/access/origin.hpp"
+#include "service/assets/embedded.hpp"
+#include "service/runs/run_rows.hpp"
+
+namespace troupe::service {
+namespace {
+
+constexpr std::chrono::seconds kWatch{2};  // between looks at which runs have changed
+constexpr std::int64_t kWatched = 200;     // the newest runs: only those change by themselves
+
+}  // namespace
+
+core::Result<std::string> service_folder(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "make", directory));
+  auto folder = directory + "/.service";
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return tl::unexpected(core::from_errno(errno, "make", folder));
+  return folder;
+}
+
+bool has_dashboard() noexcept { return !embedded_dashboard().empty(); }
+
+Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
+    : setup_(std::move(setup)), store_(setup_.directory), live_(setup_.directory) {
+  context_ = {.directory = setup_.directory,
+              .version = setup_.version,
+              .started = std::time(nullptr),
+              .features = setup_.features,
+              .users = std::move(users),
+              .store = &store_,
+              .live = &live_,
+              .events = &events_,
+              .counters = &counters_};
+  add_routes(router_, context_);
+}
+
+Service::~Service() { stop(); }
+
+core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::shared_ptr<const Users> users) {
+  std::unique_ptr<Service> service(new Service(std::move(setup), std::move(users)));
+  auto& made = *service;
+  // Before any thread: whether the directory can be used is an error of the start.
+  if (const auto store = made.store_.fresh(); !store) return tl::unexpected(store.error());
+  made.store_worker_ = std::make_unique<Worker>([&made] { return made.watch_runs(); });
+  made.files_worker_ = std::make_unique<Worker>();
+  made.live_worker_ = std::make_unique<Worker>([&made] { return made.live_.poll(); });
+  auto server = HttpServer::start(
+      {.listen = made.setup_.listen,
+       .limits = made.setup_.limits,
+       .tls = made.setup_.tls,
+       .gate = make_gate(made.context_.users, hosts_of_service(made.setup_.listen.host, made.setup_.hosts)),
+       .workers = {{Where::store, made.store_worker_.get()},
+                   {Where::files, made.files_worker_.get()},
+                   {Where::live, made.live_worker_.get()}}},
+      made.router_, made.counters_);
+  if (!server) return tl::unexpected(server.error());
+  made.server_ = std::move(*server);
+  return service;
+}
+
+void Service::stop() {
+  if (server_) server_->stop();
+  for (auto* worker : {store_worker_.get(), files_worker_.get(), live_worker_.get()})
+    if (worker != nullptr) worker->stop();
+}
+
+std::optional<std::chrono::milliseconds> Service::watch_runs() {
+  if (!events_.listened_to()) {
+    rows_.clear();
+    watching_ = false;
+    return kWatch;
+  }
+  const auto store = store_.fresh();
+  if (!store) return kWatch;
+  store::ListQuery query;
+  query.limit = kWatched;
+  const auto rows = run_rows(context_.jobs, **store, query);
+  if (!rows) return kWatch;
+  std::map<std::string, std::string> now;
+  for (const auto& row : rows->rows) {
+    auto text = row.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const auto run = row["run"].is_string() ? row["run"].get<std::string>() : std::string();
+    const auto before = rows_.find(run);
+    if (watching_ && (before == rows_.end() || before->second != text)) events_.publish("runs", text);
+    now[run] = std::move(text);
+  }
+  rows_ = std::move(now);
+  watching_ = true;
+  return kWatch;
+}
+
+}  // namespace troupe::service

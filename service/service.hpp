@@ -1,0 +1,63 @@
+/// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
+/// its own: one for connections, one for the run store, one that reads files, one that follows running runs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "service/access/users.hpp"
+#include "service/api/context.hpp"
+#include "service/api/routes.hpp"
+#include "service/http/server.hpp"
+
+namespace troupe::service {
+
+struct ServiceSetup {
+  std::string directory;  // of the runs; made if it is missing
+  transport::HostPort listen;
+  std::vector<std::string> hosts{};  // further names of this service
+  std::shared_ptr<SSL_CTX> tls{};    // null: no TLS
+  Limits limits{};
+  std::string version;
+  Features features{};
+};
+
+/// `directory`/.service, made with mode 0700 if it is missing. Errc::io, no_space.
+[[nodiscard]] core::Result<std::string> service_folder(const std::string& directory);
+
+/// Whether the program was built with its pages.
+[[nodiscard]] bool has_dashboard() noexcept;
+
+class Service {
+ public:
+  /// Listens when it returns. Errors: from HttpServer::start() and RunStore::open().
+  [[nodiscard]] static core::Result<std::unique_ptr<Service>> start(ServiceSetup setup,
+                                                                    std::shared_ptr<const Users> users);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
+  [[nodiscard]] const Router& router() const noexcept { return router_; }
+  /// Ends all connections. Requests under way get no answer.
+  void stop();
+
+ private:
+  Service(ServiceSetup setup, std::shared_ptr<const Users> users);
+  [[nodiscard]] std::optional<std::chrono::milliseconds> watch_runs();
+
+  ServiceSetup setup_;
+  Counters counters_;
+  StoreAccess store_;
+  LiveRuns live_;
+  EventHub events_;
+  Context context_;
+  Router router_;
+  std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
+  bool watching_ = false;
+  std::unique_ptr<Worker> store_worker_, files_worker_, live_worker_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace troupe::service
