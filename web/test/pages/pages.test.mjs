@@ -229,6 +229,24 @@ for (const [width, height] of kSizes)
           await page.screenshot({ path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true });
         }
       }
+      const look = async (name) => {
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        for (const v of violations) if (v.impact === "serious" || v.impact === "critical") faults.push(`${name}: ${v.id}: ${v.nodes[0].target.join(" ")}`);
+        if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${scheme}.png`) });
+      };
+      await show(page, `#/runs/${encodeURIComponent(names["glyphs-easgd"])}`);
+      await page.getByRole("button", { name: "Tags and note" }).click();
+      await look("dialog");
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      if (width < 500) {
+        await page.getByRole("button", { name: "Menu" }).click();
+        await look("menu");
+      }
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Token").waitFor();
+      await look("sign-in");
       await page.context().close();
       assert.deepEqual(faults, []);
     });
