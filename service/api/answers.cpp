@@ -1,13 +1,13 @@
 #include "service/api/answers.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <ctime>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "service/live/followed_file.hpp"
 #include "store/query/details.hpp"
 #include "store/run_directory.hpp"
 
@@ -35,20 +35,19 @@ Answered<OpenRun> open_run(Context& context, const Request& request) {
   return OpenRun{*store, *id, path};
 }
 
-Json started_line(const std::string& directory, const std::string& run) {
+Json started_line(const std::string& directory, const std::string& run, bool resumed) {
   const auto open = store::open_run_directory(directory, run);
   if (!open) return nullptr;
-  const core::FileDescriptor file(
-      ::openat(open->run.get(), "metrics.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  core::FileDescriptor file(::openat(open->run.get(), "metrics.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) return nullptr;
-  constexpr std::size_t kMost = std::size_t{64} << 10;
-  std::string text(kMost, '\0');
-  const auto count = ::pread(file.get(), text.data(), text.size(), 0);
-  text.resize(static_cast<std::size_t>(count > 0 ? count : 0));
-  const auto end = text.find('\n');
-  if (end == std::string::npos) return nullptr;
-  auto line = Json::parse(text.substr(0, end), nullptr, false);
-  return line.is_object() && line.value("kind", Json()) == "started" ? line : Json();
+  FollowedFile lines(std::move(file));
+  std::string found;
+  const auto on_line = [&](std::string_view line, std::uint64_t) {
+    if (line.starts_with(R"({"kind":"started",)")) found = line;
+  };
+  for (bool more = true; more && (resumed || found.empty());) more = lines.read(on_line).value_or(false);
+  auto line = Json::parse(found, nullptr, false);
+  return line.is_object() ? line : Json();
 }
 
 Response query_failure(core::Error error) {

@@ -27,8 +27,9 @@ struct OpenRun {
 };
 [[nodiscard]] Answered<OpenRun> open_run(Context& context, const Request& request);
 
-/// The first line of a run's metrics.jsonl; null: it has none yet. Without following links.
-[[nodiscard]] Json started_line(const std::string& directory, const std::string& run);
+/// The `started` line of a run's metrics.jsonl; null: it has none yet. `resumed`: the newest of several, for which the file is read whole.
+/// Without following links.
+[[nodiscard]] Json started_line(const std::string& directory, const std::string& run, bool resumed = false);
 
 /// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
 [[nodiscard]] Response query_failure(core::Error error);

@@ -58,7 +58,8 @@ Json details_json(const Context& context, const store::RunDetails& run) {
   json["grid"] = run.grid;
   json["job"] = job_of_run(context.jobs, run.path);
   json["directory"] = context.directory + "/" + run.path;
-  const auto line = started_line(context.directory, run.path);
+  const bool resumed = std::ranges::any_of(run.lineage, [](const auto& one) { return one.first == "sessions"; });
+  const auto line = started_line(context.directory, run.path, resumed);
   json["parameters"] = line.is_object() ? line.value("parameters", Json()) : Json(nullptr);
   json["started_line"] = line;
   return json;

@@ -154,7 +154,8 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
       self->respond(std::move(response));
     };
     timer_.expires_after(limits_.answer_time);
-    timer_.async_wait([weak, number, done](const error_code& error) {
+    // The worker must not be the last to hold the session: it would end on the wrong thread.
+    timer_.async_wait([self = this->shared_from_this(), done](const error_code& error) {
       if (!error) done(failure(503, "timeout", "no answer within the deadline: try again later"));
     });
     // Nothing is read or written meanwhile: only the timer limits this.

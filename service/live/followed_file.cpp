@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace troupe::service {
@@ -10,12 +11,12 @@ core::Result<bool> FollowedFile::read(const OnLine& on_line) {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return tl::unexpected(core::from_errno(errno, "read", "metrics.jsonl"));
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size < position_ + part_.size()) {  // a resumed run has removed a line that was cut off
-    part_.clear();
-    if (size < position_) position_ = size;
-  }
+  position_ = std::min(position_, size);
   const auto held = part_.size();
-  if (size == position_ + held) return false;
+  if (size <= position_ + held) {
+    part_.clear();
+    return false;
+  }
   part_.resize(held + kPieceBytes);
   const auto count = ::pread(file_.get(), part_.data() + held, kPieceBytes, static_cast<off_t>(position_ + held));
   part_.resize(held + static_cast<std::size_t>(count > 0 ? count : 0));
@@ -32,7 +33,9 @@ core::Result<bool> FollowedFile::read(const OnLine& on_line) {
     position_ += part_.size();
     part_.clear();
   }
-  return count == static_cast<ssize_t>(kPieceBytes);
+  if (count == static_cast<ssize_t>(kPieceBytes)) return true;
+  part_.clear();  // a resumed run may remove a line that was cut off, and write another one there
+  return false;
 }
 
 }  // namespace troupe::service

@@ -34,7 +34,7 @@ class FollowedFile {
  private:
   core::FileDescriptor file_;
   std::uint64_t position_ = 0;
-  std::string part_;  // of a line, from position_ on
+  std::string part_;  // of a line that is longer than a piece, from position_ on
 };
 
 }  // namespace troupe::service

@@ -15,7 +15,7 @@
 namespace troupe::service {
 
 struct Reply {
-  int status = 0;  // 0: the connection ended without an answer
+  int status = 0;                              // 0: the connection ended without an answer
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(body, nullptr, false); }

@@ -32,7 +32,8 @@ std::string misfit(const json& document, const json& schema, const json& value, 
     return misfit(document, document.at(json::json_pointer(target.substr(1))), value, where);
   }
   if (schema.contains("oneOf")) {
-    const auto fits = std::ranges::any_of(schema["oneOf"], [&](const json& one) { return misfit(document, one, value).empty(); });
+    const auto fits =
+        std::ranges::any_of(schema["oneOf"], [&](const json& one) { return misfit(document, one, value).empty(); });
     return fits ? std::string() : where + ": it fits none of the forms";
   }
   if (schema.contains("type") && !has_one_of(value, schema["type"]))
@@ -44,9 +45,9 @@ std::string misfit(const json& document, const json& schema, const json& value, 
       if (!value.contains(key.get<std::string>())) return fmt::format("{}: it has no {}", where, key.dump());
     for (const auto& [key, inner] : value.items()) {
       const auto properties = schema.value("properties", json::object());
-      const auto* one = properties.contains(key)                    ? &properties[key]
+      const auto* one = properties.contains(key)                  ? &properties[key]
                         : schema.contains("additionalProperties") ? &schema["additionalProperties"]
-                                                                    : nullptr;
+                                                                  : nullptr;
       if (one != nullptr)
         if (auto wrong = misfit(document, *one, inner, where + "." + key); !wrong.empty()) return wrong;
     }

@@ -22,7 +22,8 @@ class Served {
 
   [[nodiscard]] const tests::Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return service_->port(); }
-  [[nodiscard]] Service& service() noexcept { return *service_; }
+  [[nodiscard]] const Service& service() const noexcept { return *service_; }
+  void stop() { service_->stop(); }
   [[nodiscard]] const std::string& token(Role role) const { return tokens_.at(role); }
   /// "Authorization: Bearer …\r\n"; empty for Role::none.
   [[nodiscard]] std::string authorization(Role role) const;

@@ -1,0 +1,123 @@
+#include <sys/stat.h>
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "service/access/gate.hpp"
+#include "service/access/origin.hpp"
+#include "service/access/token.hpp"
+#include "service/access/users.hpp"
+#include "tests/folder.hpp"
+
+namespace troupe::service {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+TEST(TokenTest, HashIsSha256) {
+  // sha256sum of "abc": FIPS 180-2, appendix B.1.
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(TokenTest, TokensDiffer) {
+  std::set<std::string> all;
+  for (int i = 0; i < 100; ++i) {
+    all.insert(new_token());
+    EXPECT_EQ(all.begin()->size(), 43U);
+  }
+  EXPECT_EQ(all.size(), 100U);
+}
+
+TEST(UsersTest, FileHasHashesAndOnlyItsOwnerReadsIt) {
+  const tests::Folder folder;
+  auto users = Users::open(folder.file("users.json")).value();
+  EXPECT_TRUE(users.empty());
+  const auto token = users.add("ann", Role::run).value();
+  const auto text = folder.read("users.json");
+  EXPECT_EQ(text.find(token), std::string::npos);
+  EXPECT_NE(text.find(sha256_hex(token)), std::string::npos);
+  struct stat status {};
+  ASSERT_EQ(::stat(folder.file("users.json").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST(UsersTest, TokenFindsItsUserAlsoInAnotherProcess) {
+  const tests::Folder folder;
+  auto users = Users::open(folder.file("users.json")).value();
+  const auto ann = users.add("ann", Role::run).value();
+  const auto bob = users.add("bob", Role::admin).value();
+  const auto again = Users::open(folder.file("users.json")).value();
+  EXPECT_EQ(again.find(ann, Clock::now())->name, "ann");
+  EXPECT_EQ(again.find(bob, Clock::now())->role, Role::admin);
+  EXPECT_FALSE(again.find(ann + "x", Clock::now()));
+  EXPECT_FALSE(again.find("", Clock::now()));
+  EXPECT_FALSE(again.find(sha256_hex(ann), Clock::now()));
+}
+
+TEST(UsersTest, ChangesOfAnotherProcessAreSeenAfterASecond) {
+  const tests::Folder folder;
+  auto cli = Users::open(folder.file("users.json")).value();
+  const auto ann = cli.add("ann", Role::run).value();
+  const auto service = Users::open(folder.file("users.json")).value();
+  const auto now = Clock::now();
+  EXPECT_TRUE(service.find(ann, now));
+  ASSERT_TRUE(cli.remove("ann"));
+  EXPECT_FALSE(service.find(ann, now + std::chrono::seconds(2)));
+}
+
+TEST(UsersTest, NamesAreTakenOnce) {
+  const tests::Folder folder;
+  auto users = Users::open(folder.file("users.json")).value();
+  ASSERT_TRUE(users.add("ann", Role::run));
+  EXPECT_FALSE(users.add("ann", Role::read));
+  EXPECT_FALSE(users.add("", Role::read));
+  EXPECT_FALSE(users.add("a b", Role::read));
+  EXPECT_FALSE(users.remove("bob"));
+}
+
+TEST(UsersTest, DamagedFileIsAnErrorThatNamesIt) {
+  const tests::Folder folder;
+  for (const auto* text : {"", "[]", "{\"users\": [1]}", "{\"users\": [{\"name\": \"a\", \"role\": \"king\"}]}"}) {
+    const auto path = folder.write("users.json", text);
+    const auto users = Users::open(path);
+    ASSERT_FALSE(users) << text;
+    EXPECT_EQ(users.error().code, core::Errc::corrupt);
+    EXPECT_NE(users.error().message.find(path), std::string::npos);
+  }
+}
+
+TEST(OriginTest, HostIsTheNameWithoutThePort) {
+  EXPECT_EQ(host_of("Example.ORG:8080"), "example.org");
+  EXPECT_EQ(host_of("127.0.0.1"), "127.0.0.1");
+  EXPECT_EQ(host_of("[::1]:80"), "::1");
+  for (const auto* text : {"", ":80", "a:b", "a:", "a,b", "a b", "[::1", "[::1]x", "user@host", "a/b", "a:123456"})
+    EXPECT_EQ(host_of(text), "") << text;
+}
+
+TEST(OriginTest, LoopbackHasItsNames) {
+  const auto own = hosts_of_service("127.0.0.1", {"Train.example.org"});
+  for (const auto* host : {"127.0.0.1:8080", "localhost", "[::1]:1", "train.example.org:443"})
+    EXPECT_TRUE(is_own_host(host, own)) << host;
+  for (const auto* host : {"evil.example", "127.0.0.1.evil.example", "", "localhost.", "127.0.0.1,evil"})
+    EXPECT_FALSE(is_own_host(host, own)) << host;
+  EXPECT_FALSE(is_own_host("localhost", hosts_of_service("10.0.0.1", {})));
+}
+
+TEST(OriginTest, APageOfAnotherPortIsForeign) {
+  EXPECT_TRUE(is_same_origin("http://127.0.0.1:8080", "127.0.0.1:8080"));
+  EXPECT_TRUE(is_same_origin("https://Train.example.org", "train.example.org"));
+  for (const auto* origin : {"http://127.0.0.1:3000", "http://127.0.0.1", "null", "", "file://", "http://evil.example",
+                             "http://127.0.0.1:8080/", "ftp://127.0.0.1:8080", "http://127.0.0.1:8080.evil.example"})
+    EXPECT_FALSE(is_same_origin(origin, "127.0.0.1:8080")) << origin;
+}
+
+TEST(CookieTest, FindsTheWholeName) {
+  EXPECT_EQ(cookie_value("a=1; troupe_token=xyz; b=2", kCookie), "xyz");
+  EXPECT_EQ(cookie_value("troupe_token=xyz", kCookie), "xyz");
+  for (const auto* header : {"", "troupe_token", "xtroupe_token=1", "troupe_tokens=1", "a=troupe_token=1"})
+    EXPECT_EQ(cookie_value(header, kCookie), "") << header;
+}
+
+}  // namespace
+}  // namespace troupe::service

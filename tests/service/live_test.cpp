@@ -1,0 +1,135 @@
+#include <fcntl.h>
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "service/live/followed_file.hpp"
+#include "service/live/run_state.hpp"
+#include "tests/folder.hpp"
+#include "tests/store/run_folders.hpp"
+
+namespace troupe::service {
+namespace {
+
+std::string worker_line(double t, int worker, int samples, double wait = 0) {
+  return fmt::format(
+      R"({{"kind":"worker","t":{},"worker":{},"steps":{},"samples":{},"compute_s":1.5,"exchange_s":0.5,"wait_s":{},"load_s":0,"exchanges":3,"bytes":100,"staleness_mean":0.5,"staleness_max":2,"passed":0,"replaced":0,"waits":[0,{},0.25],"staleness":[1,2],"recent":{{"samples":64,"loss":0.5,"accuracy":0.75}}}})",
+      t, worker, samples / 10, samples, wait, wait);
+}
+
+RunState read_all(const std::vector<std::string>& lines) {
+  RunState state;
+  for (const auto& line : lines) static_cast<void>(state.read(line));
+  return state;
+}
+
+std::string one_line(std::string text) {
+  text.pop_back();
+  return text;
+}
+
+TEST(RunStateTest, WorkersAreAddedUp) {
+  // 100 samples per epoch, one server; each worker makes 10 samples per second.
+  const auto state = read_all({one_line(store::started_line()), worker_line(1, 0, 10), worker_line(1, 1, 10),
+                               worker_line(3, 0, 30), worker_line(3, 1, 30, 0.5)})
+                         .json(0, "running", 77);
+  EXPECT_EQ(state["samples"], 60);
+  EXPECT_EQ(state["samples_per_s"], 20);
+  EXPECT_EQ(state["steps"], 6);
+  EXPECT_EQ(state["epoch"], 0.6);
+  EXPECT_EQ(state["epochs"], 3);
+  EXPECT_EQ(state["position"], 77);
+  EXPECT_EQ(state["workers"][1]["loss"], 0.5);
+  EXPECT_EQ(state["waits"]["rows"], nlohmann::json::parse(R"(["worker 0", "worker 1"])"));
+  EXPECT_EQ(state["waits"]["columns"], nlohmann::json::parse(R"(["worker 0", "worker 1", "server 0"])"));
+  EXPECT_EQ(state["waits"]["seconds"][1], nlohmann::json::parse("[0, 0.5, 0.25]"));
+}
+
+TEST(RunStateTest, SilentWorkerHasNoSpeed) {
+  const auto state =
+      read_all({one_line(store::started_line()), worker_line(1, 0, 10), worker_line(2, 0, 20), worker_line(2, 1, 20)})
+          .json(100, "running", 0);
+  EXPECT_EQ(state["samples_per_s"], 0);
+  EXPECT_EQ(state["workers"][0]["seconds_since_report"], 100);
+}
+
+TEST(RunStateTest, AResumedRunContinuesBehindItsEarlierSession) {
+  const auto state =
+      read_all({one_line(store::started_line()), worker_line(1, 0, 100), one_line(store::epoch_line(1, 0.5)),
+                one_line(store::ended_line("interrupted")), one_line(store::started_line(1)), worker_line(1, 0, 50)})
+          .json(0, "running", 0);
+  EXPECT_EQ(state["epoch"], 1.5);
+  EXPECT_EQ(state["samples"], 150);
+  EXPECT_EQ(state["steps"], 15);  // epoch_line: 10 at its end; 5 since
+  EXPECT_TRUE(state["error"].is_null());
+}
+
+TEST(RunStateTest, EndAndEvaluationsAreKept) {
+  const auto state = read_all({one_line(store::started_line()), one_line(store::epoch_line(1, 0.5)),
+                               one_line(store::epoch_line(2, 0.625)), one_line(store::ended_line("diverged"))});
+  EXPECT_EQ(state.outcome(), "diverged");
+  const auto json = state.json(0, "diverged", 0);
+  ASSERT_EQ(json["evaluations"].size(), 2U);
+  EXPECT_EQ(json["evaluations"][0]["split"], "test");
+  EXPECT_EQ(json["evaluations"][0]["accuracy"], 0.625);
+}
+
+TEST(RunStateTest, OnlyTheLatestNotesAreKept) {
+  RunState state;
+  for (int i = 0; i < 120; ++i)
+    static_cast<void>(state.read(fmt::format(R"({{"kind":"note","t":{},"level":"info","text":"n{}"}})", i, i)));
+  const auto json = state.json(0, "running", 0);
+  ASSERT_EQ(json["notes"].size(), RunState::kNotes);
+  EXPECT_EQ(json["notes"].back()["text"], "n119");
+}
+
+TEST(RunStateTest, LinesThatMeanNothingAreIgnored) {
+  RunState state;
+  for (const auto* line :
+       {"", "x", "[]", "1", "{}", R"({"kind":1})", R"({"kind":"worker"})", R"({"kind":"epoch","train":1})",
+        R"({"kind":"worker","worker":"a","samples":"b","waits":3,"staleness":null,"recent":[]})",
+        R"({"kind":"ended","error":3})", R"({"kind":"started","workers":-1,"servers":-5})"})
+    static_cast<void>(state.read(line));
+  EXPECT_TRUE(state.json(0, "running", 0).is_object());
+}
+
+class FollowedFileTest : public testing::Test {
+ protected:
+  void append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text << std::flush; }
+  std::vector<std::string> read() {
+    std::vector<std::string> lines;
+    for (bool more = true; more;)
+      more = file_.read([&](std::string_view line, std::uint64_t) { lines.emplace_back(line); }).value();
+    return lines;
+  }
+  const tests::Folder folder_;
+  const std::string path_ = folder_.write("f", "one\ntwo\nthr");
+  FollowedFile file_{core::FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC))};
+};
+
+TEST_F(FollowedFileTest, OnlyWholeLinesComeAndEachOnce) {
+  EXPECT_EQ(read(), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(file_.position(), 8U);
+  EXPECT_TRUE(read().empty());
+  append("ee\n\nfive\n");
+  EXPECT_EQ(read(), (std::vector<std::string>{"three", "", "five"}));
+}
+
+TEST_F(FollowedFileTest, ACutLineIsForgotten) {
+  EXPECT_EQ(read().size(), 2U);
+  std::filesystem::resize_file(path_, 8);  // as a resume does
+  append("new\n");
+  EXPECT_EQ(read(), (std::vector<std::string>{"new"}));
+}
+
+TEST_F(FollowedFileTest, LinesLongerThanAPieceAreWhole) {
+  static_cast<void>(read());
+  const std::string line(3 * FollowedFile::kPieceBytes + 17, 'x');
+  append(line + "\nend\n");
+  EXPECT_EQ(read(), (std::vector<std::string>{"thr" + line, "end"}));
+}
+
+}  // namespace
+}  // namespace troupe::service
