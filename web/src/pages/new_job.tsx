@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { at, getText, message, put } from "../api/client";
 import { useList, useLoaded, useMay } from "../api/hooks";
-import type { Check, DataSet, Job, NodeRow, Option } from "../api/types";
+import type { Check, DataSet, Job, Model, NodeRow, Option } from "../api/types";
 import { go, link } from "../lib/route";
 import { changed, found, inForce, range, read, shown, words, type Values } from "../lib/options";
 import { plural } from "../lib/format";
@@ -100,7 +100,10 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const datasets = useList<DataSet>("/datasets");
   const machines = useList<NodeRow>("/nodes");
   const strategy = String(values["strategy.name"] ?? "");
-  const options = useMemo(() => inForce(all.data ?? [], strategy), [all.data, strategy]);
+  const models = useList<Model>("/models");
+  const options = useMemo(() => inForce(all.data ?? [], strategy).map((o) =>
+    (o.key === "model.name" && !o.choices && models.data?.length ? { ...o, choices: ["", ...models.data.map((m) => m.name)] } : o)),
+    [all.data, models.data, strategy]);
   useEffect(() => void (base.data !== null && setToml(base.data)), [base.data]);
 
   const config = mode === "form" ? changed(options, values, strategy) : null;
