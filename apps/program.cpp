@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/run_spec.hpp"
 #include "nn/zoo/given_tensor.hpp"
 
 namespace troupe::apps {
