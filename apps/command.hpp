@@ -54,7 +54,7 @@ struct Command {
 [[nodiscard]] Command models();
 [[nodiscard]] Command node();
 [[nodiscard]] Command nodes();
-[[nodiscard]] Command serve();         // serve/serve.cpp
+[[nodiscard]] Command serve();  // serve/serve.cpp
 [[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command bench();

@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::seconds kWatch{2};  // between looks at which runs have changed
 constexpr std::int64_t kWatched = 200;     // the newest runs: only those change by themselves
 
+constexpr std::size_t kMostArchives = 8;  // that wait
+
 }  // namespace
 
 core::Result<std::string> service_folder(const std::string& directory) {
@@ -55,6 +57,7 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
   if (const auto store = made.store_.fresh(); !store) return tl::unexpected(store.error());
   made.store_worker_ = std::make_unique<Worker>([&made] { return made.watch_runs(); });
   made.files_worker_ = std::make_unique<Worker>();
+  made.archives_worker_ = std::make_unique<Worker>(nullptr, kMostArchives);
   made.live_worker_ = std::make_unique<Worker>([&made] { return made.live_.poll(); });
   auto server = HttpServer::start(
       {.listen = made.setup_.listen,
@@ -63,6 +66,7 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
        .gate = make_gate(made.context_.users, hosts_of_service(made.setup_.listen.host, made.setup_.hosts)),
        .workers = {{Where::store, made.store_worker_.get()},
                    {Where::files, made.files_worker_.get()},
+                   {Where::archives, made.archives_worker_.get()},
                    {Where::live, made.live_worker_.get()}}},
       made.router_, made.counters_);
   if (!server) return tl::unexpected(server.error());
@@ -72,7 +76,7 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
 
 void Service::stop() {
   if (server_) server_->stop();
-  for (auto* worker : {store_worker_.get(), files_worker_.get(), live_worker_.get()})
+  for (auto* worker : {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get()})
     if (worker != nullptr) worker->stop();
 }
 

@@ -1,5 +1,6 @@
 /// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
-/// its own: one for connections, one for the run store, one that reads files, one that follows running runs.
+/// its own: one for connections, one for the run store, one that reads files, one that packs
+/// archives, one that follows running runs.
 #pragma once
 
 #include <memory>
@@ -56,7 +57,7 @@ class Service {
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
   bool watching_ = false;
-  std::unique_ptr<Worker> store_worker_, files_worker_, live_worker_;
+  std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_;
   std::unique_ptr<HttpServer> server_;
 };
 

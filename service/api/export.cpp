@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@
 
 namespace troupe::service {
 namespace {
+
+constexpr std::chrono::minutes kLongest{10};
 
 /// The name in the header's two forms (RFC 6266): for clients that know only ASCII, and whole.
 std::string disposition(const std::string& name) {
@@ -43,8 +46,9 @@ Response export_run(const Context& context, const Request& request) {
 void add_export_routes(Router& router, Context& context) {
   router.add({.method = Method::get,
               .pattern = "/api/v1/runs/{run}/export.zip",
-              .where = Where::files,
-              .handler = [&context](const Request& request) { return export_run(context, request); }});
+              .where = Where::archives,
+              .handler = [&context](const Request& request) { return export_run(context, request); },
+              .answer_time = kLongest});
 }
 
 }  // namespace troupe::service

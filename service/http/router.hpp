@@ -1,9 +1,11 @@
 /// Which handler answers a method and a path. Built once, read-only afterwards; match() is thread-safe.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +16,12 @@ namespace troupe::service {
 
 /// The thread on which a handler runs. One that blocks must not run on `io`, which carries all connections.
 enum class Where : std::uint8_t {
-  io,     ///< the connections' thread: only what is in memory
-  store,  ///< the thread that owns the run store
-  files,  ///< reading and writing files
-  live,   ///< the thread that follows running runs
-  jobs,   ///< the thread that owns the jobs
+  io,        ///< the connections' thread: only what is in memory
+  store,     ///< the thread that owns the run store
+  files,     ///< reading and writing files
+  archives,  ///< packing runs, which takes long
+  live,      ///< the thread that follows running runs
+  jobs,      ///< the thread that owns the jobs
 };
 
 /// May throw: the client gets 500. Runs on one thread, the route's.
@@ -32,6 +35,7 @@ struct Route {
   Where where = Where::io;
   Handler handler;
   bool events = false;  // answers with server-sent events: the Origin is checked as for a change
+  std::optional<std::chrono::milliseconds> answer_time{};  // until 503; nothing: Limits::answer_time
 };
 
 struct RouteMatch {

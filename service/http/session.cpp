@@ -153,7 +153,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
       self->timer_.cancel();
       self->respond(std::move(response));
     };
-    timer_.expires_after(limits_.answer_time);
+    timer_.expires_after(match_.route->answer_time.value_or(limits_.answer_time));
     // The worker must not be the last to hold the session: it would end on the wrong thread.
     timer_.async_wait([self = this->shared_from_this(), done](const error_code& error) {
       if (!error) done(failure(503, "timeout", "no answer within the deadline: try again later"));

@@ -81,6 +81,12 @@ class Zip {
     archive_entry_set_filetype(entry.get(), AE_IFREG);
     archive_entry_set_perm(entry.get(), 0644);
     archive_entry_set_mtime(entry.get(), status.st_mtim.tv_sec, 0);
+    // Weights and journals do not get smaller, and are most of the bytes.
+    const bool is_dense = inner.ends_with(".safetensors") || inner.ends_with(".bin");
+    if (is_dense)
+      archive_write_zip_set_compression_store(archive_.get());
+    else
+      archive_write_zip_set_compression_deflate(archive_.get());
     if (archive_write_header(archive_.get(), entry.get()) < ARCHIVE_WARN) return failed();
     return copy(file.get(), status.st_size);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -125,6 +126,32 @@ TEST_F(HostileTest, WhatIsNoHttpIsRefused) {
     client.send(text);
     const auto reply = client.receive();
     EXPECT_TRUE(reply.status == 400 || reply.status == 0) << text << ": " << reply.status;
+  }
+  expect_unharmed();
+}
+
+/// Requests with bytes changed, cut and doubled, by a fixed generator: the service answers the next client all the same.
+TEST_F(HostileTest, RandomRequestsLeaveTheServiceAsItIs) {
+  std::mt19937 random(30);  // NOLINT: the same bytes in every run
+  const auto up_to = [&](std::size_t most) { return std::uniform_int_distribution<std::size_t>(0, most)(random); };
+  const std::vector<std::string> seeds{
+      request_text("GET", run_ + "/curves?series=a,b&points=20", served_.authorization(Role::read)),
+      request_text("PUT", run_ + "/notes", served_.authorization(Role::none), R"({"note": "x"})"),
+      request_text("POST", "/api/v1/check", served_.authorization(Role::read), R"({"config": {"train.lr": [1, "a"]}})"),
+      "POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{\"a\"\r\n0\r\n\r\n"};
+  for (int round = 0; round < 400; ++round) {
+    auto text = seeds[up_to(seeds.size() - 1)];
+    for (std::size_t change = up_to(6); change > 0 && !text.empty(); --change) {
+      const auto at = up_to(text.size() - 1);
+      switch (up_to(3)) {
+        case 0: text[at] = static_cast<char>(up_to(255)); break;
+        case 1: text.erase(at, up_to(8)); break;
+        case 2: text.insert(at, text.substr(at, up_to(40))); break;
+        default: text.insert(at, 1, static_cast<char>(up_to(255)));
+      }
+    }
+    Client client(served_.port());
+    client.send(text);  // and away, before the answer
   }
   expect_unharmed();
 }

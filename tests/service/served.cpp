@@ -1,12 +1,14 @@
 #include "tests/service/served.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace troupe::service {
 
-Served::Served(const Limits& limits, const std::function<void(const tests::Folder&)>& runs) {
+Served::Served(const Limits& limits, const std::function<void(const tests::Folder&)>& runs,
+               std::shared_ptr<SSL_CTX> tls) {
   runs(folder_);
   const auto hidden = service_folder(folder_.path());
   auto users = Users::open(hidden.value() + "/users.json");
@@ -15,6 +17,7 @@ Served::Served(const Limits& limits, const std::function<void(const tests::Folde
   auto started = Service::start({.directory = folder_.path(),
                                  .listen = {"127.0.0.1", 0},
                                  .hosts = {"train.example.org"},
+                                 .tls = std::move(tls),
                                  .limits = limits,
                                  .version = "1.2.3"},
                                 std::make_shared<Users>(std::move(*users)));
