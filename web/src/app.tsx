@@ -142,7 +142,18 @@ export function App(): JSX.Element {
   };
   useEffect(() => {
     void enter(kToken);
-    return onSignedOut(() => setState((now) => (now === "in" ? "out" : now)));
+    const pasted = (): void => { // the link with a token, in a tab where the dashboard is open already
+      const token = tokenOfAddress();
+      if (token === null) return;
+      window.dispatchEvent(new HashChangeEvent("hashchange"));
+      void enter(token);
+    };
+    window.addEventListener("hashchange", pasted);
+    const forget = onSignedOut(() => setState((now) => (now === "in" ? "out" : now)));
+    return () => {
+      window.removeEventListener("hashchange", pasted);
+      forget();
+    };
   }, []);
   if (state === "in" && server) return <ServerContext.Provider value={server}><Frame server={server} leave={leave} /></ServerContext.Provider>;
   if (state === "out") return <SignIn error={error} enter={enter} />;

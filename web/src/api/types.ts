@@ -228,4 +228,5 @@ export interface NodeRow {
   memory_free: number | null;
   gpus: { name: string; load: number | null; memory: number | null; memory_free: number | null }[];
   runs: string[];
+  error?: string | null;
 }

@@ -65,3 +65,10 @@ export function range(o: Option): string {
   if (low !== null && high !== null) return `${low} to ${high}`;
   return low !== null ? `≥ ${low}` : high !== null ? `≤ ${high}` : "";
 }
+
+/** A command line as its words: blanks divide, quotes hold together. No variables, no patterns. */
+export function words(line: string): string[] {
+  const found: string[] = [];
+  for (const [, word] of line.matchAll(/((?:"[^"]*"|'[^']*'|[^\s"'])+)/g)) found.push(word!.replace(/"([^"]*)"|'([^']*)'/g, (_all, a?: string, b?: string) => a ?? b ?? ""));
+  return found;
+}

@@ -37,6 +37,7 @@ export class RunModel {
   heard = new Map<number, number>(); // worker → t of its last report
   t: number;
   private epochPosition: number;
+  partial = false; // the state is still to come: what the workers do is not known yet
   private rateAt = -Infinity;
   private baseSeconds = 0; // training time of the sessions before this one
   private rates = new Map<number, { t: number; samples: number }>();

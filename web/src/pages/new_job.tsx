@@ -3,16 +3,16 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { at, getText, message, put } from "../api/client";
 import { useList, useLoaded, useMay } from "../api/hooks";
-import type { Check, DataSet, Job, NodeRow, Option } from "../api/types";
+import type { Check, DataSet, Job, Model, NodeRow, Option } from "../api/types";
 import { go, link } from "../lib/route";
-import { changed, found, inForce, range, read, shown, type Values } from "../lib/options";
+import { changed, found, inForce, range, read, shown, words, type Values } from "../lib/options";
 import { plural } from "../lib/format";
 import { Choice, Code, Empty, ErrorLine, Page, Panel, Shown } from "../parts/misc";
 
 const kPauseMs = 300;
 const kStart: Values = { "run.name": "glyphs-easgd", "model.name": "lenet", "data.name": "glyphs", "strategy.name": "easgd", "train.lr": "auto", "train.optimizer": "momentum", "run.epochs": 3, "cluster.workers": 2 };
 const kBasics = ["run.name", "run.epochs", "model.name", "data.name", "data.path", "data.batch", "train.optimizer", "train.lr", "strategy.name", "cluster.workers", "cluster.device"];
-const kKinds = [{ id: "train", label: "Train" }, { id: "grid", label: "Grid" }] as const;
+const kKinds = [{ id: "train", label: "Train" }, { id: "grid", label: "Grid" }, { id: "launch", label: "Own program" }] as const;
 type Kind = (typeof kKinds)[number]["id"];
 
 interface Answers {
@@ -87,6 +87,8 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const [kind, setKind] = useState<Kind>("train");
   const [values, setValues] = useState<Values>(kStart);
   const [toml, setToml] = useState("");
+  const [name, setName] = useState("");
+  const [command, setCommand] = useState("");
   const [priority, setPriority] = useState("0");
   const [nodes, setNodes] = useState<string[]>([]);
   const [check, setCheck] = useState<Check | null>(null);
@@ -98,7 +100,10 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const datasets = useList<DataSet>("/datasets");
   const machines = useList<NodeRow>("/nodes");
   const strategy = String(values["strategy.name"] ?? "");
-  const options = useMemo(() => inForce(all.data ?? [], strategy), [all.data, strategy]);
+  const models = useList<Model>("/models");
+  const options = useMemo(() => inForce(all.data ?? [], strategy).map((o) =>
+    (o.key === "model.name" && !o.choices && models.data?.length ? { ...o, choices: ["", ...models.data.map((m) => m.name)] } : o)),
+    [all.data, models.data, strategy]);
   useEffect(() => void (base.data !== null && setToml(base.data)), [base.data]);
 
   const config = mode === "form" ? changed(options, values, strategy) : null;
@@ -138,12 +143,15 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const submit = (event: Event): void => {
     event.preventDefault();
     setBusy(true);
-    const body = { kind, config: config ?? toml, priority: Number(priority) || 0, ...(nodes.length ? { nodes } : {}) };
+    const body = {
+      kind, priority: Number(priority) || 0, ...(name.trim() ? { name: name.trim() } : {}), ...(nodes.length ? { nodes } : {}),
+      ...(kind === "launch" ? { command: words(command), ...(toml.trim() ? { config: toml } : {}) } : { config: config ?? toml }),
+    };
     put<Job>("POST", "/jobs", body).then((job) => go(link(["jobs", String(job.id)])), (problem: unknown) => setError(message(problem)))
       .finally(() => setBusy(false));
   };
   const alive = machines.data?.filter((n) => n.state === "alive") ?? [];
-  const good = kind === "grid" ? toml.trim() !== "" : !!check?.ok;
+  const good = kind === "launch" ? words(command).length > 0 : kind === "grid" ? toml.trim() !== "" : !!check?.ok;
   return (
     <Page title={from ? "New job like this run" : "New job"} above={from && <p class="crumb">{from}</p>}
       actions={<Choice label="How to write it" options={[{ id: "form", label: "Form" }, { id: "toml", label: "TOML" }] as const} now={mode} choose={switchTo} />}>
@@ -158,8 +166,11 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
                     <option value="">as the options say</option>{datasets.data?.map((d) => <option key={d.name} value={d.name}>{d.name} ({d.kind})</option>)}</select></p>)}
               <Form {...answers} />
             </>)}</Shown>
-            : <Panel title={kind === "grid" ? "Grid file" : "Configuration"} aside={<Choice label="Kind" options={kKinds} now={kind} choose={setKind} />}>
+            : <Panel title={kind === "grid" ? "Grid file" : kind === "launch" ? "Program and configuration" : "Configuration"} aside={<Choice label="Kind" options={kKinds} now={kind} choose={setKind} />}>
                 <ErrorLine error={base.error} retry={base.reload} />
+                {kind === "launch" && <div class="form-lines command">
+                  <label for="command">Command, on the server; the program joins the run (docs/guests.md)</label>
+                  <input id="command" spellcheck={false} placeholder="python train.py --size 64" value={command} onInput={(e) => setCommand(e.currentTarget.value)} /></div>}
                 <textarea class="toml" aria-label="TOML" spellcheck={false} rows={28} value={toml} onInput={(e) => setToml(e.currentTarget.value)}
                   placeholder={'[run]\nname = "glyphs-easgd"\nepochs = 3\n\n[model]\nname = "lenet"\n\n[data]\nname = "glyphs"\n\n[strategy]\nname = "easgd"'} />
               </Panel>}
@@ -167,10 +178,12 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
         <div class="aside">
           <Panel title="Check">
             <p class={good ? "verdict good" : "verdict"} role="status">
-              {kind === "grid" ? "A grid is checked when it is submitted." : !ready ? "Nothing to check yet." : !check ? "Checking…" : check.ok ? "The configuration is good." : `${check.errors.length} ${check.errors.length === 1 ? "option is" : "options are"} wrong.`}</p>
+              {kind !== "train" ? `A ${kind === "grid" ? "grid" : "program"} is checked when it is submitted.` : !ready ? "Nothing to check yet." : !check ? "Checking…" : check.ok ? "The configuration is good." : `${check.errors.length} ${check.errors.length === 1 ? "option is" : "options are"} wrong.`}</p>
             {others.map((e) => <ErrorLine key={e.message} error={e.message} />)}
             {check?.warnings.map((w) => <p key={w} class="warning-line">{w}</p>)}
             <div class="form-lines">
+              <label for="job-name">Name of the job (empty: that of the run)</label>
+              <input id="job-name" value={name} onInput={(e) => setName(e.currentTarget.value)} />
               <label for="priority">Priority (higher begins first)</label>
               <input id="priority" type="number" value={priority} onInput={(e) => setPriority(e.currentTarget.value)} />
               {alive.length > 0 && <fieldset><legend>Nodes (none: this host)</legend>{alive.map((n) => (

@@ -42,6 +42,7 @@ export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (addre
                 <Gauge label="memory" scarce part={used(g.memory, g.memory_free)} note={`${bytes((g.memory ?? 0) - (g.memory_free ?? 0))} of ${bytes(g.memory)}`} />
               </div>
             ))}
+            {n.error && <p class="bad">{n.error}</p>}
             {n.runs.length > 0 && <p class="node-runs">runs {n.runs.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}
             {remove && <button type="button" class="button small" aria-label={`remove ${n.address}`} onClick={() => remove(n.address)}>Remove</button>}
           </li>

@@ -32,6 +32,13 @@ export function smoothed(series: Series[], weight: number, only: (s: Series) => 
   return series.flatMap((s) => (only(s) && s.y.length > 4 ? [{ ...s, faint: true }, { ...s, y: smooth(s.y, weight) }] : [s]));
 }
 
+/** Labels of an axis; where they would be the same, with more digits. */
+function apart(values: readonly (number | null)[], show: (value: number) => string): string[] {
+  const labels = values.map((v) => (v === null ? "" : show(v)));
+  const said = labels.filter((l) => l !== "");
+  return new Set(said).size === said.length ? labels : values.map((v) => (v === null ? "" : plain(v, 6)));
+}
+
 function joined(series: Series[]): uPlot.AlignedData {
   if (series.length === 0) return [[]];
   const tables = series.map((s) => [ascending(s.x), s.y as number[]] as unknown as uPlot.AlignedData);
@@ -80,7 +87,7 @@ export function Chart({ title, series, x, y = (v) => plain(v), log = false, heig
       axes: [
         { ...axis, space: 60, size: 28, gap: 4, values: (_, splits) => splits.map((v) => shown.current.x(v)) },
         { ...axis, space: 32, gap: 4, size: (_, labels) => 12 + 6.5 * Math.max(3, ...(labels ?? []).map((l) => l?.length ?? 0)),
-          values: (_, splits) => splits.map((v) => (v === null ? "" : shown.current.y(v))) },
+          values: (_, splits) => apart(splits, shown.current.y) },
       ],
       series: [{}, ...series.map((s): uPlot.Series => {
         const colour = token(s.colour) || s.colour;

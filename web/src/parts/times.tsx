@@ -21,7 +21,7 @@ export const total = (t: Times): number => t.compute_s + t.exchange_s + t.wait_s
 /** One bar; its parts in the fixed order and with fixed patterns, so that colour is not all that tells them apart. */
 export function TimeBar({ times, label }: { times: Times; label: string }): JSX.Element {
   const all = total(times) || 1;
-  const text = kTimes.map((k) => `${k.name} ${percent(times[k.key] / all, 1)}`).join(", ");
+  const text = kTimes.map((k) => `${k.name} ${duration(times[k.key])} (${percent(times[k.key] / all, 1)})`).join(", ");
   return (
     <span class="time-bar" role="img" aria-label={`${label}: ${text}`} title={text}>
       {kTimes.map((k) => <span key={k.key} class={`time-${k.name}`} style={{ width: `${(times[k.key] / all) * 100}%` }} />)}

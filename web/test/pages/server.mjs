@@ -1,5 +1,5 @@
 // The service that the pages are tested against: `troupe serve` where the program has it, the mock of web/dev otherwise.
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 
 const kDeadlineMs = 20_000;
@@ -9,6 +9,8 @@ export const hasServe = (troupe) => process.env.TROUPE_WEB_MOCK === undefined &&
 /** Starts it on a free port; { origin, token, stop }. */
 export function serve(root, troupe, runs, { role = "admin", nodes = null } = {}) {
   const real = hasServe(troupe);
+  // The service prints the token of a user once, when it is added.
+  const added = real ? execFileSync(troupe, ["serve", "--dir", runs, "--add-user", `${role}-${process.hrtime.bigint()}`, "--role", role], { encoding: "utf8" }) : "";
   const child = real
     ? spawn(troupe, ["serve", "--listen", "127.0.0.1:0", "--dir", runs], { stdio: ["ignore", "pipe", "inherit"] })
     : spawn(process.execPath, [join(root, "web/dev/mock.mjs"), "--runs", runs, "--troupe", troupe, "--port", "0", "--role", role, ...(nodes ? ["--nodes", nodes] : [])],
@@ -24,10 +26,10 @@ export function serve(root, troupe, runs, { role = "admin", nodes = null } = {})
     let text = "";
     child.stdout.on("data", (part) => {
       text += part;
-      const found = /(http:\/\/[^/\s]+)\/#token=(\S+)/.exec(text);
+      const found = /(http:\/\/[^/\s]+)\/(?:#token=(\S+))?/.exec(text);
       if (!found) return;
       clearTimeout(timer);
-      resolve({ origin: found[1], token: found[2], real, stop });
+      resolve({ origin: found[1], token: real ? /: (\S+)\s*$/.exec(added)[1] : found[2], real, stop });
     });
     child.once("exit", (code) => reject(new Error(`the service ended with exit code ${code}: ${text}`)));
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Option } from "../../src/api/types";
-import { changed, found, inForce, range, read } from "../../src/lib/options";
+import { changed, found, inForce, range, read, words } from "../../src/lib/options";
 import { asked, link, parsedRoute } from "../../src/lib/route";
 
 const option = (key: string, type: string, value: unknown, more: Partial<Option> = {}): Option =>
@@ -50,4 +50,10 @@ test("OptionsAreFoundByKeyAndByHelp", () => {
   assert.equal(range(kOptions[0]!), "≥ 1");
   assert.equal(range(option("a.b", "integer", 1, { minimum: 1, maximum: 1e9 })), "≥ 1"); // the table's bound for counts says nothing
   assert.equal(range(option("a.b", "number", 1, { minimum: 0, maximum: 1 })), "0 to 1");
+});
+
+test("ACommandLineBecomesItsWords", () => {
+  assert.deepEqual(words(" python  train.py --size 64 "), ["python", "train.py", "--size", "64"]);
+  assert.deepEqual(words(`python -c "print('a b')" --name='x y' ""`), ["python", "-c", "print('a b')", "--name=x y", ""]);
+  assert.deepEqual(words(""), []);
 });

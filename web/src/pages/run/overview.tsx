@@ -91,13 +91,13 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
       </div>
       <div class="columns">
         <Panel title="Where a worker's time goes">
-          {model.workers.length > 0 ? <><TimeBar times={mean} label="mean over the workers" /><TimeLegend times={mean} /></> : <p class="muted">No worker has reported yet.</p>}
+          {model.workers.length > 0 ? <><TimeBar times={mean} label="mean over the workers" /><TimeLegend times={mean} /></> : <p class="muted">{model.partial ? "Loading…" : "No worker has reported yet."}</p>}
           <p class="muted">{bytes(sent)} in {plural(exchanges, "exchange")}: {bytes(exchanges > 0 ? sent / exchanges : null)} each.</p>
         </Panel>
         <Panel title="Samples"><Ledger model={model} /></Panel>
         <Panel title="Workers and servers">
           {model.workers.length > 0 ? <Topology workers={model.workers} servers={model.servers} waits={model.waits} columns={model.columns} />
-            : <p class="muted">No worker has reported yet.</p>}
+            : <p class="muted">{model.partial ? "Loading…" : "No worker has reported yet."}</p>}
         </Panel>
         <Panel title="Do it again">
           <p class="muted">Executes the recorded run again, in the recorded order, and compares every hash.</p>

@@ -8,6 +8,7 @@ import { asked } from "../../lib/route";
 
 const kRedrawMs = 250;
 const kManyWorkers = 100; // of more, the page draws half as often
+const kLongMs = 500;
 const kKinds = ["started", "worker", "epoch", "evaluation", "note", "ended"];
 export const kSeries = ["step.loss", "train.loss", "test.loss", "validation.loss", "step.accuracy", "train.accuracy", "test.accuracy",
   "validation.accuracy", "test.top5", "train.images_per_s", "lr"];
@@ -40,21 +41,30 @@ export function useRun(run: string): LiveRun {
     };
     const load = async (): Promise<void> => {
       const { signal } = control;
-      // The state first: the stream goes on from its position, and curves that are younger hold no point twice.
-      const [found, state, curves] = await Promise.all([
-        get<RunDetails>(at("runs", run), signal),
-        get<RunState>(at("runs", run, "state"), signal).catch((problem: unknown) => {
-          if (problem instanceof ApiError && (problem.status === 404 || problem.status === 409)) return null; // no metrics.jsonl yet
-          throw problem;
-        }),
-        get<{ series: Curves }>(`${at("runs", run, "curves")}${asked({ series: kSeries.join(), points: 2000 })}`, signal),
-      ]);
+      const curvesOf = (): Promise<{ series: Curves }> =>
+        get(`${at("runs", run, "curves")}${asked({ series: kSeries.join(), points: 2000 })}`, signal);
+      const begun = performance.now();
+      const stating = get<RunState>(at("runs", run, "state"), signal).catch((problem: unknown) => {
+        if (problem instanceof ApiError && (problem.status === 404 || problem.status === 409)) return null; // no metrics.jsonl yet
+        throw problem;
+      });
+      const [found, first] = await Promise.all([get<RunDetails>(at("runs", run), signal), curvesOf()]);
+      let curves = first;
+      const show = (state: RunState | null, partial = false): RunModel => {
+        const made = new RunModel(found, state, curves.series);
+        made.partial = partial && made.workers.length === 0;
+        model.current = made;
+        setDetails(found);
+        setError(null);
+        setVersion((n) => n + 1);
+        return made;
+      };
+      // The state of a long run takes the service seconds when nobody has asked before; what its summary says is there at once.
+      if (!signal.aborted && found.status !== "running") show(null, true);
+      const state = await stating;
+      if (found.status === "running" && performance.now() - begun > kLongMs) curves = await curvesOf(); // without a gap before the stream
       if (signal.aborted) return;
-      const made = new RunModel(found, state, curves.series);
-      model.current = made;
-      setDetails(found);
-      setError(null);
-      setVersion((n) => n + 1);
+      const made = show(state);
       if (made.status !== "running") {
         setConnection("over");
         return;

@@ -41,7 +41,7 @@ export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
     numeric("accuracy", "accuracy", (v) => percent(v, 1), "since its last report"),
     numeric("heard", "heard", (v) => (v === null ? "–" : duration(Math.max(0, v ?? 0))), "time since its last report"),
   ];
-  if (rows.length === 0) return <Empty title="No worker has reported yet.">The first reports come with the first steps.</Empty>;
+  if (rows.length === 0) return <Empty title={model.partial ? "Loading…" : "No worker has reported yet."}>The first reports come with the first steps.</Empty>;
   return (
     <Panel title={plural(rows.length, "worker")} aside={<TimeLegend />} wide>
       <Table label="Workers" columns={columns} rows={rows} id={(w) => w.worker} sort={sort} onSort={(key, descending) => setSort({ key, descending })} />
@@ -64,7 +64,7 @@ export function WaitsTab({ model, version }: { model: RunModel; version: number 
   const all = model.waits.reduce((sum, row) => sum + row.reduce((n, v) => n + v, 0), 0);
   const say = (row: number, column: number): string =>
     `${model.rows[row] ?? `worker ${row}`} waited ${duration(value(row, column))} for ${model.columns[column] ?? "?"}`;
-  if (model.rows.length === 0) return <Empty title="No worker has reported yet." />;
+  if (model.rows.length === 0) return <Empty title={model.partial ? "Loading…" : "No worker has reported yet."} />;
   return (
     <div class="columns uneven">
       <Panel title="Who waits for whom">
@@ -90,6 +90,7 @@ export function StalenessTab({ model, version }: { model: RunModel; version: num
   const bins = edges.slice(0, Math.min(edges.length, Math.max(used + 2, 6)));
   const name = (i: number): string => (i === edges.length - 1 ? `≥ ${edges[i]}` : edges[i + 1]! - edges[i]! === 1 ? `${edges[i]}` : `${edges[i]}–${edges[i + 1]! - 1}`);
   const value = (row: number, column: number): number => workers[row]?.[column] ?? 0;
+  if (model.partial) return <Empty title="Loading…" />;
   if (used < 0)
     return <Empty title="No update of this run has a staleness.">Strategies in which all workers meet at a step, or only pull, have none. For others it appears with the first exchanges.</Empty>;
   const all = workers.map((row) => row.reduce((n, v) => n + v, 0));
