@@ -49,9 +49,13 @@ void CoordinatorBody::write_checkpoint() {
   complete(*checkpoint_);
   checkpoint_->vectors.emplace("", *model_);
   const auto step = checkpoint_->step;
+  // A request that came too late for this one's states gets a checkpoint of its own.
+  const bool lacks_states = setup_.graph->is_program() && machine_.admits() && checkpoint_->own_states.empty();
+  const bool requested = !lacks_states && std::exchange(save_requested_, false);
+  if (save_requested_) machine_.checkpoint_requested();
   ask<CheckpointWritten>(
       kDisk, kRecorderSilence, actors_.recorder,
-      [this, requested = std::exchange(save_requested_, false)](const CheckpointWritten& written) {
+      [this, requested](const CheckpointWritten& written) {
         if (machine_.ended()) return;
         if (written.error.empty()) {
           newest_checkpoint_ = written.path;
@@ -123,8 +127,8 @@ void CoordinatorBody::take_states(std::uint32_t worker, const Next& next) {
 
 /// A newcomer needs none of them, and without periodic checkpoints its own is the only reason for this one: all others wait for it.
 bool CoordinatorBody::checkpoint_has_own_states() const {
-  return setup_.graph->is_program() &&
-         !(machine_.admits() && setup_.settings->checkpoint == coordination::CheckpointPeriod{});
+  const bool for_newcomer = machine_.admits() && setup_.settings->checkpoint == coordination::CheckpointPeriod{};
+  return setup_.graph->is_program() && (save_requested_ || !for_newcomer);
 }
 
 /// What programs keep of their optimizers, one worker after the other. In an emergency only the worker whose model is taken is known to be

@@ -7,6 +7,7 @@
 #include "service/api/openapi.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::service {
 namespace {
@@ -121,9 +122,7 @@ TEST(ApiTest, ARunThatComesIsListed) {
   const Served served;
   store::write_done(served.folder(), "20260202-030405-new", 0.7);
   const auto listed = [&] { return served.get(kApi + "/runs").json()["total"] == 2; };
-  for (int i = 0; i < 2000 && !listed(); ++i) {
-  }
-  EXPECT_TRUE(listed());
+  EXPECT_TRUE(tests::eventually(listed));
 }
 
 TEST(ApiTest, NotesAreWrittenToTheRunsDirectory) {

@@ -88,8 +88,9 @@ void TcpConnection::read_some() {
     kick();  // answers
     if (stopped_) return;
   }
+  // Also while a wait is under way: it may be one for the end of a payload that is here by now.
   asio::post(io_, [self = shared_from_this()] {
-    if (!self->stopped_ && !self->waits_read_) self->read_some();
+    if (!self->stopped_) self->read_some();
   });
 }
 

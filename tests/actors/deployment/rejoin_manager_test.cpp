@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nn/checkpoint/safetensors.hpp"
 #include "tests/actors/control/network_peers.hpp"
 #include "tests/folder.hpp"
 #include "tests/wait.hpp"
@@ -31,6 +32,19 @@ NodeActor::behavior_type node_with(NodeActor::pointer, const SiteActor& site, Or
         return {SiteOpened{.address = "tcp:there"}, OpenedSite{site}};
       },
   };
+}
+
+/// A checkpoint with one parameter and the state of an optimizer.
+std::string write_checkpoint(const tests::Folder& folder) {
+  const std::vector<std::byte> bytes(100);
+  const auto encoded =
+      nn::encode_safetensors(std::vector<nn::TensorView>{{"w", nn::DType::f32, {1}, std::span(bytes).first(4)},
+                                                         {"worker.0.optimizer", nn::DType::u8, {100}, bytes}},
+                             {{"own_states", "worker.0.optimizer"}})
+          .value();
+  std::string text;
+  for (const auto& part : encoded.parts()) text.append(reinterpret_cast<const char*>(part.data()), part.size());
+  return folder.write("checkpoint", text);
 }
 
 class RejoinManagerTest : public ::testing::Test {
@@ -88,9 +102,14 @@ TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) {
   expect(self_, [](const Arrived& news) { EXPECT_EQ(news.worker, 0U); });
 
   const tests::Folder folder;
-  const auto checkpoint = folder.write("checkpoint", "parameters");
+  const auto checkpoint = write_checkpoint(folder);
   auto admission = self_->request(rejoin_manager_, 60s, AdmissionOrder{0, checkpoint, 7, {3}});
-  expect(exchanger_, [](const StartPayload& payload) { EXPECT_EQ(payload.file->size(), 10U); });
+  expect(exchanger_, [](const StartPayload& payload) {
+    const auto file = nn::parse_safetensors(*payload.file, "the payload", nn::Checksums::required);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_NE(file->find("w"), nullptr);
+    EXPECT_EQ(file->tensors().size(), 1U);  // a newcomer's optimizer begins anew
+  });
   expect(exchanger_, [](const SiteMoved& moved) {
     EXPECT_EQ(moved.site, 1U);
     EXPECT_EQ(moved.address, "tcp:there");
@@ -154,8 +173,7 @@ TEST_F(RejoinManagerTest, NodeThatDiedAfterItArrivedIsAskedAgainSoon) {
       << "the rejoin manager's side has not heard of it";
 
   const tests::Folder folder;
-  auto admission =
-      self_->request(rejoin_manager_, 60s, AdmissionOrder{0, folder.write("checkpoint", "parameters"), 7, {3}});
+  auto admission = self_->request(rejoin_manager_, 60s, AdmissionOrder{0, write_checkpoint(folder), 7, {3}});
   expect(exchanger_, [](const StartPayload&) {});
   expect(exchanger_, [](const SiteMoved&) { return SiteAddress{}; });
   admission.receive([](const Admission& admitted, const SiteMembers&,
