@@ -99,7 +99,7 @@ TEST(ServeProgramTest, FirstStartSaysATokenOnceAndCtrlCEndsIt) {
   const auto second = run(fmt::format("--listen 127.0.0.1:0 --dir '{}'", runs));
   EXPECT_EQ(second.code, 75);
   EXPECT_THAT(second.text, testing::HasSubstr("is at work in this directory"));
-  const auto taken = run(fmt::format("--listen 127.0.0.1:{} --dir '{}-of-others'", port, runs));
+  const auto taken = run(fmt::format("--listen 127.0.0.1:{} --dir '{}'", port, folder.file("other runs")));
   EXPECT_EQ(taken.code, 78);
   EXPECT_THAT(taken.text, testing::HasSubstr("another program listens there"));
   EXPECT_EQ(again.end(SIGTERM), 0);

@@ -21,7 +21,7 @@ const run = promisify(execFile);
 const began = new Date().toISOString();
 const scratch = mkdtempSync(join(tmpdir(), "troupe-mock-"));
 const nodes = given.nodes ? JSON.parse(readFileSync(given.nodes, "utf8")) : [];
-const datasets = new Map([["glyphs", { name: "glyphs", kind: "glyphs", path: "", used_by: [] }]]);
+const datasets = new Map([["glyphs", { name: "glyphs", kind: "glyphs", path: "", resize: 0, used_by: [] }]]);
 const jobs = [];
 
 class Refusal extends Error {
@@ -40,7 +40,7 @@ const troupe = async (...args) => {
 const lines = async (...args) => (await troupe(...args)).split("\n").filter(Boolean).map((line) => JSON.parse(line));
 const file = (name, ...parts) => {
   const path = normalize(join(runs, name, ...parts));
-  if (!path.startsWith(runs + "/") || !existsSync(join(runs, name))) throw new Refusal(404, "not_found", `no run ${name}`);
+  if (!path.startsWith(runs + "/") || !existsSync(join(runs, name))) throw new Refusal(404, "unknown", `no run ${name}`);
   return path;
 };
 const metrics = (name) => {
@@ -72,7 +72,7 @@ async function state(name) {
   const position = data.lastIndexOf(10) + 1;
   const all = parsed(data.subarray(0, position));
   const begun = all.filter((l) => l.kind === "started").pop();
-  if (!begun) throw new Refusal(404, "not_found", `${name} has no metrics.jsonl yet`);
+  if (!begun) throw new Refusal(404, "unknown", `${name} has no metrics.jsonl yet`);
   const session = all.slice(all.lastIndexOf(begun));
   const latest = new Map(session.filter((l) => l.kind === "worker").map((l) => [l.worker, l]));
   const t = all[all.length - 1].t;
@@ -167,7 +167,7 @@ function begin(job, args) {
     Object.assign(job, { state: stopped ? "stopped" : code === 0 ? "done" : "failed", exit_code: code, ended: new Date().toISOString() });
     event(`ended with exit code ${code}`);
     tell("job", shown(job));
-    tell("runs", { run: job.run, status: job.state });
+    tell("run", { run: job.run, status: job.state });
   });
   tell("job", shown(job));
 }
@@ -195,10 +195,10 @@ function follow(request, response, path, from) {
 async function answer(method, parts, query, body) {
   const [what, name, sub] = parts;
   const job = what === "jobs" && name ? jobs.find((j) => String(j.id) === name) : null;
-  if (what === "jobs" && name && !job) throw new Refusal(404, "not_found", `no job ${name}`);
+  if (what === "jobs" && name && !job) throw new Refusal(404, "unknown", `no job ${name}`);
   const route = `${method} ${what}${name ? "/*" : ""}${sub ? `/${sub}` : ""}`;
   switch (route) {
-    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, room: { jobs: 2, running: jobs.filter((j) => j.state === "running").length }, features: { web: true } };
+    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, slots: { total: 2, running: jobs.filter((j) => j.state === "running").length }, features: { web: true } };
     case "GET runs": return list(query);
     case "GET runs/*": { const { curves: _, ...rest } = await details(name); return rest; }
     case "GET runs/*/curves": return curves(name, query);
@@ -223,15 +223,15 @@ async function answer(method, parts, query, body) {
     case "GET models": { const text = await troupe("models"); return { models: (await lines("models", "--json")).filter((m) => m.model).map((m) => ({ name: m.model, parameters: m.parameters, input: m.input.split("x").map(Number), summary: new RegExp(`^ {2}${m.model}\\s+[\\d,]+ parameters, input \\S+: ((?:.*\\n {5,})*.*)`, "m").exec(text)?.[1].replace(/\s+/g, " ") ?? "" })) }; }
     case "GET models/*": {
       const known = (await answer("GET", ["models"], query)).models.find((m) => m.name === name);
-      if (!known) throw new Refusal(404, "not_found", `no model ${name}`);
+      if (!known) throw new Refusal(404, "unknown", `no model ${name}`);
       const input = query.get("input")?.split("x").map(Number) ?? known.input;
       const config = written(`model.name = "${name}"\ndata.name = "synthetic"\ndata.shape = [${input.join()}]\nstrategy.name = "bsp"\ncluster.workers = 1\ndata.batch = 1\ncluster.synthetic_step_ms = 1.0\n`);
       const [plan] = await lines("train", config, "--dry-run", "--json");
       return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, shape: l.output.split("x").map(Number), parameters: l.parameters, flops: l.flops })) };
     }
     case "GET datasets": return { datasets: [...datasets.values()] };
-    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { ...body, used_by: [] }); return {};
-    case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "not_found", `no data set ${name}`); return { ...datasets.get(name), classes: 10, samples: { train: 60000, test: 10000 }, shape: "1x28x28" };
+    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { resize: 0, ...body, used_by: [] }); return {};
+    case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "unknown", `no data set ${name}`); return { ...datasets.get(name), classes: 10, samples: { train: 60000, test: 10000 }, shape: "1x28x28" };
     case "DELETE datasets/*": datasets.delete(name); return {};
     case "GET nodes": return { nodes };
     case "POST nodes": nodes.push({ address: body.address, state: "dead", heard_s: null, cores: null, load: null, memory: null, memory_free: null, gpus: [], runs: [] }); return {};
@@ -256,7 +256,7 @@ async function answer(method, parts, query, body) {
       const from = Number(query.get("from") ?? 0), to = Math.min(all.length, from + Number(query.get("limit") ?? 65536));
       return { text: all.subarray(from, to).toString(), headers: { "X-Next": String(to) } };
     }
-    default: throw new Refusal(404, "not_found", `no ${route}`);
+    default: throw new Refusal(404, "unknown", `no ${route}`);
   }
 }
 
@@ -268,7 +268,7 @@ createServer(async (request, response) => {
   try {
     if (!url.pathname.startsWith("/api/v1/")) {
       const path = normalize(join(root, "build/web", url.pathname === "/" ? "index.html" : url.pathname));
-      if (!path.startsWith(join(root, "build/web")) || !existsSync(path) || !statSync(path).isFile()) throw new Refusal(404, "not_found", `no ${basename(path)}`);
+      if (!path.startsWith(join(root, "build/web")) || !existsSync(path) || !statSync(path).isFile()) throw new Refusal(404, "unknown", `no ${basename(path)}`);
       response.writeHead(200, { ...kSafe, "Content-Type": kTypes[extname(path)] ?? "application/octet-stream" });
       createReadStream(path).pipe(response);
       return;
