@@ -152,7 +152,15 @@ test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByRole("button", { name: "Save a checkpoint and stop" }).click();
   await page.getByRole("button", { name: "Resume" }).waitFor();
-  assert.notEqual((await api(`/runs/${encodeURIComponent(run)}`)).status, "running");
+  const ended = async () => { // the service looks for changed runs at most once a second
+    for (let i = 0; i < 50; i += 1) {
+      const { status } = await api(`/runs/${encodeURIComponent(run)}`);
+      if (status !== "running") return status;
+      await page.waitForTimeout(100);
+    }
+    return "running";
+  };
+  assert.equal(await ended(), "interrupted");
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByRole("button", { name: "Stop" }).waitFor();
   await page.getByRole("link", { name: /^job / }).click();
