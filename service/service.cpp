@@ -1,16 +1,13 @@
 #include "service/service.hpp"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <ctime>
-#include <filesystem>
 #include <utility>
 
 #include "service/access/gate.hpp"
 #include "service/access/origin.hpp"
 #include "service/api/job_json.hpp"
 #include "service/assets/embedded.hpp"
+#include "service/jobs/service_folder.hpp"
 #include "service/runs/run_rows.hpp"
 
 namespace troupe::service {
@@ -22,16 +19,6 @@ constexpr std::int64_t kWatched = 200;     // the newest runs: only those change
 constexpr std::size_t kMostArchives = 8;  // that wait
 
 }  // namespace
-
-core::Result<std::string> service_folder(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "make", directory));
-  auto folder = directory + "/.service";
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return tl::unexpected(core::from_errno(errno, "make", folder));
-  return folder;
-}
 
 bool has_dashboard() noexcept { return !embedded_dashboard().empty(); }
 
@@ -103,8 +90,8 @@ core::Result<void> Service::open_jobs() {
   runner_ = std::move(*runner);
   context_.runner = runner_.get();
   context_.jobs.job_of_run = [here = runner_.get()](const std::string& run) { return here->job_of_run(run); };
-  context_.jobs.room = [here = runner_.get()] {
-    return std::pair(static_cast<std::int64_t>(here->room()), static_cast<std::int64_t>(here->running()));
+  context_.jobs.slots = [here = runner_.get()] {
+    return JobSlots{static_cast<std::int64_t>(here->slots()), static_cast<std::int64_t>(here->running())};
   };
   return {};
 }
@@ -119,7 +106,7 @@ core::Result<void> Service::open_nodes() {
                           .ask = setup_.ask_node,
                           .clock = &clock,
                           .on_change = [this](const NodeRow& row) {
-                            events_.publish("nodes", json_of(row).dump(-1, ' ', false, Json::error_handler_t::replace));
+                            events_.publish("node", json_of(row).dump(-1, ' ', false, Json::error_handler_t::replace));
                           }});
   if (!nodes) return tl::unexpected(std::move(nodes.error()));
   nodes_ = std::move(*nodes);
@@ -130,9 +117,9 @@ core::Result<void> Service::open_nodes() {
 core::Result<void> Service::open_datasets() {
   auto folder = service_folder(setup_.directory);
   if (!folder) return tl::unexpected(std::move(folder.error()));
-  auto book = DatasetBook::open(*folder + "/datasets.json");
-  if (!book) return tl::unexpected(std::move(book.error()));
-  datasets_ = std::move(*book);
+  auto registry = DatasetRegistry::open(*folder + "/datasets.json");
+  if (!registry) return tl::unexpected(std::move(registry.error()));
+  datasets_ = std::move(*registry);
   context_.datasets = datasets_.get();
   return {};
 }
@@ -154,7 +141,7 @@ std::optional<std::chrono::milliseconds> Service::watch_runs() {
     auto text = row.dump(-1, ' ', false, Json::error_handler_t::replace);
     const auto run = row["run"].is_string() ? row["run"].get<std::string>() : std::string();
     const auto before = rows_.find(run);
-    if (watching_ && (before == rows_.end() || before->second != text)) events_.publish("runs", text);
+    if (watching_ && (before == rows_.end() || before->second != text)) events_.publish("run", text);
     now[run] = std::move(text);
   }
   rows_ = std::move(now);

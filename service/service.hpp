@@ -1,6 +1,5 @@
 /// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
-/// its own: one for connections, one for the run store, one that reads files, one that packs
-/// archives, one that follows running runs.
+/// its own: one for connections, one each for the run store, files, archives, running runs and jobs' requests; JobRunner's; one per node.
 #pragma once
 
 #include <memory>
@@ -26,9 +25,6 @@ struct ServiceSetup {
   std::optional<JobOptions> jobs{};  // nothing: no jobs; its callbacks are the service's
   AskNode ask_node{};                // null: no nodes
 };
-
-/// `directory`/.service, made with mode 0700 if it is missing. Errc::io, no_space.
-[[nodiscard]] core::Result<std::string> service_folder(const std::string& directory);
 
 /// Whether the program was built with its pages.
 [[nodiscard]] bool has_dashboard() noexcept;
@@ -63,7 +59,7 @@ class Service {
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
   bool watching_ = false;
-  std::unique_ptr<DatasetBook> datasets_;
+  std::unique_ptr<DatasetRegistry> datasets_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<NodeRegistry> nodes_;
   std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_, jobs_worker_;

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/help.hpp"
+
 namespace troupe::apps {
 namespace {
 
@@ -34,8 +36,6 @@ class Line {
   }
 
  private:
-  static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
   void read(const std::string& word) {
     if (behind_dashes_) return;
     if (open_ != nullptr) {
@@ -90,7 +90,7 @@ class Line {
     std::size_t skipped = 0;
     for (const auto* option : at_->app->get_options()) {
       if (!option->get_positional()) continue;
-      if (skipped == arguments_ || option->get_items_expected_max() > 1) return values(*option, begun_);
+      if (skipped == arguments_ || takes_many(*option)) return values(*option, begun_);
       ++skipped;
     }
     return {};
@@ -100,7 +100,7 @@ class Line {
   [[nodiscard]] ValueCandidates flags() const {
     ValueCandidates found;
     for (const auto* option : at_->app->get_options()) {
-      const bool again = option->get_items_expected_max() > 1;
+      const bool again = takes_many(*option);
       if (option->get_positional() || (!again && std::ranges::find(given_, option) != given_.end())) continue;
       for (const auto& name : option->get_lnames()) found.words.push_back({"--" + name, option->get_description()});
     }

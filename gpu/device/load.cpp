@@ -31,6 +31,8 @@ core::Result<std::shared_ptr<Device>> load_device(int ordinal) {
   return made;
 }
 
+bool has_module() { return load_module().has_value(); }
+
 DeviceSurvey devices() {
   DeviceSurvey survey;
   const auto module = load_module();

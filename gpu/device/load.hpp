@@ -37,6 +37,9 @@ struct DeviceSurvey {
 /// The device of this number. Errc::config: the module, its libraries or the device are not there.
 [[nodiscard]] core::Result<std::shared_ptr<Device>> load_device(int ordinal);
 
+/// Whether the module is there and is of this build. Opens no device.
+[[nodiscard]] bool has_module();
+
 /// Everything of the machine. Errors are in the survey.
 [[nodiscard]] DeviceSurvey devices();
 

@@ -2,9 +2,8 @@
 
 #include <fcntl.h>
 
-#include <ctime>
+#include <algorithm>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "service/live/followed_file.hpp"
@@ -12,8 +11,6 @@
 #include "store/run_directory.hpp"
 
 namespace troupe::service {
-
-std::string utc_text(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(time)); }
 
 Response no_such_run(const std::string& run) {
   return failure(404, "unknown", fmt::format("there is no run {}; GET /api/v1/runs lists them", run));
@@ -48,6 +45,17 @@ Json started_line(const std::string& directory, const std::string& run, bool res
   for (bool more = true; more && (resumed || found.empty());) more = lines.read(on_line).value_or(false);
   auto line = Json::parse(found, nullptr, false);
   return line.is_object() ? line : Json();
+}
+
+std::vector<std::string> query_list(const Request& request, std::string_view name) {
+  std::vector<std::string> list;
+  const auto text = request.query_value(name).value_or("");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    if (end > begin) list.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
 }
 
 Response query_failure(core::Error error) {

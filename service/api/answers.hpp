@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "service/api/context.hpp"
@@ -30,6 +32,9 @@ struct OpenRun {
 /// The `started` line of a run's metrics.jsonl; null: it has none yet. `resumed`: the newest of several, for which the file is read whole.
 /// Without following links.
 [[nodiscard]] Json started_line(const std::string& directory, const std::string& run, bool resumed = false);
+
+/// The values of `name` in the query, divided by commas; empty ones are left out.
+[[nodiscard]] std::vector<std::string> query_list(const Request& request, std::string_view name);
 
 /// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
 [[nodiscard]] Response query_failure(core::Error error);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "service/access/users.hpp"
-#include "service/datasets/dataset_book.hpp"
+#include "service/datasets/dataset_registry.hpp"
 #include "service/events/hub.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
@@ -29,16 +29,13 @@ struct Context {
   Features features{};
   JobFacts jobs{};
   std::shared_ptr<const Users> users{};
-  StoreAccess* store = nullptr;     // Where::store
-  LiveRuns* live = nullptr;         // Where::live
-  EventHub* events = nullptr;       // any thread
-  Counters* counters = nullptr;     // any thread
-  DatasetBook* datasets = nullptr;  // any thread
-  JobRunner* runner = nullptr;      // any thread; null: no jobs
-  NodeRegistry* nodes = nullptr;    // any thread; null: no nodes
+  StoreAccess* store = nullptr;         // Where::store
+  LiveRuns* live = nullptr;             // Where::live
+  EventHub* events = nullptr;           // any thread
+  Counters* counters = nullptr;         // any thread
+  DatasetRegistry* datasets = nullptr;  // any thread
+  JobRunner* runner = nullptr;          // any thread; null: no jobs
+  NodeRegistry* nodes = nullptr;        // any thread; null: no nodes
 };
-
-/// "2026-01-02T03:04:05Z".
-[[nodiscard]] std::string utc_text(std::time_t time);
 
 }  // namespace troupe::service

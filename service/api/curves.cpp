@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
@@ -15,13 +15,7 @@ constexpr std::int64_t kFewest = 3, kMost = 100'000;
 Response show_curves(Context& context, const Request& request) {
   const auto most = request.number("points", 2000, kFewest, kMost);
   if (!most) return failure(most.error());
-  std::set<std::string> wanted;
-  const auto names = request.query_value("series").value_or("");
-  for (std::size_t begin = 0; begin < names.size();) {
-    const auto end = std::min(names.find(',', begin), names.size());
-    if (end > begin) wanted.insert(names.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const auto wanted = query_list(request, "series");
   const auto run = open_run(context, request);
   if (!run) return run.error();
   const auto points = store::curves_of(run->store->database(), run->id);
@@ -31,7 +25,7 @@ Response show_curves(Context& context, const Request& request) {
   const double epoch_samples = size.is_number() ? size.get<double>() : 0;
   std::map<std::string, std::vector<CurvePoint>> curves;
   for (const auto& point : *points)
-    if (wanted.empty() || wanted.contains(point.series))
+    if (wanted.empty() || std::ranges::find(wanted, point.series) != wanted.end())
       curves[point.series].push_back(
           {point.epoch, point.seconds, std::round(point.epoch * epoch_samples), point.value});
   auto series = Json::object();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kNoDashboard =
     "This program was built without its dashboard.\n\n"
-    "To have it, install node (18 or later), run scripts/web in Troupe's sources and build the program again.\n"
+    "To have it, install node (18 or later) and run scripts/build in Troupe's sources again.\n"
     "The interface under /api/v1/ works all the same: docs/service.md, and /api/v1/openapi.json.\n";
 
 /// A file in its two forms.
@@ -25,15 +25,12 @@ struct Page {
 };
 
 std::string_view type_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTypes{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kTypes{
       {{".html", "text/html; charset=utf-8"},
        {".js", "text/javascript; charset=utf-8"},
        {".css", "text/css; charset=utf-8"},
        {".svg", "image/svg+xml"},
-       {".json", "application/json"},
-       {".webmanifest", "application/manifest+json"},
-       {".png", "image/png"},
-       {".ico", "image/x-icon"}}};
+       {".txt", "text/plain; charset=utf-8"}}};
   for (const auto& [ending, type] : kTypes)
     if (name.ends_with(ending)) return type;
   return "application/octet-stream";
@@ -108,7 +105,7 @@ void add_dashboard_routes(Router& router, Context&) {
       {.method = Method::get, .pattern = "/assets/{file}", .role = Role::none, .handler = [](const Request& request) {
          return file_answer("assets/" + request.parameter("file"), request);
        }});
-  // Files at the top that browsers and the build ask for: icons and the like. Those that were not built have no route.
+  // licences.txt. What was not built has no route.
   for (const auto& file : embedded_dashboard())
     if (file.name != "index.html" && file.name.find('/') == std::string_view::npos)
       router.add(

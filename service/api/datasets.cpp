@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "service/api/routes.hpp"
-#include "service/datasets/dataset_book.hpp"
+#include "service/datasets/dataset_registry.hpp"
 #include "store/query/list.hpp"
 
 namespace troupe::service {
@@ -25,11 +25,15 @@ core::Result<Json> used_by(store::RunStore& store, const DatasetEntry& entry) {
 }
 
 Json row_of(const DatasetEntry& entry, Json users) {
-  return {{"name", entry.name}, {"kind", entry.kind}, {"path", entry.path}, {"used_by", std::move(users)}};
+  return {{"name", entry.name},
+          {"kind", entry.kind},
+          {"path", entry.path},
+          {"resize", entry.resize},
+          {"used_by", std::move(users)}};
 }
 
 Response no_such_dataset(const std::string& name) {
-  return failure(404, "config", fmt::format("there is no data set {}", name));
+  return failure(404, "unknown", fmt::format("there is no data set {}", name));
 }
 
 Response list_datasets(Context& context, const Request&) {
@@ -50,7 +54,7 @@ Response add_dataset(Context& context, const Request& request) {
   DatasetEntry entry;
   for (const auto& [key, to] : {std::pair{"name", &entry.name}, {"kind", &entry.kind}, {"path", &entry.path}}) {
     const auto value = body->value(key, Json(""));
-    if (!value.is_string()) return failure(400, "usage", fmt::format("{}: it must be a text", key));
+    if (!value.is_string()) return failure(400, "usage", fmt::format("{}: it must be a string", key));
     *to = value.get<std::string>();
   }
   const auto resize = body->value("resize", Json(0));
@@ -101,7 +105,7 @@ Response show_sample(Context& context, const Request& request) {
   std::int64_t index = -1;
   const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), index);
   const std::string_view rest(end, static_cast<std::size_t>(file.data() + file.size() - end));
-  const auto missing = [&] { return failure(404, "config", fmt::format("{} has no sample {}", name, file)); };
+  const auto missing = [&] { return failure(404, "unknown", fmt::format("{} has no sample {}", name, file)); };
   if (error != std::errc{} || rest != ".png") return missing();
   auto png = sample_png(*entry, index);
   if (!png) return failure(png.error());

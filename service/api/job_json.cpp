@@ -15,7 +15,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 /// A member of the body. Errc::usage: it has another type.
 core::Result<std::string> text_in(const Json& body, const char* key, const std::string& otherwise) {
   if (!body.contains(key) || body[key].is_null()) return otherwise;
-  if (!body[key].is_string()) return core::fail(core::Errc::usage, fmt::format("{}: it must be a text", key));
+  if (!body[key].is_string()) return core::fail(core::Errc::usage, fmt::format("{}: it must be a string", key));
   return body[key].get<std::string>();
 }
 
@@ -24,7 +24,7 @@ core::Result<std::vector<std::string>> texts_in(const Json& body, const char* ke
   if (!body.contains(key) || body[key].is_null()) return texts;
   const auto fits =
       body[key].is_array() && std::ranges::all_of(body[key], [](const Json& one) { return one.is_string(); });
-  if (!fits) return core::fail(core::Errc::usage, fmt::format("{}: it must be a list of texts", key));
+  if (!fits) return core::fail(core::Errc::usage, fmt::format("{}: it must be a list of strings", key));
   for (const auto& one : body[key]) texts.push_back(one.get<std::string>());
   return texts;
 }
@@ -52,8 +52,6 @@ void describe(const ConfigText& text, JobSpec& spec) {
 /// The configuration into `request.spec`, or what is wrong with it into `request.problems`. Errc::usage.
 core::Result<void> take_config(const Json& body, JobRequest& request) {
   if (!body.contains("config") && !body.contains("toml")) return {};
-  if (body.contains("config") && body.contains("toml"))
-    return core::fail(core::Errc::usage, "give either config or toml");
   auto text = config_text(body);
   if (!text) return tl::unexpected(std::move(text.error()));
   request.spec.config = toml_text(*text);

@@ -1,4 +1,4 @@
-/// Jobs, nodes and registered data sets as JSON, and jobs from JSON. Pure.
+/// Jobs and nodes as JSON, and jobs from JSON. Pure.
 #pragma once
 
 #include "service/http/message.hpp"

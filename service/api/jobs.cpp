@@ -18,7 +18,7 @@ std::int64_t job_id(const Request& request) {
 }
 
 Response no_such_job(const Request& request) {
-  return failure(404, "config", fmt::format("there is no job {}", request.parameter("id")));
+  return failure(404, "unknown", fmt::format("there is no job {}", request.parameter("id")));
 }
 
 /// An order that the job's state does not allow is a conflict, not a mistake in the request.

@@ -18,7 +18,7 @@ Response add_node(NodeRegistry& nodes, const Request& request) {
   const auto body = request.json();
   if (!body) return failure(body.error());
   if (!body->contains("address") || !(*body)["address"].is_string())
-    return failure(400, "usage", "address: it must be a text like h1:4242");
+    return failure(400, "usage", "address: it must be a string like h1:4242");
   const auto node = nodes.add((*body)["address"].get<std::string>());
   return node ? answer(json_of(*node), 201) : failure(node.error());
 }
@@ -27,7 +27,7 @@ Response remove_node(NodeRegistry& nodes, const Request& request) {
   const auto& address = request.parameter("address");
   const auto removed = nodes.remove(address);
   if (!removed) return failure(removed.error());
-  return *removed ? answer_nothing() : failure(404, "config", fmt::format("there is no node {}", address));
+  return *removed ? answer_nothing() : failure(404, "unknown", fmt::format("there is no node {}", address));
 }
 
 }  // namespace

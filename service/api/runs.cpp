@@ -16,25 +16,13 @@ namespace {
 
 constexpr std::int64_t kMostRows = 1000, kMostCompared = 200;
 
-/// Columns that a client has asked for, divided by commas.
-std::vector<std::string> further_columns(const Request& request) {
-  std::vector<std::string> columns;
-  const auto text = request.query_value("columns").value_or("");
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(',', begin), text.size());
-    if (end > begin) columns.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return columns;
-}
-
 Response list_runs(Context& context, const Request& request) {
   store::ListQuery query;
   const auto filter = request.query_value("filter").value_or("");
   auto conditions = store::parse_filter(filter);
   if (!conditions) return query_failure(conditions.error());
   query.conditions = std::move(*conditions);
-  query.columns = further_columns(request);
+  query.columns = query_list(request, "columns");
   if (const auto sort = request.query_value("sort"); sort && !sort->empty()) query.sort = *sort;
   const auto descending = request.query_value("descending").value_or("1");
   query.ascending = descending == "0" || descending == "false";
@@ -114,9 +102,9 @@ core::Result<store::RunStore::Change> wanted_change(const Request& request) {
   if (body->contains("tags")) {
     tags.emplace();
     const auto& given = (*body)["tags"];
-    if (!given.is_array()) return core::fail(core::Errc::usage, "tags: it must be a list of texts");
+    if (!given.is_array()) return core::fail(core::Errc::usage, "tags: it must be a list of strings");
     for (const auto& one : given) {
-      if (!one.is_string()) return core::fail(core::Errc::usage, "tags: it must be a list of texts");
+      if (!one.is_string()) return core::fail(core::Errc::usage, "tags: it must be a list of strings");
       if (auto checked = store::check_tag(one.get<std::string>()); !checked) return tl::unexpected(checked.error());
       tags->push_back(one);
     }
@@ -124,7 +112,7 @@ core::Result<store::RunStore::Change> wanted_change(const Request& request) {
     tags->erase(std::ranges::unique(*tags).begin(), tags->end());
   }
   if (body->contains("note")) {
-    if (!(*body)["note"].is_string()) return core::fail(core::Errc::usage, "note: it must be a text");
+    if (!(*body)["note"].is_string()) return core::fail(core::Errc::usage, "note: it must be a string");
     note = (*body)["note"].get<std::string>();
     if (note->size() > store::kLongestNote)
       return core::fail(core::Errc::usage, fmt::format("a note has at most {} bytes", store::kLongestNote));

@@ -10,8 +10,8 @@
 
 #include "service/access/gate.hpp"
 #include "service/api/answers.hpp"
-#include "service/api/openapi.hpp"
 #include "service/api/routes.hpp"
+#include "service/assets/embedded.hpp"
 #include "store/database.hpp"
 
 namespace troupe::service {
@@ -41,13 +41,13 @@ Response close_session(const Request& request) {
 }
 
 Response describe_server(const Context& context, const Request& request) {
-  const auto room = context.jobs.room ? context.jobs.room() : std::pair<std::int64_t, std::int64_t>{0, 0};
+  const auto slots = context.jobs.slots ? context.jobs.slots() : JobSlots{};
   return answer({{"version", context.version},
                  {"started", utc_text(context.started)},
                  {"directory", context.directory},
                  {"user", request.user},
                  {"role", name(request.role)},
-                 {"room", {{"jobs", room.first}, {"running", room.second}}},
+                 {"slots", {{"total", slots.total}, {"running", slots.running}}},
                  {"features",
                   {{"cuda", context.features.cuda},
                    {"mpi", context.features.mpi},
@@ -110,10 +110,10 @@ Response show_metrics(Context& context, const Request&) {
               counters.refused.load());
   metrics.one("troupe_http_connections", "gauge", "Open connections.", counters.open.load());
   metrics.one("troupe_event_streams", "gauge", "Open streams of events.", counters.streams.load());
-  if (context.jobs.room) {
-    const auto [jobs, running] = context.jobs.room();
-    metrics.one("troupe_jobs_room", "gauge", "Jobs that may run at once.", jobs);
-    metrics.one("troupe_jobs_running", "gauge", "Jobs that run.", running);
+  if (context.jobs.slots) {
+    const auto slots = context.jobs.slots();
+    metrics.one("troupe_job_slots", "gauge", "Jobs that may run at once.", slots.total);
+    metrics.one("troupe_jobs_running", "gauge", "Jobs that run.", slots.running);
   }
   const auto store = context.store->fresh();
   if (!store) return failure(store.error());
@@ -147,7 +147,7 @@ void add_server_routes(Router& router, Context& context) {
                 return describe_server(context, request);
               }});
   router.add({.method = Method::get, .pattern = "/api/v1/openapi.json", .handler = [](const Request&) {
-                return answer_text(std::string(openapi_text()), "application/json");
+                return answer_text(std::string(embedded_openapi()), "application/json");
               }});
 }
 

@@ -13,7 +13,7 @@ Event make_event(std::string_view name, std::string_view data, std::string_view 
   return {std::make_shared<const std::string>(std::move(text)), droppable};
 }
 
-void EventQueue::make_room(std::size_t bytes) {
+void EventQueue::drop_for(std::size_t bytes) {
   std::deque<Event> kept;
   for (auto& event : events_) {
     if (event.droppable && bytes_ + bytes > most_) {
@@ -30,7 +30,7 @@ bool EventQueue::push(const Event& event) {
   const std::scoped_lock lock(mutex_);
   if (abandoned_ || ended_) return false;
   const auto bytes = event.text->size();
-  if (bytes_ + bytes > most_) make_room(bytes);
+  if (bytes_ + bytes > most_) drop_for(bytes);
   if (bytes_ + bytes > most_ && !events_.empty()) {
     if (event.droppable) {
       ++dropped_;
@@ -52,7 +52,7 @@ void EventQueue::end() {
   if (ready_) ready_();
 }
 
-std::size_t EventQueue::room() const {
+std::size_t EventQueue::free_bytes() const {
   const std::scoped_lock lock(mutex_);
   return bytes_ < most_ ? most_ - bytes_ : 0;
 }

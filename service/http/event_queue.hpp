@@ -34,7 +34,7 @@ class EventQueue {
   /// The producer has no more events.
   void end();
   /// Bytes that can be pushed before events are dropped.
-  [[nodiscard]] std::size_t room() const;
+  [[nodiscard]] std::size_t free_bytes() const;
   [[nodiscard]] bool abandoned() const;
   [[nodiscard]] std::uint64_t dropped() const;
 
@@ -48,7 +48,7 @@ class EventQueue {
   void abandon();
 
  private:
-  void make_room(std::size_t bytes);
+  void drop_for(std::size_t bytes);
 
   mutable std::mutex mutex_;
   std::deque<Event> events_;

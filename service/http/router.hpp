@@ -21,7 +21,7 @@ enum class Where : std::uint8_t {
   files,     ///< reading and writing files
   archives,  ///< packing runs, which takes long
   live,      ///< the thread that follows running runs
-  jobs,      ///< the thread that owns the jobs
+  jobs,      ///< requests about jobs and nodes, which may wait for the disk
 };
 
 /// May throw: the client gets 500. Runs on one thread, the route's.

@@ -29,23 +29,23 @@ std::string config_file_name(const JobSpec& spec) {
   return spec.kind == JobKind::grid ? spec.name + ".toml" : "config.toml";
 }
 
-std::vector<std::string> command_line(const Job& job, const JobFolder& folder, const JobPlace& place) {
-  std::vector<std::string> line{place.executable, std::string(name(job.spec.kind))};
+std::vector<std::string> command_line(const Job& job, const JobFolder& folder, const JobPaths& paths) {
+  std::vector<std::string> line{paths.executable, std::string(name(job.spec.kind))};
   const auto add = [&line](std::initializer_list<std::string> words) { line.insert(line.end(), words); };
   const auto file = config_file_name(job.spec);
   const bool launch = job.spec.kind == JobKind::launch;
   const bool resumes = job.resume && !job.run.empty() && job.spec.kind != JobKind::grid;
   if (resumes) {
-    add({"--resume", place.run_directory + "/" + job.run});
+    add({"--resume", paths.run_directory + "/" + job.run});
   } else {
     if (!file.empty() && launch) add({"--config"});
     if (!file.empty()) add({folder.path() + "/" + file});
-    add({"--set", "run.dir=" + core::to_toml(core::Value{place.run_directory})});
+    add({"--set", "run.dir=" + core::to_toml(core::Value{paths.run_directory})});
   }
   add({"--plain", "--json", "--directory-file", folder.directory_file(job.attempt)});
   if (!job.spec.nodes.empty()) {
     add({"--nodes", job.spec.nodes});
-    line.insert(line.end(), place.tls.begin(), place.tls.end());
+    line.insert(line.end(), paths.tls.begin(), paths.tls.end());
   }
   if (launch && !resumes && !job.spec.command.empty()) {
     add({"--"});

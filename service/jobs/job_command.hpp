@@ -9,7 +9,7 @@
 
 namespace troupe::service {
 
-struct JobPlace {
+struct JobPaths {
   std::string executable = {};        // `troupe`
   std::string run_directory = {};     // run.dir of every run of the service
   std::vector<std::string> tls = {};  // --ca, --cert and --key for nodes
@@ -20,7 +20,7 @@ struct JobPlace {
 
 /// `troupe train`, `launch` or `grid` for the job's present attempt. A job that resumes and whose run is not known begins anew; a grid always
 /// goes on with the runs that are missing.
-[[nodiscard]] std::vector<std::string> command_line(const Job& job, const JobFolder& folder, const JobPlace& place);
+[[nodiscard]] std::vector<std::string> command_line(const Job& job, const JobFolder& folder, const JobPaths& paths);
 
 /// One line as for a shell, to show it.
 [[nodiscard]] std::string shell_text(const std::vector<std::string>& words);

@@ -111,28 +111,28 @@ core::Result<std::optional<core::FileDescriptor>> JobFolder::try_lock() const {
   return tl::unexpected(core::from_errno(errno, "lock", path));
 }
 
-core::Result<AttemptSight> JobFolder::observe(std::int64_t attempt, CrashPoint crash) const {
+core::Result<AttemptOutcome> JobFolder::observe(std::int64_t attempt, CrashPoint crash) const {
   if (auto made = create(); !made) return tl::unexpected(std::move(made.error()));
   const auto lock = try_lock();
   if (!lock) return tl::unexpected(lock.error());
-  AttemptSight sight;
-  if (auto record = process(); record && record->attempt == attempt) sight.process = record;
-  if (!*lock) return sight;
+  AttemptOutcome outcome;
+  if (auto record = process(); record && record->attempt == attempt) outcome.process = record;
+  if (!*lock) return outcome;
   at(crash, "observe: locked");
   if (auto record = exit(); record && record->attempt == attempt) {
-    sight.kind = record->never_began ? AttemptSight::Kind::never_began : AttemptSight::Kind::ended;
-    sight.exit = std::move(*record);
-    return sight;
+    outcome.kind = record->never_began ? AttemptOutcome::Kind::never_began : AttemptOutcome::Kind::ended;
+    outcome.exit = std::move(*record);
+    return outcome;
   }
-  if (sight.process) {
-    sight.kind = AttemptSight::Kind::vanished;
-    return sight;
+  if (outcome.process) {
+    outcome.kind = AttemptOutcome::Kind::vanished;
+    return outcome;
   }
   if (auto fenced = write(ExitRecord{.attempt = attempt, .never_began = true}); !fenced)
     return tl::unexpected(std::move(fenced.error()));
   at(crash, "observe: fenced");
-  sight.kind = AttemptSight::Kind::never_began;
-  return sight;
+  outcome.kind = AttemptOutcome::Kind::never_began;
+  return outcome;
 }
 
 std::string JobFolder::last_log_line() const {

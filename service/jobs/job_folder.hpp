@@ -63,7 +63,7 @@ struct ExitRecord {
 };
 
 /// What has become of an attempt.
-struct AttemptSight {
+struct AttemptOutcome {
   enum class Kind : std::uint8_t { active, ended, never_began, vanished };
   Kind kind = Kind::active;
   std::optional<ProcessRecord> process;
@@ -92,7 +92,7 @@ class JobFolder {
   [[nodiscard]] core::Result<std::optional<core::FileDescriptor>> try_lock() const;
 
   /// What has become of this attempt: A to D above. Writes the fence in case A.
-  [[nodiscard]] core::Result<AttemptSight> observe(std::int64_t attempt, CrashPoint crash = nullptr) const;
+  [[nodiscard]] core::Result<AttemptOutcome> observe(std::int64_t attempt, CrashPoint crash = nullptr) const;
 
   /// The last line of the log, shortened; empty: there is none.
   [[nodiscard]] std::string last_log_line() const;

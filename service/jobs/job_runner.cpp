@@ -19,7 +19,7 @@ core::Result<std::unique_ptr<JobRunner>> JobRunner::open(JobOptions options) {
 }
 
 JobRunner::JobRunner(JobScheduler scheduler)
-    : room_(scheduler.room()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), scheduler_(std::move(scheduler)) {}
+    : slots_(scheduler.slots()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), scheduler_(std::move(scheduler)) {}
 
 JobRunner::~JobRunner() {
   {

@@ -42,10 +42,10 @@ class JobRunner {
   /// Of a job that exists.
   [[nodiscard]] core::Result<JobFolder::LogPart> log(std::int64_t id, std::uint64_t from, std::uint64_t limit);
 
-  /// The newest job that has made this run, or the grid that it is of; nothing also where the book cannot be read.
+  /// The newest job that has made this run, or the grid that it is of; nothing also where the store cannot be read.
   [[nodiscard]] std::optional<std::int64_t> job_of_run(const std::string& run);
 
-  [[nodiscard]] std::size_t room() const noexcept { return room_; }
+  [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
   [[nodiscard]] std::size_t running();
 
  private:
@@ -54,7 +54,7 @@ class JobRunner {
   void work();
   void wake() const;
 
-  const std::size_t room_;
+  const std::size_t slots_;
   core::FileDescriptor wake_;  // an eventfd
   std::mutex mutex_;           // guards the two below
   JobScheduler scheduler_;

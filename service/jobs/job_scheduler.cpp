@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include "service/jobs/service_folder.hpp"
 
 namespace troupe::service {
 namespace {
@@ -21,12 +23,7 @@ constexpr std::chrono::milliseconds kRunSoon{200};  // a run that gets its direc
 constexpr std::chrono::milliseconds kLater{1000};   // what failed, or ends by itself
 constexpr std::chrono::milliseconds kLongest{60'000};
 
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
-std::string service_directory(const JobOptions& options) { return options.place.run_directory + "/.service"; }
+std::string utc_now() { return utc_text(std::time(nullptr)); }
 
 /// A service that was killed holds its lock until the kernel has ended it.
 core::Result<experiment::DirectoryLock> take_service(const std::string& directory) {
@@ -57,30 +54,32 @@ std::string end_text(const ExitRecord& exit) {
 
 }  // namespace
 
-JobScheduler::JobScheduler(JobOptions options, experiment::DirectoryLock lock, JobBook book)
-    : options_(std::move(options)), lock_(std::move(lock)), book_(std::move(book)) {}
+JobScheduler::JobScheduler(JobOptions options, std::string directory, experiment::DirectoryLock lock, JobStore store)
+    : options_(std::move(options)),
+      directory_(std::move(directory)),
+      lock_(std::move(lock)),
+      store_(std::move(store)) {}
 
 core::Result<JobScheduler> JobScheduler::open(JobOptions options) {
   std::error_code error;
-  const auto root = std::filesystem::absolute(options.place.run_directory, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "find", options.place.run_directory));
-  options.place.run_directory = root.lexically_normal().string();  // jobs may change their directory
-  const auto directory = service_directory(options);
-  std::filesystem::create_directories(directory + "/jobs", error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", directory));
-  std::filesystem::permissions(directory, std::filesystem::perms::owner_all,
-                               error);  // users.json and logs are the owner's
-  auto lock = take_service(directory);
+  const auto root = std::filesystem::absolute(options.paths.run_directory, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "find", options.paths.run_directory));
+  options.paths.run_directory = root.lexically_normal().string();  // jobs may change their directory
+  auto directory = service_folder(options.paths.run_directory);
+  if (!directory) return tl::unexpected(std::move(directory.error()));
+  std::filesystem::create_directory(*directory + "/jobs", error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "make", *directory + "/jobs"));
+  auto lock = take_service(*directory);
   if (!lock) return tl::unexpected(std::move(lock.error()));
-  auto book = JobBook::open(directory + "/jobs.sqlite");
-  if (!book) return tl::unexpected(std::move(book.error()));
-  JobScheduler scheduler(std::move(options), std::move(*lock), std::move(*book));
+  auto store = JobStore::open(*directory + "/jobs.sqlite");
+  if (!store) return tl::unexpected(std::move(store.error()));
+  JobScheduler scheduler(std::move(options), std::move(*directory), std::move(*lock), std::move(*store));
   if (auto recovered = scheduler.recover(); !recovered) return tl::unexpected(std::move(recovered.error()));
   return scheduler;
 }
 
 core::Result<void> JobScheduler::recover() {
-  auto jobs = book_.active();
+  auto jobs = store_.active();
   if (!jobs) return tl::unexpected(std::move(jobs.error()));
   for (auto& job : *jobs) {
     const auto id = job.id;
@@ -95,12 +94,12 @@ core::Result<void> JobScheduler::recover() {
 
 /// Folders of jobs that were deleted: the row goes first.
 void JobScheduler::remove_orphans() {
-  const auto jobs = book_.list();
+  const auto jobs = store_.list();
   if (!jobs) return;
   std::error_code error;
   std::vector<std::filesystem::path> orphans;
-  for (std::filesystem::directory_iterator entry(service_directory(options_) + "/jobs", error), end;
-       !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry(directory_ + "/jobs", error), end; !error && entry != end;
+       entry.increment(error)) {
     const auto name = entry->path().filename().string();
     std::int64_t id = 0;
     const auto [rest, bad] = std::from_chars(name.data(), name.data() + name.size(), id);
@@ -114,7 +113,7 @@ void JobScheduler::remove_orphans() {
 core::Result<Job> JobScheduler::submit(const JobSpec& spec, bool start) {
   if (auto fine = check_spec(spec); !fine) return tl::unexpected(std::move(fine.error()));
   at("submit: before row");
-  auto job = book_.submit(spec, start ? JobState::queued : JobState::stopped, utc_now());
+  auto job = store_.submit(spec, start ? JobState::queued : JobState::stopped, utc_now());
   at("submit: row");
   if (job && options_.on_change) options_.on_change(*job);
   return job;
@@ -166,7 +165,7 @@ core::Result<void> JobScheduler::remove(std::int64_t id) {
   if (!found) return tl::unexpected(std::move(found.error()));
   if (!*found) return core::fail(core::Errc::config, fmt::format("there is no job {}", id));
   if (const auto next = next_state((*found)->state, {.kind = Kind::remove}); !next) return tl::unexpected(next.error());
-  if (auto removed = book_.remove(id); !removed) return removed;
+  if (auto removed = store_.remove(id); !removed) return removed;
   at("remove: row");
   std::error_code ignored;  // what stays is removed at the next start
   std::filesystem::remove_all(folder(id).path(), ignored);
@@ -178,30 +177,28 @@ core::Result<std::optional<JobDetails>> JobScheduler::details(std::int64_t id) {
   auto job = find(id);
   if (!job) return tl::unexpected(std::move(job.error()));
   if (!*job) return std::nullopt;
-  auto history = book_.history(id);
+  auto history = store_.history(id);
   if (!history) return tl::unexpected(std::move(history.error()));
   auto command = shell_text(command_of(**job));
   return JobDetails{std::move(**job), std::move(command), std::move(*history)};
 }
 
-JobFolder JobScheduler::folder(std::int64_t id) const {
-  return JobFolder(fmt::format("{}/jobs/{}", service_directory(options_), id));
-}
+JobFolder JobScheduler::folder(std::int64_t id) const { return JobFolder(fmt::format("{}/jobs/{}", directory_, id)); }
 
 std::vector<std::string> JobScheduler::command_of(const Job& job) const {
-  return options_.command ? options_.command(job, folder(job.id)) : command_line(job, folder(job.id), options_.place);
+  return options_.command ? options_.command(job, folder(job.id)) : command_line(job, folder(job.id), options_.paths);
 }
 
 void JobScheduler::look() {
   failing_ = false;
   for (auto entry = active_.begin(); entry != active_.end();)
     entry = look_at(entry->second) ? active_.erase(entry) : std::next(entry);
-  while (active_.size() < options_.room && begin_next()) {
+  while (active_.size() < options_.slots && begin_next()) {
   }
 }
 
 bool JobScheduler::begin_next() {
-  auto next = book_.next();
+  auto next = store_.next();
   if (!next) {
     report(next.error());
     failing_ = true;
@@ -230,7 +227,7 @@ bool JobScheduler::begin_next() {
   at("begin: supervisor started");
   const auto id = job.id;
   Active active{std::move(job), process ? std::move(*process) : JobProcess::of_other_service(), true};
-  if (!process && settle(active, {.kind = Kind::not_started}, process.error().message)) return true;
+  if (!process && store_end(active, {.kind = Kind::not_started}, process.error().message)) return true;
   active_.emplace(id, std::move(active));
   return true;
 }
@@ -270,7 +267,7 @@ void JobScheduler::learn_run(Active& active) {
   const auto directory = folder(active.job.id).run_directory(active.job.attempt);
   if (directory.empty()) return;
   auto changed = active.job;
-  changed.run = run_name(directory, options_.place.run_directory);
+  changed.run = run_name(directory, options_.paths.run_directory);
   active.run_is_known = true;
   if (changed.run.empty() || changed.run == active.job.run) return;
   const auto text = fmt::format("run {}", changed.run);
@@ -287,46 +284,47 @@ void JobScheduler::deliver(Active& active) {
 
 bool JobScheduler::look_for_end(Active& active) {
   const auto& job = active.job;
-  const auto sight = folder(job.id).observe(job.attempt, options_.crash);
-  if (!sight) {
-    report(sight.error());
+  const auto outcome = folder(job.id).observe(job.attempt, options_.crash);
+  if (!outcome) {
+    report(outcome.error());
     failing_ = true;
     return false;
   }
-  if (sight->process && !active.process.is_known()) active.process.adopt(*sight->process);
-  switch (sight->kind) {
-    case AttemptSight::Kind::active:
+  if (outcome->process && !active.process.is_known()) active.process.adopt(*outcome->process);
+  switch (outcome->kind) {
+    case AttemptOutcome::Kind::active:
       active.next_look = LookClock::now() + (active.process.is_known() ? kLater : kSoon);
       return false;
-    case AttemptSight::Kind::ended: {
-      JobEvent event{.kind = Kind::ended, .code = sight->exit.code, .signal = sight->exit.signal};
+    case AttemptOutcome::Kind::ended: {
+      JobEvent event{.kind = Kind::ended, .code = outcome->exit.code, .signal = outcome->exit.signal};
       auto changed = job;
-      changed.exit_code = code_of(sight->exit);
+      changed.exit_code = code_of(outcome->exit);
       active.job = std::move(changed);
-      auto error = sight->exit.error;
+      auto error = outcome->exit.error;
       if (error.empty() && next_state(job.state, event)->state == JobState::failed) {
-        error = sight->exit.signal == 0 ? folder(job.id).last_log_line() : end_text(sight->exit);
-        if (error.empty()) error = end_text(sight->exit);
+        error = outcome->exit.signal == 0 ? folder(job.id).last_log_line() : end_text(outcome->exit);
+        if (error.empty()) error = end_text(outcome->exit);
       }
-      return settle(active, event, error);
+      return store_end(active, event, error);
     }
-    case AttemptSight::Kind::vanished:
-      return settle(active, {.kind = Kind::vanished},
-                    "its processes vanished without an exit status: the host or the supervisor was killed");
-    case AttemptSight::Kind::never_began: break;
+    case AttemptOutcome::Kind::vanished:
+      return store_end(active, {.kind = Kind::vanished},
+                       "its processes vanished without an exit status: the host or the supervisor was killed");
+    case AttemptOutcome::Kind::never_began: break;
   }
   if (job.process) {  // the folder was removed while it ran
-    if (!is_alive(*job.process)) return settle(active, {.kind = Kind::vanished}, "its folder was removed while it ran");
+    if (!is_alive(*job.process))
+      return store_end(active, {.kind = Kind::vanished}, "its folder was removed while it ran");
     active.next_look = LookClock::now() + kLater;
     return false;
   }
-  if (!active.ours) return settle(active, {.kind = Kind::never_began}, {});
+  if (!active.ours) return store_end(active, {.kind = Kind::never_began}, {});
   auto error = folder(job.id).last_log_line();
-  return settle(active, {.kind = Kind::not_started},
-                error.empty() ? "its supervisor was killed before it began" : error);
+  return store_end(active, {.kind = Kind::not_started},
+                   error.empty() ? "its supervisor was killed before it began" : error);
 }
 
-bool JobScheduler::settle(Active& active, const JobEvent& event, const std::string& error) {
+bool JobScheduler::store_end(Active& active, const JobEvent& event, const std::string& error) {
   if (!active.run_is_known) learn_run(active);
   auto changed = active.job;
   changed.state = next_state(changed.state, event)->state;
@@ -338,18 +336,18 @@ bool JobScheduler::settle(Active& active, const JobEvent& event, const std::stri
                     : event.kind == Kind::never_began ? std::string("the service restarted before its process began")
                     : event.kind == Kind::vanished    ? std::string("its processes vanished")
                                                       : fmt::format("could not be started: {}", error);
-  at("settle: before row");
+  at("end: before row");
   if (auto stored = store(active.job, std::move(changed), text); !stored) {
     report(stored.error());
     failing_ = true;
     return false;
   }
-  at("settle: row");
+  at("end: row");
   return true;
 }
 
 core::Result<void> JobScheduler::store(Job& to, Job changed, const std::string& event) {
-  if (auto saved = book_.save(changed, utc_now(), event); !saved) return saved;
+  if (auto saved = store_.save(changed, utc_now(), event); !saved) return saved;
   to = std::move(changed);
   if (options_.on_change) options_.on_change(to);
   return {};

@@ -2,7 +2,7 @@
 /// thread. One scheduler per directory, over all processes.
 ///
 /// A change is stored before it is carried out, and carrying it out a second time does no harm; so a scheduler that is killed at any moment
-/// leaves a book from which the next one goes on (job_folder.hpp): a job is `running` before its supervisor is started, and `stopping` before
+/// leaves a store from which the next one goes on (job_folder.hpp): a job is `running` before its supervisor is started, and `stopping` before
 /// a signal is sent, which the next scheduler sends again.
 ///
 /// Thread rule: one thread at a time. No call waits for a job.
@@ -19,17 +19,17 @@
 #include "core/error.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "service/jobs/job.hpp"
-#include "service/jobs/job_book.hpp"
 #include "service/jobs/job_command.hpp"
 #include "service/jobs/job_folder.hpp"
 #include "service/jobs/job_process.hpp"
+#include "service/jobs/job_store.hpp"
 
 namespace troupe::service {
 
 struct JobOptions {
-  JobPlace place;
+  JobPaths paths;
   std::vector<std::string> supervisor;               // program and first arguments: {"/usr/bin/troupe", "supervise"}
-  std::size_t room = 1;                              // jobs at once
+  std::size_t slots = 1;                             // jobs at once
   std::function<void(const Job&)> on_change = {};    // after each stored change; must not call back, nor block
   std::function<void(std::int64_t)> on_remove = {};  // the same, of a job that is no more
   std::function<void(const core::Error&)> on_error = {};  // a failure that no caller is told of; it is tried again
@@ -47,7 +47,7 @@ struct JobDetails {
 
 class JobScheduler {
  public:
-  /// Takes over `<place.run_directory>/.service`: jobs that run go on. Errc::timeout: another service is at work in the directory; io, no_space,
+  /// Takes over `<paths.run_directory>/.service`: jobs that run go on. Errc::timeout: another service is at work in the directory; io, no_space,
   /// corrupt.
   [[nodiscard]] static core::Result<JobScheduler> open(JobOptions options);
 
@@ -59,19 +59,19 @@ class JobScheduler {
   /// Removes the job's row and its folder, never its run. Errors as order().
   [[nodiscard]] core::Result<void> remove(std::int64_t id);
 
-  [[nodiscard]] core::Result<std::vector<Job>> list() { return book_.list(); }
-  [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id) { return book_.find(id); }
-  [[nodiscard]] core::Result<std::optional<Job>> find_by_run(const std::string& run) { return book_.find_by_run(run); }
+  [[nodiscard]] core::Result<std::vector<Job>> list() { return store_.list(); }
+  [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id) { return store_.find(id); }
+  [[nodiscard]] core::Result<std::optional<Job>> find_by_run(const std::string& run) { return store_.find_by_run(run); }
   [[nodiscard]] core::Result<std::optional<JobDetails>> details(std::int64_t id);
   [[nodiscard]] JobFolder folder(std::int64_t id) const;
 
-  /// Looks at all processes, then starts jobs while there is room.
+  /// Looks at all processes, then starts jobs while a slot is free.
   void look();
   /// After which time to look again, if no descriptor becomes readable before.
   [[nodiscard]] std::chrono::milliseconds patience() const;
   [[nodiscard]] std::vector<int> descriptors() const;
   [[nodiscard]] std::size_t active() const noexcept { return active_.size(); }
-  [[nodiscard]] std::size_t room() const noexcept { return options_.room; }
+  [[nodiscard]] std::size_t slots() const noexcept { return options_.slots; }
 
  private:
   struct Active {
@@ -83,7 +83,7 @@ class JobScheduler {
     std::chrono::steady_clock::time_point next_look{};  // while processes outlive their supervisor
   };
 
-  JobScheduler(JobOptions options, experiment::DirectoryLock lock, JobBook book);
+  JobScheduler(JobOptions options, std::string directory, experiment::DirectoryLock lock, JobStore store);
   core::Result<void> recover();
   void remove_orphans();
   bool begin_next();
@@ -94,15 +94,16 @@ class JobScheduler {
   void learn_process(Active& active);
   void learn_run(Active& active);
   void deliver(Active& active);
-  bool settle(Active& active, const JobEvent& event, const std::string& error);
+  bool store_end(Active& active, const JobEvent& event, const std::string& error);
   core::Result<void> store(Job& to, Job changed, const std::string& event);
   std::vector<std::string> command_of(const Job& job) const;
   void report(const core::Error& error) const;
   void at(std::string_view point) const;
 
   JobOptions options_;
+  std::string directory_;  // `<run.dir>/.service`
   experiment::DirectoryLock lock_;
-  JobBook book_;
+  JobStore store_;
   std::map<std::int64_t, Active> active_;  // by id
   bool failing_ = false;                   // the last look could not store something
 };

@@ -28,8 +28,8 @@ JobState end_state(JobState before, const JobEvent& end) {
 Next of_waiting(const JobEvent& event) {
   switch (event.kind) {
     case Kind::start:
-    case Kind::resume: return refuse("started", JobState::queued, "it starts when there is room");
-    case Kind::save: return refuse("saved", JobState::queued, "it has not begun");
+    case Kind::resume: return refuse("started", JobState::queued, "it starts when a slot is free");
+    case Kind::save: return refuse("checkpointed", JobState::queued, "it has not begun");
     case Kind::stop:
     case Kind::kill: return JobTransition{JobState::stopped, JobEffect::none};
     case Kind::remove: return JobTransition{JobState::queued, JobEffect::forget};
@@ -45,7 +45,7 @@ Next of_active(JobState state, const JobEvent& event) {
     case Kind::resume: return refuse("started", state, "wait for its end, or stop it");
     case Kind::remove: return refuse("deleted", state, "stop it first, and wait for its end");
     case Kind::save:
-      if (stopping) return refuse("saved", state, "it saves a checkpoint at its end");
+      if (stopping) return refuse("checkpointed", state, "it saves a checkpoint at its end");
       return JobTransition{state, JobEffect::save};
     case Kind::stop: return JobTransition{JobState::stopping, stopping ? JobEffect::kill : JobEffect::interrupt};
     case Kind::kill: return JobTransition{JobState::stopping, JobEffect::kill};
@@ -64,7 +64,7 @@ Next of_ended(JobState state, const JobEvent& event) {
       if (state == JobState::done) return refuse("resumed", state, "its run has reached its end");
       return JobTransition{JobState::queued, JobEffect::none};
     case Kind::start: return JobTransition{JobState::queued, JobEffect::none};
-    case Kind::save: return refuse("saved", state, "it does not run");
+    case Kind::save: return refuse("checkpointed", state, "it does not run");
     case Kind::stop:
     case Kind::kill: return refuse("stopped", state, "it does not run");
     case Kind::remove: return JobTransition{state, JobEffect::forget};

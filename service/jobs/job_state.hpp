@@ -12,7 +12,7 @@
 namespace troupe::service {
 
 enum class JobState : std::uint8_t {
-  queued,    // waits for room
+  queued,    // waits for a slot
   running,   // its process has been ordered to start, and has not ended
   stopping,  // the same, and it has been asked to end
   stopped,   // ended on request, or submitted without being started
@@ -31,7 +31,7 @@ struct JobEvent {
     kill,         // the user: end at once
     save,         // the user: save a checkpoint and go on
     remove,       // the user: forget the job
-    begin,        // the queue has room
+    begin,        // a slot is free
     not_started,  // the operating system refused to start the process
     ended,        // the process ended with `code`, or by `signal`
     never_began,  // the service restarted between the order and the process's begin: the attempt ran nothing, and never will
@@ -59,7 +59,7 @@ struct JobTransition {
 /// changes nothing.
 [[nodiscard]] core::Result<JobTransition> next_state(JobState state, const JobEvent& event);
 
-/// Whether the job has a process, or may have one: it takes a place of the room.
+/// Whether the job has a process, or may have one: it takes a slot.
 [[nodiscard]] constexpr bool is_active(JobState state) noexcept {
   return state == JobState::running || state == JobState::stopping;
 }

@@ -98,13 +98,13 @@ core::Result<void> LiveRuns::read_all(Followed& followed) {
   return {};
 }
 
-/// As far as the client's queue has room: it reads at the client's speed.
+/// As far as the client's queue has free bytes: it reads at the client's speed.
 void LiveRuns::catch_up(Followed& followed, Client& client) {
   const auto end = followed.file.position();
   const auto on_line = [&](std::string_view line, std::uint64_t at) {
     if (at <= end) static_cast<void>(client.queue->push(event_of(line, at)));
   };
-  while (client.behind->position() < end && client.queue->room() > 2 * FollowedFile::kPieceBytes)
+  while (client.behind->position() < end && client.queue->free_bytes() > 2 * FollowedFile::kPieceBytes)
     if (const auto read = client.behind->read(on_line); !read) return client.queue->end();
   if (client.behind->position() >= end) client.behind.reset();
 }

@@ -41,7 +41,8 @@ ConfigVerdict refused(const core::Error& error) {
 /// A value as an override has it: TOML.
 core::Result<std::string> toml_of(const std::string& key, const Json& value) {
   const auto bad = [&] {
-    return core::fail(core::Errc::usage, fmt::format("{}: it must be a text, a number, a truth value or a list", key));
+    return core::fail(core::Errc::usage,
+                      fmt::format("{}: it must be a string, a number, a truth value or a list", key));
   };
   if (value.is_string()) return core::to_toml(core::Value{value.get<std::string>()});
   if (value.is_boolean() || value.is_number()) return value.dump();
@@ -71,10 +72,12 @@ core::Result<core::Config> parsed(const ConfigText& text) {
 
 core::Result<ConfigText> config_text(const Json& body) {
   ConfigText text;
+  if (body.contains("config") && body.contains("toml"))
+    return core::fail(core::Errc::usage, "give either config or toml");
   if (body.contains("toml")) {
-    if (!body["toml"].is_string()) return core::fail(core::Errc::usage, "toml: it must be a text");
+    if (!body["toml"].is_string()) return core::fail(core::Errc::usage, "toml: it must be a string");
     text.toml = body["toml"].get<std::string>();
-    if (!body.contains("config")) return text;
+    return text;
   }
   if (!body.contains("config")) return core::fail(core::Errc::usage, "the body has neither config nor toml");
   if (body["config"].is_string()) {

@@ -5,14 +5,18 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace troupe::service {
+
+/// Jobs at once.
+struct JobSlots {
+  std::int64_t total = 0, running = 0;
+};
 
 /// Each function may be called from any thread; null where there are no jobs.
 struct JobFacts {
   std::function<std::optional<std::int64_t>(const std::string& run)> job_of_run{};
-  std::function<std::pair<std::int64_t, std::int64_t>()> room{};  // jobs that may run at once, jobs that run
+  std::function<JobSlots()> slots{};
 };
 
 }  // namespace troupe::service

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "service/api/openapi.hpp"
+#include "service/assets/embedded.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::service {
 namespace {
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 /// The answer, held against its schema. `path`: as the document has it.
 json good(const Served& served, const std::string& path, const std::string& target) {
-  static const auto document = json::parse(openapi_text());
+  static const auto document = json::parse(embedded_openapi());
   const auto reply = served.get(target);
   EXPECT_EQ(reply.status, 200) << target << ": " << reply.body;
   const auto body = reply.json();
@@ -24,7 +25,7 @@ json good(const Served& served, const std::string& path, const std::string& targ
 }
 
 void expect_error(const Reply& reply, int status) {
-  static const auto document = json::parse(openapi_text());
+  static const auto document = json::parse(embedded_openapi());
   EXPECT_EQ(reply.status, status) << reply.body;
   EXPECT_EQ(misfit(document, {{"$ref", "#/components/schemas/Error"}}, reply.json()), "") << reply.body;
 }
@@ -121,9 +122,7 @@ TEST(ApiTest, ARunThatComesIsListed) {
   const Served served;
   store::write_done(served.folder(), "20260202-030405-new", 0.7);
   const auto listed = [&] { return served.get(kApi + "/runs").json()["total"] == 2; };
-  for (int i = 0; i < 2000 && !listed(); ++i) {
-  }
-  EXPECT_TRUE(listed());
+  EXPECT_TRUE(tests::eventually(listed));
 }
 
 TEST(ApiTest, NotesAreWrittenToTheRunsDirectory) {
@@ -209,7 +208,7 @@ TEST(ApiTest, CheckSaysWhatIsWrongAndWithWhichKey) {
                                 R"({"config": {"strategy.name": "easgd", "model.name": "lenet", "data.name": "glyphs",
                                     "cluster.workers": 0}})");
   ASSERT_EQ(reply.status, 200) << reply.body;
-  EXPECT_EQ(misfit_of_answer(json::parse(openapi_text()), "post", kApi + "/check", 200, reply.json()), "");
+  EXPECT_EQ(misfit_of_answer(json::parse(embedded_openapi()), "post", kApi + "/check", 200, reply.json()), "");
   EXPECT_EQ(reply.json()["ok"], false);
   EXPECT_EQ(reply.json()["errors"][0]["key"], "cluster.workers");
 }

@@ -7,7 +7,7 @@ namespace {
 
 TEST(EventQueueTest, EventHasTheFormOfTheStandard) {
   EXPECT_EQ(*make_event("epoch", "{}", "17").text, "event: epoch\ndata: {}\nid: 17\n\n");
-  EXPECT_EQ(*make_event("runs", "{}", "").text, "event: runs\ndata: {}\n\n");
+  EXPECT_EQ(*make_event("run", "{}", "").text, "event: run\ndata: {}\n\n");
 }
 
 TEST(EventQueueTest, EventsComeInOrderInPieces) {

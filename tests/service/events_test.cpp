@@ -145,7 +145,7 @@ TEST_F(EventsTest, ChangedRunIsAnnounced) {
       static_cast<void>(tests::eventually([&] { return seen.load(); }, std::chrono::milliseconds(200)));
     }
   });
-  const auto events = read_until(client, "runs");
+  const auto events = read_until(client, "run");
   seen = true;
   writer.join();
   ASSERT_EQ(events.size(), 1U);

@@ -1,5 +1,3 @@
-#include "service/api/openapi.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -7,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "service/assets/embedded.hpp"
 #include "tests/service/served.hpp"
 
 namespace troupe::service {
@@ -19,7 +18,7 @@ std::string in_lower_case(std::string_view text) {
 }
 
 TEST(OpenapiTest, DocumentAndRoutesAreTheSame) {
-  const auto document = nlohmann::json::parse(openapi_text());
+  const auto document = nlohmann::json::parse(embedded_openapi());
   std::set<std::string> described, routed;
   for (const auto& [path, methods] : document.at("paths").items())
     for (const auto& [method, operation] : methods.items())
@@ -29,14 +28,14 @@ TEST(OpenapiTest, DocumentAndRoutesAreTheSame) {
     const auto& path = route.pattern;
     const bool is_top_file =
         path != "/" && path.find('/', 1) == std::string::npos && path.find('.') != std::string::npos;
-    if (!is_top_file)  // icons of the dashboard, where it was built
+    if (!is_top_file)  // the licences of the dashboard's libraries, where it was built
       routed.insert(in_lower_case(name(route.method)) + " " + path + " " + std::string(name(route.role)));
   }
   EXPECT_EQ(described, routed);
 }
 
 TEST(OpenapiTest, EveryReferenceAndParameterIsDefined) {
-  const auto document = nlohmann::json::parse(openapi_text());
+  const auto document = nlohmann::json::parse(embedded_openapi());
   EXPECT_EQ(document.at("openapi"), "3.1.0");
   const std::function<void(const nlohmann::json&)> walk = [&](const nlohmann::json& value) {
     if (value.is_object() && value.contains("$ref")) {

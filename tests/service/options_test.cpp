@@ -73,7 +73,7 @@ TEST(CheckTest, ErrorsNameTheirKey) {
   EXPECT_EQ(verdict.errors[0].key, "cluster.workers");
 }
 
-TEST(CheckTest, TextsAreNoToml) {
+TEST(CheckTest, StringsAreQuotedInToml) {
   auto config = kGood;
   config["run.name"] = "a\"\nrun.dir = \"/etc";
   const auto verdict = verdict_on({{"config", config}});
@@ -90,7 +90,7 @@ TEST(CheckTest, ProgramsAreNotStarted) {
 
 TEST(CheckTest, BodiesWithoutAConfigurationAreRefused) {
   for (const auto& body : {Json{{"x", 1}}, Json{{"config", 1}}, Json{{"toml", 1}}, Json{{"config", {{"a b", 1}}}},
-                           Json{{"config", {{"a", {{"b", 1}}}}}}})
+                           Json{{"config", kGood}, {"toml", ""}}, Json{{"config", {{"a", {{"b", 1}}}}}}})
     EXPECT_FALSE(config_text(body)) << body.dump();
 }
 

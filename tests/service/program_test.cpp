@@ -96,7 +96,7 @@ TEST(ServeProgramTest, FirstStartSaysATokenOnceAndCtrlCEndsIt) {
   Client client(port);
   client.send(request_text("GET", "/api/v1/runs", "Authorization: Bearer " + token + "\r\n"));
   EXPECT_EQ(client.receive().status, 200);
-  const auto taken = run(fmt::format("--listen 127.0.0.1:{} --dir '{}'", port, runs));
+  const auto taken = run(fmt::format("--listen 127.0.0.1:{} --dir '{}'", port, folder.file("other runs")));
   EXPECT_EQ(taken.code, 78);
   EXPECT_THAT(taken.text, testing::HasSubstr("another program listens there"));
   EXPECT_EQ(again.end(SIGTERM), 0);

@@ -41,7 +41,7 @@ TEST(RolesTest, WrongTokensAreNoTokens) {
     EXPECT_EQ(served.ask("GET", "/api/v1/runs", Role::none, "", header + "\r\n").status, 401) << header;
 }
 
-TEST(RolesTest, ARemovedUserIsOut) {
+TEST(RolesTest, TokenOfARemovedUserIsRefused) {
   const Served served;
   EXPECT_EQ(served.get("/api/v1/server").status, 200);
   auto users = Users::open(served.folder().file(".service/users.json")).value();

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "service/jobs/service_folder.hpp"
+
 namespace troupe::service {
 
 Served::Served(const Limits& limits, const std::function<void(const tests::Folder&)>& runs,

@@ -1,7 +1,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <semaphore>
 
@@ -14,7 +16,9 @@
 #include "apps/grid/children.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
+#include "gpu/device/load.hpp"
 #include "service/http/browser_tls.hpp"
+#include "service/jobs/service_folder.hpp"
 #include "service/service.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -30,7 +34,7 @@ struct ServeArguments {
   security::TlsFiles tls;
 };
 
-/// The service's users; a first start adds one that may do everything, and says its token.
+/// Opens `.service/users.json`; it may have no users yet.
 core::Result<std::shared_ptr<service::Users>> open_users(const ServeArguments& arguments) {
   const auto folder = service::service_folder(arguments.directory);
   if (!folder) return tl::unexpected(folder.error());
@@ -78,7 +82,7 @@ void raise_descriptor_limit() {
 
 service::Features features() {
   const auto has = [](std::string_view endpoint) { return transport::built_in_endpoints().absence(endpoint).empty(); };
-  return {.cuda = false, .mpi = has("mpi"), .ucx = has("ucx"), .web = service::has_dashboard()};
+  return {.cuda = gpu::has_module(), .mpi = has("mpi"), .ucx = has("ucx"), .web = service::has_dashboard()};
 }
 
 /// The certificates for nodes; without any, or where they cannot be found, only nodes on this host can be asked.
@@ -86,15 +90,28 @@ security::TlsFiles tls_files(const ServeArguments& arguments) {
   return find_tls(arguments.tls).value_or(security::TlsFiles{});
 }
 
+/// Tells of failures of the job queue on standard error. What fails is tried again soon: the same line comes once a minute at most.
+std::function<void(const core::Error&)> job_error_teller() {
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::minutes kPause{1};
+  return [last = std::string(), told = Clock::time_point()](const core::Error& error) mutable {
+    if (error.message == last && Clock::now() < told + kPause) return;
+    last = error.message;
+    told = Clock::now();
+    tell(fmt::format("troupe: jobs: {}\n", error.message));
+  };
+}
+
 core::Result<service::JobOptions> job_options(const ServeArguments& arguments) {
   auto self = grid::this_executable();
   if (!self) return tl::unexpected(std::move(self.error()));
   service::JobOptions options;
-  options.place = {.executable = *self, .run_directory = arguments.directory};
+  options.paths = {.executable = *self, .run_directory = arguments.directory};
   if (const auto files = tls_files(arguments); !files.empty())
-    options.place.tls = {"--ca", files.ca, "--cert", files.certificate, "--key", files.key};
+    options.paths.tls = {"--ca", files.ca, "--cert", files.certificate, "--key", files.key};
   options.supervisor = {*self, "supervise"};
-  options.room = static_cast<std::size_t>(arguments.jobs);
+  options.slots = static_cast<std::size_t>(arguments.jobs);
+  options.on_error = job_error_teller();
   return options;
 }
 
@@ -160,7 +177,8 @@ Action declare_serve(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--add-user", arguments->add_user, "add a user, print the user's token and end")->type_name("NAME");
   app.add_option("--role", arguments->role,
-                 "of the new user: read looks, run also starts and stops jobs, admin also removes")
+                 "of the new user: read looks; run also submits, stops and deletes jobs and writes tags and notes; "
+                 "admin also removes runs and adds and removes nodes and data sets")
       ->check(word_of({"read", "run", "admin"}))
       ->capture_default_str();
   app.add_option("--remove-user", arguments->remove_user, "remove a user and end: the token is not good any more")

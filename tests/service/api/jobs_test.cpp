@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/directory/directory_lock.hpp"
+#include "service/jobs/service_folder.hpp"
 #include "service/service.hpp"
 #include "tests/folder.hpp"
 #include "tests/service/client.hpp"
@@ -27,7 +28,7 @@ class ServiceJobsTest : public ::testing::Test {
     for (const auto role : {Role::read, Role::run, Role::admin})
       tokens_[role] = users->add(std::string(name(role)) + "-user", role).value();
     JobOptions jobs;
-    jobs.place = {.executable = "troupe", .run_directory = folder_.path()};
+    jobs.paths = {.executable = "troupe", .run_directory = folder_.path()};
     jobs.supervisor = {TROUPE_JOB_HOST, "supervise"};
     jobs.command = [this](const Job& job, const JobFolder&) {
       return job.spec.kind == JobKind::grid
@@ -101,7 +102,7 @@ TEST_F(ServiceJobsTest, AJobIsSubmittedShownSavedStoppedAndDeleted) {
   EXPECT_EQ(ask("DELETE", fmt::format("/jobs/{}", id)).status, 409);
   EXPECT_EQ(ask("POST", fmt::format("/jobs/{}/resume", id)).status, 409);
   const auto server = ask("GET", "/server").json();
-  EXPECT_EQ(server["room"], (json{{"jobs", 1}, {"running", 1}}));
+  EXPECT_EQ(server["slots"], (json{{"total", 1}, {"running", 1}}));
   const auto row = good("GET", "/jobs", "/jobs", 200).at(0);
   EXPECT_EQ(row["name"], "größe");
   EXPECT_EQ(row["workers"], 3);
@@ -118,6 +119,7 @@ TEST_F(ServiceJobsTest, AJobIsSubmittedShownSavedStoppedAndDeleted) {
   ASSERT_TRUE(reaches(id, "stopped"));
   EXPECT_EQ(ask("DELETE", fmt::format("/jobs/{}", id)).status, 204);
   EXPECT_EQ(ask("GET", fmt::format("/jobs/{}", id)).status, 404);
+  EXPECT_EQ(ask("GET", fmt::format("/jobs/{}", id)).json()["error"]["code"], "unknown");
 }
 
 TEST_F(ServiceJobsTest, AConfigurationThatIsWrongIsRefusedWithItsKeyAndNoJobIsThere) {
@@ -198,6 +200,7 @@ TEST_F(ServiceJobsTest, DataSetsAreRegisteredInspectedAndRemovedUnlessARunUsesTh
   good("GET", "/datasets", "/datasets", 200);
   const auto facts = good("GET", "/datasets/{name}", "/datasets/digits", 200);
   EXPECT_EQ(facts["classes"].size(), 10U);
+  EXPECT_EQ(facts["resize"], 0);
   const auto sample = ask("GET", "/datasets/digits/samples/3.png");
   EXPECT_EQ(sample.status, 200);
   EXPECT_EQ(sample.headers.at("content-type"), "image/png");
@@ -212,6 +215,7 @@ TEST_F(ServiceJobsTest, DataSetsAreRegisteredInspectedAndRemovedUnlessARunUsesTh
       ask("POST", "/datasets", json{{"name", "photos"}, {"kind", "folder"}, {"path", photos}, {"resize", 8}}.dump())
           .status,
       201);
+  EXPECT_EQ(ask("GET", "/datasets").json()[1]["resize"], 8);
   const std::string run = "20260102-030405-busy";
   folder_.write(run + "/config.toml", "[run]\nname = \"busy\"\n[data]\nname = \"folder\"\npath = \"" + photos + "\"\n");
   folder_.write(run + "/metrics.jsonl", store::started_line());

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "service/jobs/job_book.hpp"
+#include "service/jobs/job_store.hpp"
 #include "tests/folder.hpp"
 #include "tests/nodes/process.hpp"
 
@@ -36,8 +36,8 @@ class CrashPointsTest : public ::testing::Test {
     return code;
   }
   std::vector<Job> jobs() {
-    auto book = JobBook::open(folder_.file(".service/jobs.sqlite"));
-    auto list = book ? book->list() : tl::unexpected(book.error());
+    auto store = JobStore::open(folder_.file(".service/jobs.sqlite"));
+    auto list = store ? store->list() : tl::unexpected(store.error());
     EXPECT_TRUE(list.has_value());
     return list.value_or(std::vector<Job>{});
   }
@@ -76,7 +76,7 @@ TEST_P(ServiceCrashTest, EachJobThatWasAcceptedRunsExactlyOnce) {
 INSTANTIATE_TEST_SUITE_P(AtEveryPoint, ServiceCrashTest,
                          ::testing::Values("submit: before row", "submit: row", "begin: before row", "begin: row",
                                            "begin: folder", "begin: supervisor started", "process: before row",
-                                           "process: row", "observe: locked", "settle: before row", "settle: row"));
+                                           "process: row", "observe: locked", "end: before row", "end: row"));
 
 /// The fence exists only where a service was killed before: twice, at different points.
 TEST_F(CrashPointsTest, AServiceThatIsKilledAtTheFenceLeavesAJobThatRunsOnce) {

@@ -12,7 +12,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 const JobFolder kFolder("/r/.service/jobs/7");
-const JobPlace kPlace{.executable = "troupe", .run_directory = "/r", .tls = {"--ca", "ca.pem"}};
+const JobPaths kPaths{.executable = "troupe", .run_directory = "/r", .tls = {"--ca", "ca.pem"}};
 
 Job job_of(JobSpec spec) {
   Job job;
@@ -24,7 +24,7 @@ Job job_of(JobSpec spec) {
 
 TEST(JobCommandTest, ATrainingHasItsConfigurationAndTheServicesDirectory) {
   const auto job = job_of({.name = "a", .kind = JobKind::train, .config = "x"});
-  EXPECT_EQ(command_line(job, kFolder, kPlace),
+  EXPECT_EQ(command_line(job, kFolder, kPaths),
             (Words{"troupe", "train", "/r/.service/jobs/7/config.toml", "--set", "run.dir=\"/r\"", "--plain", "--json",
                    "--directory-file", "/r/.service/jobs/7/directory-2"}));
 }
@@ -33,27 +33,27 @@ TEST(JobCommandTest, AResumedTrainingGoesOnInItsRunOnItsNodes) {
   auto job = job_of({.name = "a", .kind = JobKind::train, .config = "x", .nodes = "h1:1,h2:2"});
   job.resume = true;
   job.run = "20260102-030405-a";
-  EXPECT_EQ(command_line(job, kFolder, kPlace),
+  EXPECT_EQ(command_line(job, kFolder, kPaths),
             (Words{"troupe", "train", "--resume", "/r/20260102-030405-a", "--plain", "--json", "--directory-file",
                    "/r/.service/jobs/7/directory-2", "--nodes", "h1:1,h2:2", "--ca", "ca.pem"}));
   job.run.clear();
-  EXPECT_EQ(command_line(job, kFolder, kPlace)[2], "/r/.service/jobs/7/config.toml") << "it has never had a run";
+  EXPECT_EQ(command_line(job, kFolder, kPaths)[2], "/r/.service/jobs/7/config.toml") << "it has never had a run";
 }
 
 TEST(JobCommandTest, ALaunchHasTheProgramBehindDashes) {
   auto job = job_of({.name = "a", .kind = JobKind::launch, .command = {"python3", "train.py", "--epochs", "2"}});
-  EXPECT_EQ(command_line(job, kFolder, kPlace),
+  EXPECT_EQ(command_line(job, kFolder, kPaths),
             (Words{"troupe", "launch", "--set", "run.dir=\"/r\"", "--plain", "--json", "--directory-file",
                    "/r/.service/jobs/7/directory-2", "--", "python3", "train.py", "--epochs", "2"}));
   job.spec.config = "x";
-  EXPECT_EQ(command_line(job, kFolder, kPlace)[2], "--config");
+  EXPECT_EQ(command_line(job, kFolder, kPaths)[2], "--config");
 }
 
 TEST(JobCommandTest, AGridIsNamedAfterItsJobAndNeverNamesARun) {
   auto job = job_of({.name = "alpha tau", .kind = JobKind::grid, .config = "x"});
   job.resume = true;
   job.run = "alpha tau";
-  EXPECT_EQ(command_line(job, kFolder, kPlace)[2], "/r/.service/jobs/7/alpha tau.toml");
+  EXPECT_EQ(command_line(job, kFolder, kPaths)[2], "/r/.service/jobs/7/alpha tau.toml");
 }
 
 TEST(JobCommandTest, ShellTextIsReadByAShellAsTheSameWords) {

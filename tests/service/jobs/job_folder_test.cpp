@@ -9,37 +9,37 @@
 namespace troupe::service {
 namespace {
 
-using SightKind = AttemptSight::Kind;
+using OutcomeKind = AttemptOutcome::Kind;
 
 class JobFolderTest : public ::testing::Test {
  protected:
   JobFolderTest() { EXPECT_TRUE(job_.create().has_value()); }
-  SightKind observe(std::int64_t attempt) {
-    const auto sight = job_.observe(attempt);
-    EXPECT_TRUE(sight.has_value());
-    return sight ? sight->kind : SightKind::active;
+  OutcomeKind observe(std::int64_t attempt) {
+    const auto outcome = job_.observe(attempt);
+    EXPECT_TRUE(outcome.has_value());
+    return outcome ? outcome->kind : OutcomeKind::active;
   }
   tests::Folder folder_;
   JobFolder job_{folder_.file("jobs/7")};
 };
 
 TEST_F(JobFolderTest, AnAttemptWithoutATraceIsFenced) {
-  EXPECT_EQ(observe(1), SightKind::never_began);
+  EXPECT_EQ(observe(1), OutcomeKind::never_began);
   const auto fence = job_.exit();
   ASSERT_TRUE(fence.has_value());
   EXPECT_EQ(fence->attempt, 1);
   EXPECT_TRUE(fence->never_began);
-  EXPECT_EQ(observe(1), SightKind::never_began) << "the second look finds the fence";
-  EXPECT_EQ(observe(2), SightKind::never_began) << "a fence is of one attempt";
+  EXPECT_EQ(observe(1), OutcomeKind::never_began) << "the second look finds the fence";
+  EXPECT_EQ(observe(2), OutcomeKind::never_began) << "a fence is of one attempt";
 }
 
 TEST_F(JobFolderTest, AnAttemptIsActiveWhileTheLockIsHeldWhateverTheFilesSay) {
   const auto lock = job_.try_lock();
   ASSERT_TRUE(lock.has_value() && lock->has_value());
-  EXPECT_EQ(observe(1), SightKind::active);
+  EXPECT_EQ(observe(1), OutcomeKind::active);
   EXPECT_FALSE(job_.exit().has_value()) << "no fence";
   ASSERT_TRUE(job_.write(ExitRecord{.attempt = 1}).has_value());
-  EXPECT_EQ(observe(1), SightKind::active) << "processes that it has started are still there";
+  EXPECT_EQ(observe(1), OutcomeKind::active) << "processes that it has started are still there";
 }
 
 TEST_F(JobFolderTest, TheLockExcludesASecondHolderInTheSameProcess) {
@@ -52,18 +52,18 @@ TEST_F(JobFolderTest, TheLockExcludesASecondHolderInTheSameProcess) {
 
 TEST_F(JobFolderTest, AProcessWithoutAnExitHasVanished) {
   ASSERT_TRUE(job_.write(ProcessRecord{3, {::getpid(), 5}, {1, 2}}).has_value());
-  EXPECT_EQ(observe(3), SightKind::vanished);
+  EXPECT_EQ(observe(3), OutcomeKind::vanished);
   EXPECT_FALSE(job_.exit().has_value());
-  EXPECT_EQ(observe(4), SightKind::never_began) << "that process is of the attempt before";
+  EXPECT_EQ(observe(4), OutcomeKind::never_began) << "that process is of the attempt before";
 }
 
 TEST_F(JobFolderTest, AnExitIsReadBack) {
   ASSERT_TRUE(job_.write(ExitRecord{.attempt = 2, .code = 78, .error = "no \"x\"\n"}).has_value());
-  const auto sight = job_.observe(2);
-  ASSERT_TRUE(sight.has_value());
-  EXPECT_EQ(sight->kind, SightKind::ended);
-  EXPECT_EQ(sight->exit.code, 78);
-  EXPECT_EQ(sight->exit.error, "no \"x\"\n");
+  const auto outcome = job_.observe(2);
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->kind, OutcomeKind::ended);
+  EXPECT_EQ(outcome->exit.code, 78);
+  EXPECT_EQ(outcome->exit.error, "no \"x\"\n");
 }
 
 TEST_F(JobFolderTest, ABrokenRecordIsNone) {

@@ -124,9 +124,9 @@ int serve(const std::string& self, const std::vector<std::string>& words) {
   const auto& directory = words[1];
   const auto is = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
   service::JobOptions options;
-  options.place = {.executable = self, .run_directory = directory};
+  options.paths = {.executable = self, .run_directory = directory};
   options.supervisor = {self, "supervise"};
-  options.room = static_cast<std::size_t>(number(words[2]));
+  options.slots = static_cast<std::size_t>(number(words[2]));
   options.command = [](const service::Job& job, const service::JobFolder&) {
     auto command = job.spec.command;
     command.push_back(std::to_string(job.id));

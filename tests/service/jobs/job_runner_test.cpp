@@ -15,11 +15,11 @@ using tests::eventually;
 /// A runner whose jobs execute the command of their specification, with the attempt as the last word.
 class JobRunnerTest : public ::testing::Test {
  protected:
-  JobOptions options(std::size_t room = 1) {
+  JobOptions options(std::size_t slots = 1) {
     JobOptions options;
-    options.place = {.executable = "troupe", .run_directory = folder_.path()};
+    options.paths = {.executable = "troupe", .run_directory = folder_.path()};
     options.supervisor = {TROUPE_JOB_HOST, "supervise"};
-    options.room = room;
+    options.slots = slots;
     options.command = [](const Job& job, const JobFolder& folder) {
       if (job.resume) return std::vector<std::string>{"/bin/sh", "-c", "echo resumed " + job.run};
       auto command = job.spec.command;

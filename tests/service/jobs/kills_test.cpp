@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "service/jobs/job_book.hpp"
+#include "service/jobs/job_store.hpp"
 #include "tests/folder.hpp"
 #include "tests/nodes/process.hpp"
 #include "tests/wait.hpp"
@@ -40,9 +40,9 @@ TEST(KillsTest, AServiceThatIsKilledAHundredTimesLosesNoJobAndRunsNoneTwice) {
   nodes::Process last({TROUPE_JOB_HOST, "serve", folder.path(), "2", "drain"});
   ASSERT_EQ(last.wait(), 0) << last.err();
 
-  auto book = JobBook::open(folder.file(".service/jobs.sqlite"));
-  ASSERT_TRUE(book.has_value()) << book.error().message;
-  const auto jobs = book->list();
+  auto store = JobStore::open(folder.file(".service/jobs.sqlite"));
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const auto jobs = store->list();
   ASSERT_TRUE(jobs.has_value());
   std::map<std::int64_t, int> runs;
   std::istringstream text(folder.read("runs"));
@@ -55,7 +55,7 @@ TEST(KillsTest, AServiceThatIsKilledAHundredTimesLosesNoJobAndRunsNoneTwice) {
     again += job.attempt > 1 ? 1 : 0;
   }
   EXPECT_TRUE(accepted.empty()) << accepted.size() << " accepted jobs are lost";
-  EXPECT_EQ(runs.size(), jobs->size()) << "a job ran of which the book knows nothing";
+  EXPECT_EQ(runs.size(), jobs->size()) << "a job ran of which the store knows nothing";
   EXPECT_GT(jobs->size(), 20U) << "the services were killed before they did anything";
   RecordProperty("jobs", static_cast<int>(jobs->size()));
   RecordProperty("fenced", static_cast<int>(again));

@@ -70,11 +70,11 @@ TEST_F(SupervisorTest, TheProgramHoldsTheLockAndTheRecordNamesIt) {
   ::kill(record->supervisor.pid, SIGKILL);
   ASSERT_TRUE(eventually([&] { return process.supervisor_ended(); }));
   EXPECT_FALSE(job_.try_lock()->has_value()) << "the program goes on";
-  EXPECT_EQ(job_.observe(1)->kind, AttemptSight::Kind::active);
+  EXPECT_EQ(job_.observe(1)->kind, AttemptOutcome::Kind::active);
   process.adopt(*record);
   EXPECT_TRUE(process.send(SIGINT)) << "now to the program itself";
   ASSERT_TRUE(has("begun\nsaved\n"));
-  EXPECT_TRUE(eventually([&] { return job_.observe(1)->kind == AttemptSight::Kind::vanished; }));
+  EXPECT_TRUE(eventually([&] { return job_.observe(1)->kind == AttemptOutcome::Kind::vanished; }));
 }
 
 TEST_F(SupervisorTest, OnlyTheFirstInterruptIsPassedOn) {
@@ -118,7 +118,7 @@ TEST_F(SupervisorTest, AKillEndsEveryProcessOfTheJobAlsoThoseOfOtherGroups) {
 }
 
 TEST_F(SupervisorTest, AnAttemptThatWasFencedNeverBegins) {
-  ASSERT_EQ(job_.observe(1)->kind, AttemptSight::Kind::never_began);
+  ASSERT_EQ(job_.observe(1)->kind, AttemptOutcome::Kind::never_began);
   auto process = start(train_, 1);
   ASSERT_TRUE(eventually([&] { return process.supervisor_ended(); }));
   EXPECT_EQ(folder_.read("signals"), "");

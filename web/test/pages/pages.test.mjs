@@ -152,7 +152,7 @@ test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByRole("button", { name: "Save a checkpoint and stop" }).click();
   await page.getByRole("button", { name: "Resume" }).waitFor();
-  const ended = async () => { // the service looks for changed runs at most once a second
+  const ended = async () => { // the service looks for changed runs at most every half second
     for (let i = 0; i < 50; i += 1) {
       const { status } = await api(`/runs/${encodeURIComponent(run)}`);
       if (status !== "running") return status;

@@ -23,12 +23,12 @@ struct DatasetEntry {
   bool operator==(const DatasetEntry&) const = default;
 };
 
-class DatasetBook {
+class DatasetRegistry {
  public:
   static constexpr std::size_t kMostDatasets = 1000;
 
   /// Reads the file, if it is there. Errc::corrupt, io.
-  [[nodiscard]] static core::Result<std::unique_ptr<DatasetBook>> open(std::string file);
+  [[nodiscard]] static core::Result<std::unique_ptr<DatasetRegistry>> open(std::string file);
 
   /// By name.
   [[nodiscard]] std::vector<DatasetEntry> list() const;
@@ -40,7 +40,7 @@ class DatasetBook {
 
  private:
   using Entries = std::map<std::string, DatasetEntry, std::less<>>;
-  explicit DatasetBook(std::string file) : file_(std::move(file)) {}
+  explicit DatasetRegistry(std::string file) : file_(std::move(file)) {}
   core::Result<void> write(const Entries& entries) const;
 
   std::string file_;

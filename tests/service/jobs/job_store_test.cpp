@@ -1,4 +1,4 @@
-#include "service/jobs/job_book.hpp"
+#include "service/jobs/job_store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@ JobSpec spec_of(const std::string& name, std::int64_t priority = 0) {
   return {.name = name, .kind = JobKind::train, .config = "[run]\nname = \"ü\"\n", .priority = priority};
 }
 
-TEST(JobBookTest, AJobIsReadBackAsItWasStored) {
+TEST(JobStoreTest, AJobIsReadBackAsItWasStored) {
   const tests::Folder folder;
   const auto path = folder.file("jobs.sqlite");
   Job job;
   {
-    auto book = JobBook::open(path);
-    ASSERT_TRUE(book.has_value()) << book.error().message;
+    auto store = JobStore::open(path);
+    ASSERT_TRUE(store.has_value()) << store.error().message;
     JobSpec spec{.name = "größe",
                  .kind = JobKind::launch,
                  .command = {"python3", "a b.py", "\"'"},
@@ -25,7 +25,7 @@ TEST(JobBookTest, AJobIsReadBackAsItWasStored) {
                  .nodes = "h1:4242",
                  .workers = 4,
                  .user = "anna"};
-    auto submitted = book->submit(spec, JobState::queued, "2026-01-02T03:04:05Z");
+    auto submitted = store->submit(spec, JobState::queued, "2026-01-02T03:04:05Z");
     ASSERT_TRUE(submitted.has_value()) << submitted.error().message;
     job = *submitted;
     job.state = JobState::failed;
@@ -37,11 +37,11 @@ TEST(JobBookTest, AJobIsReadBackAsItWasStored) {
     job.attempt = 2;
     job.resume = job.kill = true;
     job.process = ProcessIdentity{4711, 123456789012ULL};
-    ASSERT_TRUE(book->save(job, "2026-01-02T03:04:07Z", "ended").has_value());
+    ASSERT_TRUE(store->save(job, "2026-01-02T03:04:07Z", "ended").has_value());
   }
-  auto book = JobBook::open(path);
-  ASSERT_TRUE(book.has_value()) << book.error().message;
-  const auto found = book->find(job.id);
+  auto store = JobStore::open(path);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const auto found = store->find(job.id);
   ASSERT_TRUE(found.has_value() && found->has_value());
   const auto& read = **found;
   EXPECT_EQ(read.spec.name, job.spec.name);
@@ -62,63 +62,63 @@ TEST(JobBookTest, AJobIsReadBackAsItWasStored) {
   EXPECT_EQ(read.attempt, 2);
   EXPECT_TRUE(read.resume && read.kill);
   EXPECT_EQ(read.process, job.process);
-  const auto history = book->history(job.id);
+  const auto history = store->history(job.id);
   ASSERT_TRUE(history.has_value());
   ASSERT_EQ(history->size(), 2U);
   EXPECT_EQ((*history)[0].event, "submitted by anna");
   EXPECT_EQ((*history)[1].event, "ended");
 }
 
-TEST(JobBookTest, TheNextJobHasTheHighestPriorityAndIsTheOldestOfThose) {
-  auto book = JobBook::open(":memory:");
-  ASSERT_TRUE(book.has_value());
+TEST(JobStoreTest, TheNextJobHasTheHighestPriorityAndIsTheOldestOfThose) {
+  auto store = JobStore::open(":memory:");
+  ASSERT_TRUE(store.has_value());
   for (const auto& [name, priority] : {std::pair{"a", 0}, {"b", 5}, {"c", 5}, {"d", -1}})
-    ASSERT_TRUE(book->submit(spec_of(name, priority), JobState::queued, "t").has_value());
-  ASSERT_TRUE(book->submit(spec_of("e", 9), JobState::stopped, "t").has_value());
+    ASSERT_TRUE(store->submit(spec_of(name, priority), JobState::queued, "t").has_value());
+  ASSERT_TRUE(store->submit(spec_of("e", 9), JobState::stopped, "t").has_value());
   std::string order;
-  for (auto next = book->next(); next && *next; next = book->next()) {
+  for (auto next = store->next(); next && *next; next = store->next()) {
     order += (*next)->spec.name;
     (*next)->state = JobState::running;
-    ASSERT_TRUE(book->save(**next, "t", "begins").has_value());
+    ASSERT_TRUE(store->save(**next, "t", "begins").has_value());
   }
   EXPECT_EQ(order, "bcad");
-  EXPECT_EQ(book->active()->size(), 4U);
-  EXPECT_EQ(book->list()->front().spec.name, "e") << "newest first";
+  EXPECT_EQ(store->active()->size(), 4U);
+  EXPECT_EQ(store->list()->front().spec.name, "e") << "newest first";
 }
 
-TEST(JobBookTest, TheIdOfADeletedJobIsNotUsedAgain) {
-  auto book = JobBook::open(":memory:");
-  ASSERT_TRUE(book.has_value());
-  const auto first = book->submit(spec_of("a"), JobState::queued, "t");
-  ASSERT_TRUE(first.has_value() && book->remove(first->id).has_value());
-  EXPECT_FALSE(book->find(first->id)->has_value());
-  EXPECT_TRUE(book->history(first->id)->empty());
-  const auto second = book->submit(spec_of("b"), JobState::queued, "t");
+TEST(JobStoreTest, TheIdOfADeletedJobIsNotUsedAgain) {
+  auto store = JobStore::open(":memory:");
+  ASSERT_TRUE(store.has_value());
+  const auto first = store->submit(spec_of("a"), JobState::queued, "t");
+  ASSERT_TRUE(first.has_value() && store->remove(first->id).has_value());
+  EXPECT_FALSE(store->find(first->id)->has_value());
+  EXPECT_TRUE(store->history(first->id)->empty());
+  const auto second = store->submit(spec_of("b"), JobState::queued, "t");
   ASSERT_TRUE(second.has_value());
   EXPECT_GT(second->id, first->id);
 }
 
-TEST(JobBookTest, ABookOfALaterVersionIsRefused) {
+TEST(JobStoreTest, AStoreOfALaterVersionIsRefused) {
   const tests::Folder folder;
   const auto path = folder.file("jobs.sqlite");
-  ASSERT_TRUE(JobBook::open(path).has_value());
+  ASSERT_TRUE(JobStore::open(path).has_value());
   store::Database::open(path, true)->run("PRAGMA user_version=99");
-  const auto book = JobBook::open(path);
-  ASSERT_FALSE(book.has_value());
-  EXPECT_EQ(book.error().code, core::Errc::corrupt);
+  const auto store = JobStore::open(path);
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, core::Errc::corrupt);
 }
 
-TEST(JobBookTest, AFailedCallLeavesTheBookUsable) {
+TEST(JobStoreTest, AFailedCallLeavesTheStoreUsable) {
   const tests::Folder folder;
   const auto path = folder.file("jobs.sqlite");
-  auto book = JobBook::open(path);
-  ASSERT_TRUE(book.has_value());
-  ASSERT_TRUE(book->submit(spec_of("a"), JobState::queued, "t").has_value());
+  auto store = JobStore::open(path);
+  ASSERT_TRUE(store.has_value());
+  ASSERT_TRUE(store->submit(spec_of("a"), JobState::queued, "t").has_value());
   store::Database::open(path, true)->run("ALTER TABLE history RENAME TO elsewhere");
-  EXPECT_FALSE(book->submit(spec_of("b"), JobState::queued, "t").has_value());
+  EXPECT_FALSE(store->submit(spec_of("b"), JobState::queued, "t").has_value());
   store::Database::open(path, true)->run("ALTER TABLE elsewhere RENAME TO history");
-  ASSERT_TRUE(book->submit(spec_of("c"), JobState::queued, "t").has_value());
-  const auto jobs = book->list();
+  ASSERT_TRUE(store->submit(spec_of("c"), JobState::queued, "t").has_value());
+  const auto jobs = store->list();
   ASSERT_TRUE(jobs.has_value());
   ASSERT_EQ(jobs->size(), 2U) << "the job whose history could not be written is not there either";
   EXPECT_EQ(jobs->front().spec.name, "c");

@@ -1,4 +1,4 @@
-#include "service/jobs/job_book.hpp"
+#include "service/jobs/job_store.hpp"
 
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 using store::Cell;
 using store::Statement;
 
-constexpr const char* kBookTables = R"(
+constexpr const char* kTables = R"(
 CREATE TABLE jobs(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, kind TEXT NOT NULL, config TEXT NOT NULL, command TEXT NOT NULL,
   priority INTEGER NOT NULL, nodes TEXT NOT NULL, workers INTEGER NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL, submitted TEXT NOT NULL,
   started TEXT, ended TEXT, exit_code INTEGER, error TEXT, run TEXT, attempt INTEGER NOT NULL DEFAULT 0, resume INTEGER NOT NULL DEFAULT 0,
@@ -64,34 +64,34 @@ void add_history(store::Database& database, std::int64_t id, const std::string& 
 
 }  // namespace
 
-core::Result<JobBook> JobBook::open(const std::string& path) {
+core::Result<JobStore> JobStore::open(const std::string& path) {
   auto opened = store::Database::open(path, true);
   if (!opened) return tl::unexpected(std::move(opened.error()));
-  JobBook book(std::make_unique<store::Database>(std::move(*opened)));
-  auto& database = *book.database_;
+  JobStore store(std::make_unique<store::Database>(std::move(*opened)));
+  auto& database = *store.database_;
   database.run("PRAGMA synchronous=FULL");  // what a user was told is stored is stored
   store::Transaction all(database);
   const auto version = database.number("PRAGMA user_version");
   if (version > kVersion)
     return core::fail(core::Errc::corrupt, fmt::format("{}: it is of a later version of Troupe: use that one", path));
   if (version == 0) {
-    database.run(kBookTables);
+    database.run(kTables);
     database.run(fmt::format("PRAGMA user_version={}", kVersion));
   }
   if (auto done = all.commit(); !done) return tl::unexpected(std::move(done.error()));
-  return book;
+  return store;
 }
 
 /// The result, or the first failure since the last call. The connection can be used again.
 template <class Result>
-core::Result<Result> JobBook::checked(Result result) {
+core::Result<Result> JobStore::checked(Result result) {
   auto fine = database_->check();
   database_->clear();
   if (!fine) return tl::unexpected(std::move(fine.error()));
   return result;
 }
 
-core::Result<Job> JobBook::submit(const JobSpec& spec, JobState state, const std::string& at) {
+core::Result<Job> JobStore::submit(const JobSpec& spec, JobState state, const std::string& at) {
   std::int64_t id = 0;
   core::Result<void> done;
   {
@@ -117,7 +117,7 @@ core::Result<Job> JobBook::submit(const JobSpec& spec, JobState state, const std
   return job;
 }
 
-core::Result<void> JobBook::save(const Job& job, const std::string& at, const std::string& event) {
+core::Result<void> JobStore::save(const Job& job, const std::string& at, const std::string& event) {
   core::Result<void> done;
   {
     store::Transaction all(*database_);
@@ -139,7 +139,7 @@ core::Result<void> JobBook::save(const Job& job, const std::string& at, const st
   return done;
 }
 
-core::Result<void> JobBook::remove(std::int64_t id) {
+core::Result<void> JobStore::remove(std::int64_t id) {
   core::Result<void> done;
   {
     store::Transaction all(*database_);
@@ -151,7 +151,7 @@ core::Result<void> JobBook::remove(std::int64_t id) {
   return done;
 }
 
-core::Result<std::vector<Job>> JobBook::select(const std::string& condition, const std::vector<Cell>& values) {
+core::Result<std::vector<Job>> JobStore::select(const std::string& condition, const std::vector<Cell>& values) {
   std::vector<Job> jobs;
   {
     Statement rows(*database_, fmt::format("SELECT {} FROM jobs {}", kBookColumns, condition));
@@ -161,31 +161,31 @@ core::Result<std::vector<Job>> JobBook::select(const std::string& condition, con
   return checked(std::move(jobs));
 }
 
-core::Result<std::optional<Job>> JobBook::select_first(const std::string& condition, const std::vector<Cell>& values) {
+core::Result<std::optional<Job>> JobStore::select_first(const std::string& condition, const std::vector<Cell>& values) {
   return select(condition + " LIMIT 1", values).map([](std::vector<Job> jobs) {
     return jobs.empty() ? std::nullopt : std::optional(std::move(jobs.front()));
   });
 }
 
-core::Result<std::optional<Job>> JobBook::find(std::int64_t id) { return select_first("WHERE id=?", {id}); }
+core::Result<std::optional<Job>> JobStore::find(std::int64_t id) { return select_first("WHERE id=?", {id}); }
 
-core::Result<std::optional<Job>> JobBook::find_by_run(const std::string& run) {
+core::Result<std::optional<Job>> JobStore::find_by_run(const std::string& run) {
   const auto slash = run.find('/');  // a run of a grid is in the grid's directory
   return select_first("WHERE run IN (?, ?) ORDER BY id DESC", {run, run.substr(0, slash)});
 }
 
-core::Result<std::vector<Job>> JobBook::list() { return select("ORDER BY id DESC", {}); }
+core::Result<std::vector<Job>> JobStore::list() { return select("ORDER BY id DESC", {}); }
 
-core::Result<std::vector<Job>> JobBook::active() {
+core::Result<std::vector<Job>> JobStore::active() {
   return select("WHERE state IN (?, ?) ORDER BY id",
                 {std::string(name(JobState::running)), std::string(name(JobState::stopping))});
 }
 
-core::Result<std::optional<Job>> JobBook::next() {
+core::Result<std::optional<Job>> JobStore::next() {
   return select_first("WHERE state=? ORDER BY priority DESC, id", {std::string(name(JobState::queued))});
 }
 
-core::Result<std::vector<JobHistoryLine>> JobBook::history(std::int64_t id) {
+core::Result<std::vector<JobHistoryLine>> JobStore::history(std::int64_t id) {
   std::vector<JobHistoryLine> lines;
   {
     Statement rows(*database_, "SELECT at, event FROM history WHERE job=? ORDER BY id");

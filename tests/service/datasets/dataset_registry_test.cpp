@@ -1,4 +1,4 @@
-#include "service/datasets/dataset_book.hpp"
+#include "service/datasets/dataset_registry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,48 +7,48 @@
 namespace troupe::service {
 namespace {
 
-TEST(DatasetBookTest, DataSetsAreKnownAfterARestart) {
+TEST(DatasetRegistryTest, DataSetsAreKnownAfterARestart) {
   const tests::Folder folder;
   const auto file = folder.file("datasets.json");
   folder.write("photos/a/x.png", "");
   const DatasetEntry photos{"größe", "folder", folder.file("photos"), 32}, drawn{"digits", "glyphs", "", 0};
   {
-    const auto book = DatasetBook::open(file);
-    ASSERT_TRUE(book.has_value());
+    const auto registry = DatasetRegistry::open(file);
+    ASSERT_TRUE(registry.has_value());
     for (const auto& entry : {photos, drawn}) {
-      const auto added = (*book)->add(entry);
+      const auto added = (*registry)->add(entry);
       EXPECT_TRUE(added.has_value()) << added.error().message;
     }
-    EXPECT_EQ((*book)->add(drawn).error().code, core::Errc::config) << "the name is taken";
+    EXPECT_EQ((*registry)->add(drawn).error().code, core::Errc::config) << "the name is taken";
   }
-  const auto book = DatasetBook::open(file);
-  ASSERT_TRUE(book.has_value());
-  EXPECT_EQ((*book)->list(), (std::vector<DatasetEntry>{drawn, photos}));
-  EXPECT_EQ((*book)->find("größe"), photos);
-  EXPECT_TRUE((*book)->remove("digits").value());
-  EXPECT_FALSE((*book)->remove("digits").value());
-  EXPECT_EQ((*book)->list().size(), 1U);
+  const auto registry = DatasetRegistry::open(file);
+  ASSERT_TRUE(registry.has_value());
+  EXPECT_EQ((*registry)->list(), (std::vector<DatasetEntry>{drawn, photos}));
+  EXPECT_EQ((*registry)->find("größe"), photos);
+  EXPECT_TRUE((*registry)->remove("digits").value());
+  EXPECT_FALSE((*registry)->remove("digits").value());
+  EXPECT_EQ((*registry)->list().size(), 1U);
 }
 
-TEST(DatasetBookTest, EntriesThatCannotBeAreRefused) {
+TEST(DatasetRegistryTest, EntriesThatCannotBeAreRefused) {
   const tests::Folder folder;
-  const auto book = DatasetBook::open(folder.file("datasets.json"));
-  ASSERT_TRUE(book.has_value());
+  const auto registry = DatasetRegistry::open(folder.file("datasets.json"));
+  ASSERT_TRUE(registry.has_value());
   for (const auto& bad : {DatasetEntry{"", "glyphs", "", 0}, DatasetEntry{"a/b", "glyphs", "", 0},
                           DatasetEntry{"a b", "glyphs", "", 0}, DatasetEntry{"a", "glypsh", "", 0},
                           DatasetEntry{"a", "mnist", folder.file("nowhere"), 0}, DatasetEntry{"a", "mnist", "", 0}}) {
-    const auto added = (*book)->add(bad);
+    const auto added = (*registry)->add(bad);
     ASSERT_FALSE(added.has_value()) << bad.name << " " << bad.kind;
     EXPECT_EQ(added.error().code, core::Errc::config);
   }
   EXPECT_FALSE(std::filesystem::exists(folder.file("datasets.json")));
 }
 
-TEST(DatasetBookTest, AFileThatIsNoListIsAnError) {
+TEST(DatasetRegistryTest, AFileThatIsNoListIsAnError) {
   const tests::Folder folder;
-  const auto book = DatasetBook::open(folder.write("datasets.json", "{\"datasets\": [1]}"));
-  ASSERT_FALSE(book.has_value());
-  EXPECT_EQ(book.error().code, core::Errc::corrupt);
+  const auto registry = DatasetRegistry::open(folder.write("datasets.json", "{\"datasets\": [1]}"));
+  ASSERT_FALSE(registry.has_value());
+  EXPECT_EQ(registry.error().code, core::Errc::corrupt);
 }
 
 TEST(DatasetInspectionTest, ADrawnDataSetHasItsFormAndItsSamplesArePictures) {

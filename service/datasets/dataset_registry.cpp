@@ -1,4 +1,4 @@
-#include "service/datasets/dataset_book.hpp"
+#include "service/datasets/dataset_registry.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,42 +48,42 @@ core::Result<std::shared_ptr<const data::Dataset>> open_split(const DatasetEntry
 
 }  // namespace
 
-core::Result<std::unique_ptr<DatasetBook>> DatasetBook::open(std::string file) {
-  std::unique_ptr<DatasetBook> book(new DatasetBook(std::move(file)));
+core::Result<std::unique_ptr<DatasetRegistry>> DatasetRegistry::open(std::string file) {
+  std::unique_ptr<DatasetRegistry> registry(new DatasetRegistry(std::move(file)));
   std::error_code error;
-  if (!std::filesystem::exists(book->file_, error)) {
-    if (error) return tl::unexpected(core::from_errno(error.value(), "look for", book->file_));
-    return book;
+  if (!std::filesystem::exists(registry->file_, error)) {
+    if (error) return tl::unexpected(core::from_errno(error.value(), "look for", registry->file_));
+    return registry;
   }
-  const auto text = core::read_text("list of data sets", book->file_);
+  const auto text = core::read_text("list of data sets", registry->file_);
   if (!text) return core::fail(core::Errc::io, text.error().message);
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   try {
     for (const auto& one : json.at("datasets")) {
       DatasetEntry entry{one.at("name").get<std::string>(), one.at("kind").get<std::string>(),
                          one.at("path").get<std::string>(), one.at("resize").get<std::int64_t>()};
-      book->entries_.insert_or_assign(entry.name, entry);
+      registry->entries_.insert_or_assign(entry.name, entry);
     }
   } catch (const nlohmann::json::exception&) {
-    return core::fail(core::Errc::corrupt, fmt::format("{} is no list of data sets: remove it", book->file_));
+    return core::fail(core::Errc::corrupt, fmt::format("{} is no list of data sets: remove it", registry->file_));
   }
-  return book;
+  return registry;
 }
 
-std::vector<DatasetEntry> DatasetBook::list() const {
+std::vector<DatasetEntry> DatasetRegistry::list() const {
   const std::scoped_lock lock(mutex_);
   std::vector<DatasetEntry> all;
   for (const auto& [name, entry] : entries_) all.push_back(entry);
   return all;
 }
 
-std::optional<DatasetEntry> DatasetBook::find(std::string_view name) const {
+std::optional<DatasetEntry> DatasetRegistry::find(std::string_view name) const {
   const std::scoped_lock lock(mutex_);
   const auto place = entries_.find(name);
   return place == entries_.end() ? std::nullopt : std::optional(place->second);
 }
 
-core::Result<void> DatasetBook::add(const DatasetEntry& entry) {
+core::Result<void> DatasetRegistry::add(const DatasetEntry& entry) {
   const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };
   if (!is_dataset_name(entry.name))
     return refuse(fmt::format("name: it has 1 to {} bytes, does not begin with '.', and has no blanks, '/' or '\\'",
@@ -110,7 +110,7 @@ core::Result<void> DatasetBook::add(const DatasetEntry& entry) {
   return {};
 }
 
-core::Result<bool> DatasetBook::remove(const std::string& name) {
+core::Result<bool> DatasetRegistry::remove(const std::string& name) {
   const std::scoped_lock lock(mutex_);
   auto changed = entries_;
   if (changed.erase(name) == 0) return false;
@@ -119,7 +119,7 @@ core::Result<bool> DatasetBook::remove(const std::string& name) {
   return true;
 }
 
-core::Result<void> DatasetBook::write(const Entries& entries) const {
+core::Result<void> DatasetRegistry::write(const Entries& entries) const {
   auto list = nlohmann::ordered_json::array();
   for (const auto& [name, entry] : entries)
     list.push_back({{"name", name}, {"kind", entry.kind}, {"path", entry.path}, {"resize", entry.resize}});

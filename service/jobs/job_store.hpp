@@ -1,6 +1,6 @@
 /// The jobs of a service in SQLite, `<run.dir>/.service/jobs.sqlite`. It is the truth about what users have ordered; the jobs' folders are the
 /// truth about what processes have done. Every call that changes something is one transaction, which survives a power failure.
-/// Thread rule: one thread at a time. Errors: those of store::Database; Errc::corrupt also for a book of a later version.
+/// Thread rule: one thread at a time. Errors: those of store::Database; Errc::corrupt also for a store of a later version.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace troupe::service {
 
-class JobBook {
+class JobStore {
  public:
   static constexpr std::int64_t kVersion = 1;
 
   /// Opens or creates the file.
-  [[nodiscard]] static core::Result<JobBook> open(const std::string& path);
+  [[nodiscard]] static core::Result<JobStore> open(const std::string& path);
 
   /// `state`: queued, or stopped for a job that is not started yet. REQUIRES check_spec(spec).
   [[nodiscard]] core::Result<Job> submit(const JobSpec& spec, JobState state, const std::string& at);
@@ -40,7 +40,7 @@ class JobBook {
   [[nodiscard]] core::Result<std::vector<JobHistoryLine>> history(std::int64_t id);
 
  private:
-  explicit JobBook(std::unique_ptr<store::Database> database) : database_(std::move(database)) {}
+  explicit JobStore(std::unique_ptr<store::Database> database) : database_(std::move(database)) {}
   core::Result<std::vector<Job>> select(const std::string& condition, const std::vector<store::Cell>& values);
   core::Result<std::optional<Job>> select_first(const std::string& condition, const std::vector<store::Cell>& values);
   template <class Result>
