@@ -37,9 +37,9 @@ const icon = readFileSync(join(here, "src/icon.svg"));
 const iconName = `icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
 writeFileSync(join(assets, iconName), icon);
 const names = { icon: iconName, css: made.find((name) => name.endsWith(".css")), js: made.find((name) => name.endsWith(".js")) };
-// What is bundled is under the MIT licence, which goes with every copy.
+// What is bundled is under the MIT licence, which goes with every copy. The name has no hash: it is not for assets/.
 const licences = ["preact", "uplot"].map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8")}`);
-writeFileSync(join(assets, "licences.txt"), licences.join("\n\n"));
+writeFileSync(join(output, "licences.txt"), licences.join("\n\n"));
 const page = readFileSync(join(here, "src/index.html"), "utf8");
 writeFileSync(join(output, "index.html"), page.replace(/\{\{(\w+)\}\}/g, (_, name) => names[name]));
 

@@ -22,6 +22,7 @@ const began = new Date().toISOString();
 const scratch = mkdtempSync(join(tmpdir(), "troupe-mock-"));
 const nodes = given.nodes ? JSON.parse(readFileSync(given.nodes, "utf8")) : [];
 const datasets = new Map([["glyphs", { name: "glyphs", kind: "glyphs", path: "", resize: 0, used_by: [] }]]);
+const kSlots = 1;
 const jobs = [];
 
 class Refusal extends Error {
@@ -57,7 +58,7 @@ async function list(query) {
   const rows = await lines("runs", "list", "--dir", runs, "--json", "--limit", "0", "--columns", columns.join(), ...sort, ...filter);
   const from = Number(query.get("offset") ?? 0);
   const cut = rows.slice(from, from + Number(query.get("limit") ?? 50));
-  return { runs: cut.map((r) => ({ ...r, job: jobs.findLast?.((j) => j.run === r.run)?.id ?? null })), total: rows.length };
+  return { runs: cut.map((r) => ({ ...r, tags: r.tags ?? [], job: jobs.findLast?.((j) => j.run === r.run)?.id ?? null })), total: rows.length };
 }
 
 async function details(name) {
@@ -77,17 +78,17 @@ async function state(name) {
   const latest = new Map(session.filter((l) => l.kind === "worker").map((l) => [l.worker, l]));
   const t = all[all.length - 1].t;
   const workers = [...latest.values()].sort((a, b) => a.worker - b.worker).map(({ waits, staleness, recent, ...w }) => ({
-    ...w, samples_per_s: w.t > 0 ? w.samples / w.t : null, loss: recent?.loss, accuracy: recent?.accuracy, seconds_since_report: t - w.t, sums: { waits, staleness } }));
+    ...w, samples_per_s: w.t > 0 ? w.samples / w.t : 0, loss: recent?.loss ?? null, accuracy: recent?.accuracy ?? null, seconds_since_report: t - w.t, sums: { waits, staleness } }));
   const samples = workers.reduce((sum, w) => sum + w.samples, 0);
   const names = Array.from({ length: begun.workers }, (_, i) => `worker ${i}`);
   const edges = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
   const status = (await list(new URLSearchParams({ filter: `run="${name}"` }))).runs[0]?.status ?? "unknown";
   return {
     t, status, epoch: begun.epoch_position + samples / begun.epoch_samples, epochs: begun.epochs, steps: workers.reduce((s, w) => s + w.steps, 0),
-    samples: Math.round(begun.epoch_position * begun.epoch_samples) + samples, samples_per_s: t > 0 ? samples / t : null, position,
+    samples: Math.round(begun.epoch_position * begun.epoch_samples) + samples, samples_per_s: t > 0 ? samples / t : 0, position, servers: begun.servers, error: all.filter((l) => l.kind === "ended").pop()?.error ?? null,
     waits: { rows: workers.map((w) => `worker ${w.worker}`), columns: [...names, ...Array.from({ length: begun.servers }, (_, i) => `server ${i}`)], seconds: workers.map((w) => w.sums.waits) },
-    staleness: { edges, workers: workers.map((w) => ({ worker: w.worker, updates: w.sums.staleness })) }, workers: workers.map(({ sums, ...w }) => w),
-    notes: all.filter((l) => l.kind === "note").slice(-50), evaluations: {},
+    staleness: { edges, workers: workers.map((w) => ({ worker: w.worker, mean: w.staleness_mean, max: w.staleness_max, updates: w.sums.staleness })) }, workers: workers.map(({ sums, ...w }) => w),
+    notes: all.filter((l) => l.kind === "note").slice(-50), evaluations: [],
   };
 }
 
@@ -121,8 +122,8 @@ async function options() {
     const choices = /\|/.test(rule) && !/"|N /.test(rule) ? rule.replace(/^.*(one of|is) /, "").split("|").map((c) => c.trim()) : undefined;
     const between = /between ([\d.,e-]+) and ([\d.,e]+)/.exec(rule), least = /≥ ([\d.]+)/.exec(rule);
     const number = (s) => Number(s.replace(/,/g, ""));
-    const type = typeof value === "boolean" ? "boolean" : typeof value === "number" ? (/[.e]/.test(raw) ? "number" : "integer") : Array.isArray(value) ? "numbers" : "text";
-    return { ...row, type, default: value, help: help.replace(/\s*\[[^[\]]*\]$/, "").trim(), ...(choices ? { choices } : {}),
+    const type = typeof value === "boolean" ? "boolean" : typeof value === "number" ? (/[.e]/.test(raw) ? "number" : "integer") : Array.isArray(value) ? "numbers" : value === "auto" ? "number" : "text";
+    return { ...row, type, default: value, help: help.replace(/\s*\[[^[\]]*\]$/, "").trim(), rule, ...(choices ? { choices } : {}),
       ...(between ? { minimum: number(between[1]), maximum: number(between[2]) } : least ? { minimum: number(least[1]) } : {}) };
   });
 }
@@ -141,21 +142,34 @@ async function check(body) {
     return { ok: true, errors: [], config: text, warnings: said.split("\n").filter((l) => /warning/.test(l)) };
   } catch (error) {
     const told = error.message.replace(/^.*config-\d+-\d+\.toml(:\d+)?: /, "");
-    return { ok: false, errors: [{ key: /([a-z_]+\.[a-z_0-9]+)/.exec(told)?.[1] ?? null, message: told }], config: "", warnings: [] };
+    return { ok: false, errors: [{ key: /([a-z_]+\.[a-z_0-9]+)/.exec(told)?.[1], message: told }], config: "", warnings: [] };
   }
 }
 
 const followers = new Set();
 const tell = (kind, row) => followers.forEach((f) => f.write(`event: ${kind}\ndata: ${JSON.stringify(row)}\n\n`));
-const shown = ({ process: _, output: __, ...job }) => job;
+const jobDetails = ({ process: _, output: __, args: ___, ...job }) => job;
+const shown = (job) => { const { config: _, command_line: __, history: ___, ...row } = jobDetails(job); return row; };
+const noted = (job, event) => job.history.push({ at: new Date().toISOString(), event });
+function queue(job, event, args) {
+  Object.assign(job, { state: "queued", args, started: null, ended: null, exit_code: null, error: null });
+  noted(job, event);
+  tell("job", shown(job));
+  beginNext();
+}
+/** The next job of the queue, when one may run. */
+function beginNext() {
+  if (jobs.filter((j) => j.process).length >= kSlots) return;
+  const [next] = jobs.filter((j) => j.state === "queued").sort((a, b) => b.priority - a.priority || a.id - b.id);
+  if (next) begin(next, next.args);
+}
 function begin(job, args) {
   job.output ??= join(scratch, `job-${job.id}.log`);
   const out = openSync(job.output, "a");
   const child = spawn(given.troupe, ["train", ...args, "--plain"], { stdio: ["ignore", out, out] });
-  const event = (what) => job.history.push({ at: new Date().toISOString(), event: what });
   const before = new Set(readdirSync(runs));
   Object.assign(job, { process: child, state: "running", started: new Date().toISOString(), ended: null, exit_code: null, error: null, command_line: `troupe train ${args.join(" ")}` });
-  event("started");
+  noted(job, "started");
   const look = setInterval(() => {
     job.run ??= readdirSync(runs).find((n) => !before.has(n) && existsSync(join(runs, n, "metrics.jsonl"))) ?? null;
     tell("job", shown(job));
@@ -164,10 +178,11 @@ function begin(job, args) {
   child.on("exit", (code) => {
     clearInterval(look);
     const stopped = job.state === "stopping";
-    Object.assign(job, { state: stopped ? "stopped" : code === 0 ? "done" : "failed", exit_code: code, ended: new Date().toISOString() });
-    event(`ended with exit code ${code}`);
+    Object.assign(job, { state: stopped ? "stopped" : code === 0 ? "done" : "failed", exit_code: code, ended: new Date().toISOString(), process: null });
+    noted(job, `ended with exit code ${code}`);
     tell("job", shown(job));
     tell("run", { run: job.run, status: job.state });
+    beginNext();
   });
   tell("job", shown(job));
 }
@@ -198,7 +213,7 @@ async function answer(method, parts, query, body) {
   if (what === "jobs" && name && !job) throw new Refusal(404, "unknown", `no job ${name}`);
   const route = `${method} ${what}${name ? "/*" : ""}${sub ? `/${sub}` : ""}`;
   switch (route) {
-    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, slots: { total: 2, running: jobs.filter((j) => j.state === "running").length }, features: { web: true } };
+    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, slots: { total: kSlots, running: jobs.filter((j) => j.process).length }, features: { cuda: false, mpi: false, ucx: false, web: true } };
     case "GET runs": return list(query);
     case "GET runs/*": { const { curves: _, ...rest } = await details(name); return rest; }
     case "GET runs/*/curves": return curves(name, query);
@@ -220,37 +235,41 @@ async function answer(method, parts, query, body) {
     case "GET options": return { options: await options() };
     case "POST check": return check(body);
     case "GET strategies": return { strategies: await lines("strategies", "--json") };
-    case "GET models": { const text = await troupe("models"); return { models: (await lines("models", "--json")).filter((m) => m.model).map((m) => ({ name: m.model, parameters: m.parameters, input: m.input.split("x").map(Number), summary: new RegExp(`^ {2}${m.model}\\s+[\\d,]+ parameters, input \\S+: ((?:.*\\n {5,})*.*)`, "m").exec(text)?.[1].replace(/\s+/g, " ") ?? "" })) }; }
+    case "GET models": { const text = await troupe("models"); return { models: (await lines("models", "--json")).filter((m) => m.model).map((m) => ({ name: m.model, parameters: m.parameters, input: m.input.split("x").map(Number), classes: m.input.startsWith("3x22") ? 1000 : 10, summary: new RegExp(`^ {2}${m.model}\\s+[\\d,]+ parameters, input \\S+: ((?:.*\\n {5,})*.*)`, "m").exec(text)?.[1].replace(/\s+/g, " ") ?? "" })) }; }
     case "GET models/*": {
       const known = (await answer("GET", ["models"], query)).models.find((m) => m.name === name);
       if (!known) throw new Refusal(404, "unknown", `no model ${name}`);
       const input = query.get("input")?.split("x").map(Number) ?? known.input;
       const config = written(`model.name = "${name}"\ndata.name = "synthetic"\ndata.shape = [${input.join()}]\nstrategy.name = "bsp"\ncluster.workers = 1\ndata.batch = 1\ncluster.synthetic_step_ms = 1.0\n`);
       const [plan] = await lines("train", config, "--dry-run", "--json");
-      return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, shape: l.output.split("x").map(Number), parameters: l.parameters, flops: l.flops })) };
+      return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, inputs: [], shape: [...l.output.split("x").map(Number), 1, 1].slice(0, 3), parameters: l.parameters, flops: l.flops })) };
     }
-    case "GET datasets": return { datasets: [...datasets.values()] };
-    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { resize: 0, ...body, used_by: [] }); return {};
-    case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "unknown", `no data set ${name}`); return { ...datasets.get(name), classes: 10, samples: { train: 60000, test: 10000 }, shape: "1x28x28" };
+    case "GET datasets": return [...datasets.values()];
+    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { path: "", resize: 0, ...body, used_by: [] }); return datasets.get(body.name);
+    case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "unknown", `no data set ${name}`); return { ...datasets.get(name), classes: Array.from({ length: 10 }, (_, i) => String(i)), samples: { train: 60000, test: 10000 }, shape: [1, 28, 28] };
     case "DELETE datasets/*": datasets.delete(name); return {};
-    case "GET nodes": return { nodes };
-    case "POST nodes": nodes.push({ address: body.address, state: "dead", heard_s: null, cores: null, load: null, memory: null, memory_free: null, gpus: [], runs: [] }); return {};
+    case "GET nodes": return nodes;
+    case "POST nodes": nodes.push({ address: body.address, state: "dead", heard_s: null, cores: null, load: null, memory: null, memory_free: null, gpus: [], runs: [], error: null }); return nodes[nodes.length - 1];
     case "DELETE nodes/*": nodes.splice(nodes.findIndex((n) => n.address === name), 1); return {};
-    case "GET jobs": return { jobs: jobs.map(shown).reverse() };
+    case "GET jobs": return jobs.map(shown).reverse();
     case "POST jobs": {
       const checked = await check({ toml: toml(body.config) });
       if (!checked.ok) throw new Refusal(400, "config", checked.errors[0].message, { errors: checked.errors });
-      const made = { id: jobs.length + 1, name: body.name ?? body.config?.["run.name"] ?? /name *= *"([^"]*)"/.exec(toml(body.config))?.[1] ?? "job", kind: body.kind, state: "queued", priority: body.priority ?? 0, submitted: new Date().toISOString(), started: null, ended: null, exit_code: null, error: null, run: null, workers: body.config?.["cluster.workers"] ?? null, nodes: null, user: "developer", config: toml(body.config), history: [{ at: new Date().toISOString(), event: "submitted" }] };
+      const made = { id: (jobs[jobs.length - 1]?.id ?? 0) + 1, name: body.name ?? body.config?.["run.name"] ?? /name *= *"([^"]*)"/.exec(toml(body.config))?.[1] ?? "job", kind: body.kind, state: "queued", priority: body.priority ?? 0, submitted: new Date().toISOString(), started: null, ended: null, exit_code: null, error: null, run: null, workers: body.config?.["cluster.workers"] ?? null, nodes: null, user: "developer", config: toml(body.config), command_line: "", history: [] };
       jobs.push(made);
-      begin(made, [written(body.config), "--set", `run.dir=${runs}`]);
+      queue(made, "submitted", [written(body.config), "--set", `run.dir=${runs}`]);
       return shown(made);
     }
-    case "GET jobs/*": return shown(job);
-    case "DELETE jobs/*": jobs.splice(jobs.indexOf(job), 1); return {};
+    case "GET jobs/*": return jobDetails(job);
+    case "DELETE jobs/*": if (job.process) throw new Refusal(409, "usage", `a job that is ${job.state} cannot be deleted`); jobs.splice(jobs.indexOf(job), 1); return {};
     case "PATCH jobs/*": job.priority = body.priority; return shown(job);
-    case "POST jobs/*/stop": if (body.checkpoint !== false) job.state = "stopping"; job.process?.kill(body.checkpoint === false ? "SIGKILL" : "SIGINT"); tell("job", shown(job)); return shown(job);
+    case "POST jobs/*/stop":
+      if (job.state === "queued") { job.state = "stopped"; noted(job, "stop requested"); tell("job", shown(job)); return shown(job); }
+      if (!job.process) throw new Refusal(409, "usage", `a job that is ${job.state} cannot be stopped`);
+      if (body.checkpoint !== false) job.state = "stopping"; job.process.kill(body.checkpoint === false ? "SIGKILL" : "SIGINT"); tell("job", shown(job)); return shown(job);
     case "POST jobs/*/checkpoint": job.process?.kill("SIGUSR1"); return shown(job);
-    case "POST jobs/*/resume": if (!job.run) throw new Refusal(409, "state", "the job has no run yet"); begin(job, ["--resume", join(runs, job.run)]); return shown(job);
+    case "POST jobs/*/resume": if (job.process || !/stopped|failed|lost/.test(job.state)) throw new Refusal(409, "usage", `a job that is ${job.state} cannot be resumed`); queue(job, "resume requested", job.run ? ["--resume", join(runs, job.run)] : job.args); return shown(job);
+    case "POST jobs/*/start": if (job.process || job.state === "queued") throw new Refusal(409, "usage", `a job that is ${job.state} cannot be started`); job.run = null; queue(job, "start requested", [written(job.config), "--set", `run.dir=${runs}`]); return shown(job);
     case "GET jobs/*/log": {
       const all = existsSync(job.output ?? "") ? readFileSync(job.output) : Buffer.alloc(0);
       const from = Number(query.get("from") ?? 0), to = Math.min(all.length, from + Number(query.get("limit") ?? 65536));

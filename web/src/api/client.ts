@@ -64,7 +64,7 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await send(path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
-/** A list of things, which the service answers as {"things": […]}. */
+/** A list, which the service answers bare or as the one list of an object: {"things": […]}. */
 export async function getList<T>(path: string, signal?: AbortSignal): Promise<T[]> {
   const answer = await get<T[] | Record<string, unknown>>(path, signal);
   if (Array.isArray(answer)) return answer;

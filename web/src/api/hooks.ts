@@ -42,7 +42,7 @@ type Listener = (kind: string, data: unknown) => void;
 const listeners = new Set<Listener>();
 let stopEvents: (() => void) | null = null;
 
-/** Events of the whole service (`runs`, `job`, `nodes`), over one connection for all parts of the page. */
+/** Events of the whole service (`run`, `job`, `node`: a row each), over one connection for all parts of the page. */
 export function useServerEvents(kinds: readonly string[], call: (kind: string, data: unknown) => void): void {
   const latest = useRef(call);
   latest.current = call;
@@ -53,7 +53,7 @@ export function useServerEvents(kinds: readonly string[], call: (kind: string, d
     };
     listeners.add(listener);
     if (!stopEvents) {
-      const stream = new ResumingStream(() => address("/events"), ["runs", "job", "nodes"], -1, (kind, text) => {
+      const stream = new ResumingStream(() => address("/events"), ["run", "job", "node"], -1, (kind, text) => {
         let data: unknown = null;
         try {
           data = JSON.parse(text);

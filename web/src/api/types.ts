@@ -1,4 +1,4 @@
-// What the service answers (docs/formats/service.md).
+// What the service answers, as /api/v1/openapi.json has it (docs/formats/service.md).
 
 export type Role = "read" | "run" | "admin";
 
@@ -8,15 +8,15 @@ export interface Server {
   directory: string;
   user: string;
   role: Role;
-  room: { jobs: number; running: number };
-  features: Record<string, boolean>;
+  slots: { total: number; running: number };
+  features: { cuda: boolean; mpi: boolean; ucx: boolean; web: boolean };
 }
 
 export interface RunRow {
   run: string;
-  name: string;
-  status: string;
-  started: string;
+  name: string | null;
+  status: string | null;
+  started: string | null;
   strategy: string | null;
   model: string | null;
   dataset: string | null;
@@ -28,17 +28,17 @@ export interface RunRow {
   train_loss: number | null;
   images_per_s: number | null;
   wall_s: number | null;
-  tags: string[] | null;
+  tags: string[];
   grid: string | null;
-  job: number | string | null;
+  job: number | null;
   [column: string]: unknown;
 }
 
+/** A worker's sums: in the live state, in summary.json, and in a `worker` line of metrics.jsonl. */
 export interface WorkerSums {
   worker: number;
   steps: number;
   samples: number;
-  samples_per_s?: number | null;
   compute_s: number;
   exchange_s: number;
   wait_s: number;
@@ -49,11 +49,16 @@ export interface WorkerSums {
   refused?: number;
   staleness_mean: number | null;
   staleness_max: number | null;
-  passed: number;
-  replaced: number;
-  loss?: number | null;
-  accuracy?: number | null;
-  seconds_since_report?: number | null;
+  passed: number | null;
+  replaced: number | null;
+}
+
+/** What the live state has besides. */
+export interface WorkerState extends WorkerSums {
+  samples_per_s: number;
+  loss: number | null;
+  accuracy: number | null;
+  seconds_since_report: number;
 }
 
 export interface Histograms {
@@ -98,19 +103,21 @@ export interface RunDetails {
   started: string;
   status: string;
   error: string;
+  problem: string;
+  grid: string;
   tags: string[];
   note: string;
   lineage: Record<string, unknown>;
   options: Record<string, unknown>;
   summary: Summary | null;
-  job: number | string | null;
+  job: number | null;
   directory: string;
   parameters: number | null;
   started_line: StartedLine | null;
 }
 
 export interface Note {
-  t: number;
+  t?: number | null;
   level: string;
   text: string;
 }
@@ -122,21 +129,23 @@ export interface RunState {
   epochs: number;
   steps: number;
   samples: number;
-  samples_per_s: number | null;
+  samples_per_s: number;
   position: number;
-  workers: WorkerSums[];
+  servers: number;
+  error: { code?: string; message?: string } | null;
+  workers: WorkerState[];
   waits: { rows: string[]; columns: string[]; seconds: number[][] };
-  staleness: { edges: number[]; workers: (number[] | { worker: number; updates: number[] | null })[] };
+  staleness: { edges: number[]; workers: { worker: number; mean: number | null; max: number | null; updates: number[] | null }[] };
   notes: Note[];
-  evaluations: unknown;
+  evaluations: { split: string; epoch: number | null; loss: number | null; accuracy: number | null }[];
 }
 
-export type Points = (number | null)[][];
+export type Points = number[][]; // [epoch, seconds, samples, value]
 export type Curves = Record<string, Points>;
 
 export interface Checkpoint {
   file: string;
-  step: number | null;
+  step: number;
   epoch: number | null;
   bytes: number;
   written: string;
@@ -150,24 +159,28 @@ export interface Comparison {
 export interface Option {
   key: string;
   section: string;
-  type: string;
+  type: "boolean" | "integer" | "number" | "text" | "integers" | "numbers" | "texts" | "structure";
   default: unknown;
   help: string;
+  rule: string;
   choices?: string[];
   minimum?: number;
+  above?: number;
   maximum?: number;
+  automatic?: boolean; // a number, or "auto"
+  required?: boolean;
   strategies?: string[];
 }
 
 export interface Check {
   ok: boolean;
-  errors: { key?: string | null; message: string }[];
+  errors: { key?: string; message: string }[];
   config: string;
   warnings: string[];
 }
 
 export interface Job {
-  id: number | string;
+  id: number;
   name: string;
   kind: "train" | "launch" | "grid";
   state: "queued" | "running" | "stopping" | "stopped" | "done" | "failed" | "lost";
@@ -179,25 +192,30 @@ export interface Job {
   error: string | null;
   run: string | null;
   workers: number | null;
-  nodes: string[] | string | null;
+  nodes: string | null;
   user: string;
-  config?: string;
-  command_line?: string | string[];
-  history?: { at: string; event: string }[];
 }
 
-export type Shape = string | number[]; // [channels, height, width]
+export interface JobDetails extends Job {
+  config: string;
+  command_line: string;
+  history: { at: string; event: string }[];
+}
+
+export type Shape = number[]; // [channels, height, width]
 
 export interface Model {
   name: string;
   summary: string;
-  parameters: number;
   input: Shape;
+  classes: number;
+  parameters: number;
 }
 
 export interface Layer {
   name: string;
   kind: string;
+  inputs: string[];
   shape: Shape;
   parameters: number;
   flops: number;
@@ -212,10 +230,14 @@ export interface DataSet {
   name: string;
   kind: string;
   path: string;
-  used_by?: string[];
-  classes?: number;
-  samples?: Record<string, number> | number;
-  shape?: Shape;
+  resize: number; // pixels; 0: none
+  used_by: string[];
+}
+
+export interface DataSetDetails extends DataSet {
+  classes: string[];
+  samples: { train: number; test: number };
+  shape: Shape;
 }
 
 export interface NodeRow {
@@ -226,7 +248,7 @@ export interface NodeRow {
   load: number | null;
   memory: number | null;
   memory_free: number | null;
-  gpus: { name: string; load: number | null; memory: number | null; memory_free: number | null }[];
+  gpus: { name: string; load: number | null; memory: number; memory_free: number | null }[];
   runs: string[];
-  error?: string | null;
+  error: string | null;
 }

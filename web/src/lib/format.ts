@@ -81,12 +81,11 @@ export function when(time: string | null | undefined): string {
     `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** [3, 224, 224] or "3x224x224" → "3×224×224"; a vector's [500, 1, 1] → "500". */
-export function extents(shape: string | readonly number[] | null | undefined): string {
-  if (!shape || shape.length === 0) return kNone;
-  const list = typeof shape === "string" ? shape.split("x") : shape.map(String);
-  const vector = list.length === 3 && list[1] === "1" && list[2] === "1";
-  return vector ? list[0]! : list.join("×");
+/** [3, 224, 224] → "3×224×224"; a vector's [500, 1, 1] → "500". */
+export function extents(shape: readonly number[]): string {
+  if (shape.length === 0) return kNone;
+  const vector = shape.length === 3 && shape[1] === 1 && shape[2] === 1;
+  return vector ? String(shape[0]) : shape.join("×");
 }
 
 /** 1, "worker" → "1 worker"; 3, "worker" → "3 workers". */

@@ -24,7 +24,7 @@ export function read(o: Option, text: string): unknown {
       return o.type === "texts" ? trimmed.split(",").map((t) => t.trim()) : trimmed;
     }
   }
-  if (o.type === "integer" || o.type === "number" || o.minimum !== undefined) { // or a word, as "auto"
+  if (o.type === "integer" || o.type === "number") { // or a word, as "auto"
     const n = Number(trimmed);
     return trimmed !== "" && Number.isFinite(n) ? n : trimmed;
   }

@@ -1,5 +1,5 @@
 // A run as it is now: what the service knew when the page opened, and every line of metrics.jsonl since. No network, no page.
-import type { Curves, Histograms, Note, RunDetails, RunState, StartedLine, WorkerSums } from "../api/types";
+import type { Curves, Histograms, Note, RunDetails, RunState, StartedLine, WorkerState, WorkerSums } from "../api/types";
 import { curveOf, emptyCurve, thin, type Curve } from "./thin";
 
 const kMostPoints = 4000; // a curve that has more is thinned to half
@@ -16,6 +16,12 @@ const inside = (line: Line, key: string): Line => {
 };
 const busy = (w: WorkerSums): number => w.compute_s + w.exchange_s + w.wait_s + w.load_s;
 
+/** A worker as far as it is known: what only the live state has is missing in a summary. */
+export type Worker = WorkerSums & Partial<Omit<WorkerState, "samples_per_s">> & { samples_per_s?: number | null };
+
+/** Of a run that is over, a worker's rate is that over its time. */
+const withMeanRate = (w: Worker): Worker => ({ ...w, samples_per_s: busy(w) > 0 ? w.samples / busy(w) : null });
+
 export class RunModel {
   status: string;
   epoch: number;
@@ -27,7 +33,7 @@ export class RunModel {
   servers: number;
   epochSamples: number;
   parameters: number | null;
-  workers: WorkerSums[];
+  workers: Worker[];
   rows: string[];
   columns: string[];
   waits: number[][];
@@ -51,21 +57,22 @@ export class RunModel {
     this.steps = state?.steps ?? summary?.steps ?? 0;
     this.samples = state?.samples ?? summary?.samples ?? 0;
     this.samplesPerSecond = (this.status === "running" ? state?.samples_per_s : null) ?? summary?.train?.images_per_s ?? null;
-    this.error = details.error;
-    this.servers = begun.servers ?? summary?.servers ?? 0;
+    this.error = details.error || state?.error?.message || "";
+    this.servers = state?.servers ?? begun.servers ?? summary?.servers ?? 0;
     this.parameters = details.parameters ?? begun.parameters ?? null;
     this.epochSamples = begun.epoch_samples ?? 0;
     this.epochPosition = begun.epoch_position ?? 0;
-    this.workers = (state?.workers.length ? state.workers : summary?.per_worker ?? []).map((w) => ({ ...w }));
+    const workers: Worker[] = state?.workers.length ? state.workers : summary?.per_worker ?? [];
+    this.workers = workers.map((w) => (this.status === "running" ? { ...w } : withMeanRate(w)));
     const waits = state?.waits ?? { rows: [], columns: [], seconds: [] };
     const known = waits.seconds.length > 0;
     this.rows = known ? [...waits.rows] : this.workers.map((w) => `worker ${w.worker}`);
     this.columns = known ? [...waits.columns] : this.members(this.workers.length);
     this.waits = (known ? waits.seconds : summary?.waits?.seconds ?? []).map((row) => [...row]);
-    const staleness = state?.staleness?.workers?.length ? state.staleness : summary?.staleness;
+    const live = state?.staleness.workers.length ? state.staleness : null;
     this.staleness = {
-      edges: staleness?.edges ?? kEdges,
-      workers: (staleness?.workers ?? []).map((row) => [...(Array.isArray(row) ? row : row.updates ?? [])]),
+      edges: live?.edges ?? summary?.staleness?.edges ?? kEdges,
+      workers: live ? live.workers.map((row) => [...(row.updates ?? [])]) : (summary?.staleness?.workers ?? []).map((row) => [...row]),
     };
     this.notes = [...(state?.notes ?? [])];
     this.t = state?.t ?? 0;
@@ -120,7 +127,7 @@ export class RunModel {
     const rank = number(line["worker"]);
     if (rank === null || rank < 0 || !Number.isInteger(rank)) return;
     const at = this.workers.findIndex((w) => w.worker === rank);
-    const now = { ...(this.workers[at] ?? {}), ...line } as unknown as WorkerSums & { recent?: Line };
+    const now = { ...(this.workers[at] ?? {}), ...line } as unknown as Worker & { recent?: Line };
     const recent = inside(line, "recent");
     now.loss = number(recent["loss"]) ?? now.loss ?? null;
     now.accuracy = number(recent["accuracy"]) ?? now.accuracy ?? null;
@@ -229,6 +236,7 @@ export class RunModel {
     this.error = typeof error["message"] === "string" ? error["message"] : "";
     this.steps = number(line["steps"]) ?? this.steps;
     this.samples = number(line["samples"]) ?? this.samples;
+    this.workers = this.workers.map(withMeanRate);
   }
 
   /** Epochs done, from 0 to `epochs`: the last batches of an epoch can reach a little over its end. */

@@ -55,7 +55,7 @@ export function smooth(values: readonly number[], weight: number): number[] {
 }
 
 /** From the service's [[epoch, seconds, samples, value], …]. Points without a finite value are left out. */
-export function curveOf(points: readonly (readonly (number | null)[])[]): Curve {
+export function curveOf(points: readonly (readonly number[])[]): Curve {
   const curve = emptyCurve();
   for (const [epoch, seconds, samples, value] of points) {
     if (typeof value !== "number" || !Number.isFinite(value)) continue;

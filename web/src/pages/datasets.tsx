@@ -2,37 +2,39 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { address, at, message, put } from "../api/client";
 import { useList, useLoaded, useMay } from "../api/hooks";
-import type { DataSet, Option } from "../api/types";
+import type { DataSet, DataSetDetails, Option } from "../api/types";
 import { count, extents } from "../lib/format";
 import { go, link } from "../lib/route";
 import { Ask, Empty, ErrorLine, Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { Table, type Column } from "../parts/table";
 
 const kSamples = 24;
+const kPictures = /^(folder|shards|csv)$/; // kinds whose pictures can have any size
 
 function Register({ done }: { done: () => void }): JSX.Element {
   const [name, setName] = useState("");
   const [kind, setKind] = useState("");
   const [path, setPath] = useState("");
+  const [resize, setResize] = useState("");
   const [error, setError] = useState<string | null>(null);
   const options = useList<Option>("/options");
   const kinds = options.data?.find((o) => o.key === "data.name")?.choices ?? [];
   const submit = (event: Event): void => {
     event.preventDefault();
-    put("POST", "/datasets", { name: name.trim(), kind: kind.trim(), path: path.trim() }).then(
-      () => { setError(null); setName(""); setPath(""); done(); }, (problem: unknown) => setError(message(problem)));
+    put("POST", "/datasets", { name: name.trim(), kind, path: path.trim(), ...(kPictures.test(kind) ? { resize: Number(resize) } : {}) }).then(
+      () => { setError(null); setName(""); setPath(""); setResize(""); done(); }, (problem: unknown) => setError(message(problem)));
   };
   return (
     <Panel title="Register a data set">
       <form class="form-lines limited" onSubmit={submit}>
         <label for="ds-name">Name</label><input id="ds-name" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
         <label for="ds-kind">Kind</label>
-        {kinds.length > 0
-          ? <select id="ds-kind" required value={kind} onChange={(e) => setKind(e.currentTarget.value)}><option value="">choose…</option>{kinds.map((k) => <option key={k}>{k}</option>)}</select>
-          : <input id="ds-kind" required placeholder="mnist" value={kind} onInput={(e) => setKind(e.currentTarget.value)} />}
+        <select id="ds-kind" required value={kind} onChange={(e) => setKind(e.currentTarget.value)}><option value="">choose…</option>{kinds.map((k) => <option key={k}>{k}</option>)}</select>
         <label for="ds-path">Path on the server</label><input id="ds-path" placeholder="/data/mnist" value={path} onInput={(e) => setPath(e.currentTarget.value)} />
-        <ErrorLine error={error} />
-        <button type="submit" class="button primary" disabled={!name.trim() || !kind.trim()}>Register</button>
+        {kPictures.test(kind) && <><label for="ds-resize">Resize: pixels of the shorter side; the centre square is the image</label>
+          <input id="ds-resize" type="number" required min="1" max="65535" placeholder="64" value={resize} onInput={(e) => setResize(e.currentTarget.value)} /></>}
+        <ErrorLine error={error ?? options.error} />
+        <button type="submit" class="button primary" disabled={!name.trim() || !kind}>Register</button>
       </form>
       <p class="muted"><code>troupe data fetch</code> gets well-known sets, <code>troupe data convert</code> brings pictures into one file.</p>
     </Panel>
@@ -46,7 +48,8 @@ export function DataSetsPage(): JSX.Element {
     { key: "name", title: "data set", show: (d) => <Link to={link(["datasets", d.name])} class="run-link">{d.name}</Link> },
     { key: "kind", title: "kind", show: (d) => d.kind },
     { key: "path", title: "path", wide: true, show: (d) => (d.path ? <code>{d.path}</code> : "–") },
-    { key: "used_by", title: "used by", numeric: true, show: (d) => (d.used_by?.length ? `${count(d.used_by.length)} running` : "–") },
+    { key: "resize", title: "resize", numeric: true, show: (d) => (d.resize > 0 ? count(d.resize) : "–") },
+    { key: "used_by", title: "used by", numeric: true, show: (d) => (d.used_by.length ? `${count(d.used_by.length)} running` : "–") },
   ];
   return (
     <Page title="Data sets">
@@ -68,35 +71,33 @@ function Sample({ set, n }: { set: string; n: number }): JSX.Element {
 }
 
 export function DataSetPage({ name }: { name: string }): JSX.Element {
-  const set = useLoaded<DataSet>(at("datasets", name));
+  const set = useLoaded<DataSetDetails>(at("datasets", name));
   const admin = useMay("admin");
   const [asking, ask] = useState(false);
   const [first, setFirst] = useState(0);
   const [error, setError] = useState<string | null>(null);
-  const sizes = (d: DataSet): [string, number][] =>
-    typeof d.samples === "number" ? [["samples", d.samples]] : Object.entries(d.samples ?? {}).filter(([, n]) => typeof n === "number");
   return (
     <Page title={name} above={<p class="crumb"><Link to="#/datasets">Data sets</Link> / <span>{name}</span></p>}
       actions={admin && <button type="button" class="button danger" onClick={() => ask(true)}>Remove</button>}>
       <ErrorLine error={error} />
       <Shown from={set}>{(d) => {
-        const all = sizes(d)[0]?.[1] ?? 0;
+        const all = d.samples.train;
         return (
           <>
             <dl class="figures">
-              <Figure label="Kind" value={d.kind} /><Figure label="Classes" value={count(d.classes ?? null)} />
-              {sizes(d).map(([split, n]) => <Figure key={split} label={`Samples, ${split}`} value={count(n)} />)}
-              <Figure label="Shape" value={extents(d.shape)} />
+              <Figure label="Kind" value={d.kind} /><Figure label="Classes" value={count(d.classes.length)} />
+              <Figure label="Samples, train" value={count(d.samples.train)} /><Figure label="Samples, test" value={count(d.samples.test)} />
+              <Figure label="Shape" value={extents(d.shape)} />{d.resize > 0 && <Figure label="Resize" value={`${count(d.resize)} pixels`} />}
             </dl>
             {d.path && <p class="muted">at <code>{d.path}</code></p>}
-            <Panel title="Samples" aside={all > kSamples && <span class="actions">
+            <Panel title="Training samples" aside={all > kSamples && <span class="actions">
               <button type="button" class="button small" disabled={first === 0} onClick={() => setFirst(Math.max(0, first - kSamples))}>Before</button>
               <button type="button" class="button small" disabled={first + kSamples >= all} onClick={() => setFirst(first + kSamples)}>Next</button></span>}>
               {all === 0 ? <Empty title="This set has no pictures to show." />
                 : <ul class="samples">{Array.from({ length: Math.min(kSamples, all - first) }, (_, i) => first + i).map((n) => (
                     <Sample key={n} set={name} n={n} />))}</ul>}
             </Panel>
-            {(d.used_by?.length ?? 0) > 0 && <p>Used by {d.used_by!.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}
+            {d.used_by.length > 0 && <p>Used by {d.used_by.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}
           </>
         );
       }}</Shown>

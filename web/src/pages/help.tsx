@@ -42,7 +42,7 @@ export function HelpPage(): JSX.Element {
         <Panel title="Strategies"><Shown from={strategies}>{(list) => <Pairs rows={list.map((s) => [s.name, s.summary])} />}</Shown></Panel>
         <Panel title="For programs">
           <p>Everything here is an HTTP interface: <a href={address("/openapi.json")}>openapi.json</a>. A program sends the header <code>Authorization: Bearer TOKEN</code>.</p>
-          <p>The dashboard contains Preact and uPlot: <a href="/assets/licences.txt">their licences</a>.</p>
+          <p>The dashboard contains Preact and uPlot: <a href="/licences.txt">their licences</a>.</p>
           <p>The program's documentation is in <code>docs/</code> of its sources: <code>runs.md</code> on finding runs, <code>service.md</code> on this service, <code>strategies/</code>, <code>formats/</code>.</p>
         </Panel>
       </div>

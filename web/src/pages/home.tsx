@@ -39,14 +39,14 @@ export function HomePage(): JSX.Element {
   const runsAgain = useThrottled(() => { running.reload(); recent.reload(); }, 1000);
   const jobsAgain = useThrottled(jobs.reload, 500);
   const nodesAgain = useThrottled(nodes.reload, 2000);
-  useServerEvents(["runs", "job", "nodes"], (kind) => (kind === "runs" ? runsAgain() : kind === "job" ? jobsAgain() : nodesAgain()));
+  useServerEvents(["run", "job", "node"], (kind) => (kind === "run" ? runsAgain() : kind === "job" ? jobsAgain() : nodesAgain()));
   useEvery(15_000, () => { runsAgain(); jobsAgain(); nodesAgain(); });
   const active = jobs.data?.filter((j) => /queued|running|stopping/.test(j.state)) ?? [];
   return (
     <Page title="Home" actions={mayRun && <Link to="#/new" class="button primary">New job</Link>}>
       <dl class="figures">
         <Figure label="Running now" value={running.data ? running.data.total : "–"} note="runs" />
-        <Figure label="Active jobs" value={jobs.data ? active.length : "–"} note={server ? `room for ${server.room.jobs}` : ""} />
+        <Figure label="Active jobs" value={jobs.data ? active.length : "–"} note={server ? `${plural(server.slots.total, "slot")}` : ""} />
         <Figure label="Nodes alive" value={nodes.data ? nodes.data.filter((n) => n.state === "alive").length : "–"}
           note={nodes.data ? `of ${nodes.data.length}` : ""} />
         <Figure label="All runs" value={recent.data ? recent.data.total : "–"} />

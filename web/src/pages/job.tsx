@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { at, message, put, send } from "../api/client";
 import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
-import type { Job } from "../api/types";
+import type { Job, JobDetails } from "../api/types";
 import { ago, cell, when } from "../lib/format";
 import { asked, go, link } from "../lib/route";
 import { Ask, Badge, Code, Empty, ErrorLine, Figure, Link, Page, Panel } from "../parts/misc";
@@ -58,10 +58,10 @@ function Log({ id, running }: { id: string; running: boolean }): JSX.Element {
 }
 
 export function JobPage({ id }: { id: string }): JSX.Element {
-  const loaded = useLoaded<Job>(at("jobs", id));
+  const loaded = useLoaded<JobDetails>(at("jobs", id));
   const mayRun = useMay("run");
   const [error, setError] = useState<string | null>(null);
-  const [question, ask] = useState<"stop" | "kill" | "remove" | null>(null);
+  const [question, ask] = useState<"stop" | "kill" | "delete" | null>(null);
   const again = useThrottled(loaded.reload, 300);
   useServerEvents(["job"], (_, row) => String((row as Job | null)?.id) === id && again());
   useEvery(5000, again);
@@ -72,16 +72,16 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   const path = (what: string): string => at("jobs", id, what);
   const { state } = job;
   const active = /queued|running|stopping/.test(state);
-  const command = Array.isArray(job.command_line) ? job.command_line.join(" ") : job.command_line;
+  const resumable = /stopped|failed|lost/.test(state) && (job.run !== null || job.kind === "grid"); // without a run it would start
   return (
     <Page title={job.name || `job ${id}`} above={<p class="crumb"><Link to="#/jobs">Jobs</Link> / <span>{id}</span></p>} actions={mayRun && (
       <>
-        {state === "queued" && <button type="button" class="button primary" onClick={() => void act("POST", path("start"))}>Start now</button>}
         {state === "running" && <button type="button" class="button" onClick={() => void act("POST", path("checkpoint"))}>Checkpoint</button>}
-        {state === "running" && <button type="button" class="button" onClick={() => ask("stop")}>Stop</button>}
+        {(state === "queued" || state === "running") && <button type="button" class="button" onClick={() => ask("stop")}>Stop</button>}
         {(state === "running" || state === "stopping") && <button type="button" class="button danger" onClick={() => ask("kill")}>Kill</button>}
-        {/stopped|failed|lost/.test(state) && <button type="button" class="button primary" onClick={() => void act("POST", path("resume"))}>Resume</button>}
-        {(!active || state === "queued") && <button type="button" class="button danger" onClick={() => ask("remove")}>Remove</button>}
+        {resumable && <button type="button" class="button primary" onClick={() => void act("POST", path("resume"))}>Resume</button>}
+        {!active && <button type="button" class={resumable ? "button" : "button primary"} onClick={() => void act("POST", path("start"))}>Start</button>}
+        {(!active || state === "queued") && <button type="button" class="button danger" onClick={() => ask("delete")}>Delete</button>}
       </>)}>
       <p class="run-line"><Badge state={state} /><span class="muted">{job.kind} · {job.user}</span>
         {job.run && <Link to={link(["runs", job.run])}>{state === "running" ? "Watch its run" : "Its run"}: {job.run}</Link>}</p>
@@ -95,19 +95,21 @@ export function JobPage({ id }: { id: string }): JSX.Element {
       </dl>
       <Log id={id} running={active} />
       <div class="columns">
-        <Panel title="History">{job.history?.length
+        <Panel title="History">{job.history.length > 0
           ? <ol class="log" tabIndex={0} aria-label="history">{job.history.map((h, i) => <li key={i}><span class="log-time">{when(h.at)}</span><span>{h.event}</span></li>)}</ol>
           : <Empty title="Nothing has happened yet." />}</Panel>
         <Panel title="Configuration">
-          {command && <Code label="the command line" text={command} />}
+          {job.command_line && <Code label="the command line" text={job.command_line} />}
           {job.config ? <Code label="the configuration" text={job.config} /> : <Empty title="This job has no configuration." />}
         </Panel>
       </div>
-      {question === "stop" && <Ask title="Stop this job?" yes="Save a checkpoint and stop" text="It saves a checkpoint, writes its summary and ends. Resume goes on from there."
+      {question === "stop" && state === "queued" && <Ask title="Stop this job?" yes="Take it out of the queue" text="It does not begin. Start puts it into the queue again."
+        act={() => void act("POST", path("stop"), {})} close={() => ask(null)} />}
+      {question === "stop" && state !== "queued" && <Ask title="Stop this job?" yes="Save a checkpoint and stop" text="It saves a checkpoint, writes its summary and ends. Resume goes on from there."
         act={() => void act("POST", path("stop"), { checkpoint: true })} close={() => ask(null)} />}
       {question === "kill" && <Ask title="Kill this job?" yes="Kill" danger text="It ends at once. What it learned since its last checkpoint is lost."
         act={() => void act("POST", path("stop"), { checkpoint: false })} close={() => ask(null)} />}
-      {question === "remove" && <Ask title="Remove this job?" yes="Remove" danger text="Its output and its place in the queue go. The directory of its run stays."
+      {question === "delete" && <Ask title="Delete this job?" yes="Delete" danger text="Its output and its place in the queue go. The directory of its run stays."
         act={() => void act("DELETE", at("jobs", id))} close={() => ask(null)} />}
     </Page>
   );

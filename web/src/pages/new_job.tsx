@@ -133,8 +133,9 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   };
   const choose = (name: string): void => {
     const set = datasets.data?.find((d) => d.name === name);
-    if (set) setValues((now) => ({ ...now, "data.name": set.kind, "data.path": set.path }));
+    if (set) setValues((now) => ({ ...now, "data.name": set.kind, "data.path": set.path, "data.resize": set.resize }));
   };
+  const chosen = datasets.data?.find((d) => d.kind === values["data.name"] && d.path === (values["data.path"] ?? "") && d.resize === (values["data.resize"] ?? 0));
   const switchTo = (next: "form" | "toml"): void => {
     if (next === "toml" && check?.config) setToml(check.config);
     if (next === "form") setKind("train");
@@ -162,7 +163,7 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
             <>
               {(datasets.data?.length ?? 0) > 0 && (
                 <p class="inline-form"><label for="dataset">Registered data set</label>
-                  <select id="dataset" value={datasets.data?.find((d) => d.path === values["data.path"] && d.kind === values["data.name"])?.name ?? ""} onChange={(e) => choose(e.currentTarget.value)}>
+                  <select id="dataset" value={chosen?.name ?? ""} onChange={(e) => choose(e.currentTarget.value)}>
                     <option value="">as the options say</option>{datasets.data?.map((d) => <option key={d.name} value={d.name}>{d.name} ({d.kind})</option>)}</select></p>)}
               <Form {...answers} />
             </>)}</Shown>

@@ -25,7 +25,7 @@ const used = (all: number | null, free: number | null): number | null => (all &&
 
 export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (address: string) => void }): JSX.Element {
   if (nodes.length === 0)
-    return <Empty title="No node is registered.">Jobs run on this host. Start <code>troupe node</code> on another machine, then add its address on the page of nodes.</Empty>;
+    return <Empty title="No node is registered.">Jobs run on this host unless they name nodes. Start <code>troupe node</code> on another machine and add its address: the form of a new job then offers it.</Empty>;
   return (
     <ul class="node-cards">
       {nodes.map((n) => {
@@ -39,7 +39,7 @@ export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (addre
             {n.gpus.map((g, i) => (
               <div key={i} class="gpu"><p class="muted">GPU {i}: {g.name}</p>
                 <Gauge label="load" part={g.load} note={percent(g.load, 0)} />
-                <Gauge label="memory" scarce part={used(g.memory, g.memory_free)} note={`${bytes((g.memory ?? 0) - (g.memory_free ?? 0))} of ${bytes(g.memory)}`} />
+                <Gauge label="memory" scarce part={used(g.memory, g.memory_free)} note={g.memory_free === null ? "–" : `${bytes(g.memory - g.memory_free)} of ${bytes(g.memory)}`} />
               </div>
             ))}
             {n.error && <p class="bad">{n.error}</p>}
@@ -59,7 +59,7 @@ export function NodesPage(): JSX.Element {
   const [error, setError] = useState<string | null>(null);
   const [leaving, setLeaving] = useState<string | null>(null);
   const again = useThrottled(nodes.reload, 1000);
-  useServerEvents(["nodes"], again);
+  useServerEvents(["node"], again);
   useEvery(5000, again);
   const act = (work: Promise<unknown>): void => {
     work.then(() => { setError(null); setAddress(""); }, (problem: unknown) => setError(message(problem))).finally(nodes.reload);
@@ -77,7 +77,7 @@ export function NodesPage(): JSX.Element {
       <Panel>
         <Shown from={nodes}>{(list) => <NodeCards nodes={list} {...(admin ? { remove: setLeaving } : {})} />}</Shown>
       </Panel>
-      {leaving && <Ask title={`Remove ${leaving}?`} text="New jobs no longer use it. The node itself goes on." yes="Remove"
+      {leaving && <Ask title={`Remove ${leaving}?`} text="The form of a new job no longer offers it. The node itself goes on." yes="Remove"
         act={() => act(put("DELETE", at("nodes", leaving)))} close={() => setLeaving(null)} />}
     </Page>
   );

@@ -32,7 +32,7 @@ export function RunsPage({ query }: { query: URLSearchParams }): JSX.Element {
   const wrong = parsed(typed);
   const answer = useLoaded<Answer>(`/runs${asked({ filter, sort, descending: sort ? (descending ? "1" : "0") : "", limit: kPage, offset, columns: extra.join() })}`);
   const again = useThrottled(answer.reload, 1000);
-  useServerEvents(["runs"], again);
+  useServerEvents(["run"], again);
   const submit = (text: string): void => setQuery({ filter: text.trim(), offset: "" });
   const toggle = (run: string): void =>
     setChosen((now) => (now.includes(run) ? now.filter((r) => r !== run) : [...now, run].slice(-kMostCompared)));
@@ -52,7 +52,7 @@ export function RunsPage({ query }: { query: URLSearchParams }): JSX.Element {
     })),
     ...kNumbers.map(([key, title]): Column<RunRow> => ({ key, title, sortable: true, numeric: true, show: (r) => cell(key, r[key]) })),
     ...extra.map((key): Column<RunRow> => ({ key, title: key, sortable: true, numeric: true, show: (r) => cell(key, r[key]) })),
-    { key: "tags", title: "tags", show: (r) => (r.tags ?? []).map((t) => <button type="button" class="tag" key={t} onClick={() => tag(t)}>{t}</button>) },
+    { key: "tags", title: "tags", show: (r) => r.tags.map((t) => <button type="button" class="tag" key={t} onClick={() => tag(t)}>{t}</button>) },
   ];
   const total = answer.data?.total ?? 0;
   return (

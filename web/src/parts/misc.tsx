@@ -8,7 +8,8 @@ export const Link = ({ to, children, ...rest }: { to: string } & JSX.HTMLAttribu
 );
 
 /** A state in a word, with a shape beside its colour. */
-export function Badge({ state }: { state: string }): JSX.Element {
+export function Badge({ state: given }: { state: string | null }): JSX.Element {
+  const state = given ?? "unknown";
   const kind = /running|alive/.test(state) ? "good" : /failed|diverged|killed|lost|dead/.test(state) ? "bad"
     : /queued|stopping|interrupted|stopped/.test(state) ? "mild" : "calm";
   return <span class={`badge badge-${kind}`}><span class="badge-dot" aria-hidden="true" />{state}</span>;

@@ -1,19 +1,19 @@
 // Workers and servers of a run, as a picture: lines are exchanges, colours say how much of its time a worker waits.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { WorkerSums } from "../api/types";
 import { bytes, duration, percent, perSecond, plural } from "../lib/format";
+import type { Worker } from "../lib/run_model";
 import { total } from "./times";
 
 const kMostLinks = 48; // workers; more are drawn as squares without lines
 
-const waiting = (w: WorkerSums): number => (total(w) > 0 ? w.wait_s / total(w) : 0);
+const waiting = (w: Worker): number => (total(w) > 0 ? w.wait_s / total(w) : 0);
 /** The share of time that a worker waits, in five steps of one colour: a pale one is not to be mistaken for none. */
-const step = (w: WorkerSums): number => Math.min(4, Math.floor(waiting(w) * 10));
-const about = (w: WorkerSums): string =>
+const step = (w: Worker): number => Math.min(4, Math.floor(waiting(w) * 10));
+const about = (w: Worker): string =>
   `worker ${w.worker}: waits ${percent(waiting(w), 1)} of its time (${duration(w.wait_s)}), ${perSecond(w.samples_per_s)} samples, ${bytes(w.bytes)} in ${plural(w.exchanges, "exchange")}`;
 
-function Squares({ workers, width }: { workers: WorkerSums[]; width: number }): JSX.Element {
+function Squares({ workers, width }: { workers: Worker[]; width: number }): JSX.Element {
   const across = Math.ceil(Math.sqrt(workers.length * (width > 500 ? 4 : 2)));
   const side = width / across;
   const height = Math.ceil(workers.length / across) * side;
@@ -28,7 +28,7 @@ function Squares({ workers, width }: { workers: WorkerSums[]; width: number }): 
 }
 
 interface Props {
-  workers: WorkerSums[];
+  workers: Worker[];
   servers: number;
   waits: number[][];
   columns: string[];
@@ -59,7 +59,7 @@ function Picture({ workers, servers, waits, columns, width }: Props & { width: n
   if (workers.length > kMostLinks) return <><Squares workers={workers} width={width} />{legend}</>;
   const most = Math.max(1, ...workers.map((w) => w.bytes));
   const radius = Math.max(4, Math.min(18, width / workers.length / 2 - 2));
-  const wide = (w: WorkerSums): number => 1 + 4 * (w.bytes / most);
+  const wide = (w: Worker): number => 1 + 4 * (w.bytes / most);
   if (servers === 0) { // every worker with every other: a ring stands for the reduction
     const height = 300;
     const place = (i: number): [number, number] => {

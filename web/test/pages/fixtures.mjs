@@ -43,7 +43,7 @@ export function writeMany(runs, config, { workers = 500, servers = 2, reports = 
 }
 
 export const kNodes = [
-  { address: "10.0.0.11:4242", state: "alive", heard_s: 1.2, cores: 32, load: 28.4, memory: 128e9, memory_free: 9e9, runs: [],
+  { address: "10.0.0.11:4242", state: "alive", heard_s: 1.2, cores: 32, load: 28.4, memory: 128e9, memory_free: 9e9, runs: [], error: null,
     gpus: [{ name: "NVIDIA H100 80GB HBM3", load: 0.97, memory: 80e9, memory_free: 11e9 }, { name: "NVIDIA H100 80GB HBM3", load: 0.42, memory: 80e9, memory_free: 60e9 }] },
   { address: "gpu-node-with-a-rather-long-name.example:4242", state: "dead", heard_s: 340, cores: 16, load: null, memory: 64e9, memory_free: null, gpus: [], runs: [], error: "no answer within 2 s" },
 ];

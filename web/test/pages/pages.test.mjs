@@ -51,6 +51,7 @@ before(async () => {
   many = writeMany(runs, join(runs, names["glyphs-easgd"], "config.toml"));
   writeFileSync(join(scratch, "nodes.json"), JSON.stringify(kNodes));
   service = await serve(root, troupe, runs, { nodes: join(scratch, "nodes.json") });
+  if (service.real) await api("/datasets", { method: "POST", body: JSON.stringify({ name: "glyphs", kind: "glyphs" }) });
   browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
 }, { timeout: 120_000 });
 
@@ -63,6 +64,9 @@ after(async () => {
 test("TheServicesDashboardIsTheOneThatWasBuilt", { skip: missing }, async () => {
   const served = await (await fetch(`${service.origin}/`)).text();
   assert.equal(served, readFileSync(join(root, "build/web/index.html"), "utf8"), "another one is in the program: scripts/build embeds this one");
+  const licences = await fetch(`${service.origin}/licences.txt`);
+  assert.match(licences.headers.get("Content-Type"), /^text\/plain/);
+  assert.match(await licences.text(), /^preact\n[^]*\nuplot\n/);
 });
 
 test("TokenLeavesTheAddressBarAndTheSessionStays", { skip: missing }, async () => {
@@ -148,7 +152,15 @@ test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByRole("button", { name: "Save a checkpoint and stop" }).click();
   await page.getByRole("button", { name: "Resume" }).waitFor();
-  assert.notEqual((await api(`/runs/${encodeURIComponent(run)}`)).status, "running");
+  const ended = async () => { // the service looks for changed runs at most every half second
+    for (let i = 0; i < 50; i += 1) {
+      const { status } = await api(`/runs/${encodeURIComponent(run)}`);
+      if (status !== "running") return status;
+      await page.waitForTimeout(100);
+    }
+    return "running";
+  };
+  assert.equal(await ended(), "interrupted");
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByRole("button", { name: "Stop" }).waitFor();
   await page.getByRole("link", { name: /^job / }).click();
@@ -158,6 +170,90 @@ test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000
   await page.getByRole("button", { name: "Resume" }).waitFor();
   await page.context().close();
   return undefined;
+});
+
+test("JobIsTakenOutOfTheQueueStartedAndDeleted", { skip: missing, timeout: 180_000 }, async () => {
+  const submitted = async (name) => (await api("/jobs", { method: "POST", body: JSON.stringify({ kind: "train",
+    config: { "run.name": name, "run.epochs": 200, "model.name": "lenet", "data.name": "glyphs", "strategy.name": "easgd" } }) })).id;
+  const first = await submitted("has-the-slot"); // there is one
+  const second = await submitted("waits-for-the-slot");
+  const page = await opened();
+  const button = (name) => page.getByRole("button", { name, exact: true });
+  const stateIs = (state) => page.locator(".run-line .badge", { hasText: new RegExp(`^${state}$`) }).waitFor();
+  const answered = async (path, press) => {
+    const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() !== "GET" && r.url().endsWith(path)), press()]);
+    assert.ok(answer.ok(), `${path}: ${answer.status()}`);
+  };
+  const takeOut = async () => {
+    await stateIs("queued");
+    assert.equal(await button("Start").count(), 0);
+    await button("Stop").click();
+    await answered(`/jobs/${second}/stop`, () => button("Take it out of the queue").click());
+    await stateIs("stopped");
+  };
+  await show(page, `#/jobs/${second}`);
+  await page.getByRole("heading", { level: 1, name: "waits-for-the-slot" }).waitFor();
+  await takeOut();
+  assert.equal(await button("Resume").count(), 0); // it has no run
+  await answered(`/jobs/${second}/start`, () => button("Start").click());
+  await takeOut();
+  await button("Delete").click();
+  await answered(`/jobs/${second}`, () => page.getByRole("dialog").getByRole("button", { name: "Delete" }).click());
+  await page.getByRole("heading", { level: 1, name: "Jobs" }).waitFor();
+  await page.getByRole("link", { name: "has-the-slot" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "waits-for-the-slot" }).count(), 0);
+
+  await show(page, `#/jobs/${first}`);
+  const kill = async () => {
+    await page.getByRole("link", { name: /Watch its run/ }).waitFor();
+    const run = (await api(`/jobs/${first}`)).run;
+    await button("Kill").click();
+    await answered(`/jobs/${first}/stop`, () => page.getByRole("dialog").getByRole("button", { name: "Kill" }).click());
+    await button("Start").waitFor();
+    return run;
+  };
+  const before = await kill();
+  await button("Resume").waitFor();
+  await answered(`/jobs/${first}/start`, () => button("Start").click());
+  assert.notEqual(await kill(), before);
+  await page.context().close();
+});
+
+test("PicturesAreRegisteredWithTheirSizeWhichANewJobTakes", { skip: missing }, async () => {
+  const page = await opened();
+  for (const [split, label] of [["train", "headings"], ["train", "links"], ["test", "headings"], ["test", "links"]]) {
+    mkdirSync(join(scratch, "pictures", split, label), { recursive: true });
+    await (label === "headings" ? page.locator("h1") : page.getByRole("link").first()).screenshot({ path: join(scratch, "pictures", split, label, "1.png") });
+  }
+  await show(page, "#/datasets");
+  await page.getByLabel("Name").fill("pictures");
+  await page.getByLabel("Kind").selectOption("mnist");
+  assert.equal(await page.getByLabel(/^Resize/).count(), 0); // the form of its images is known
+  await page.getByLabel("Kind").selectOption("folder");
+  await page.getByLabel("Path on the server").fill(join(scratch, "pictures"));
+  await page.getByLabel(/^Resize/).fill("32");
+  await page.getByRole("button", { name: "Register" }).click();
+  await page.getByRole("link", { name: "pictures" }).click();
+  await page.getByRole("heading", { level: 1, name: "pictures" }).waitFor();
+  await page.locator(".figure", { hasText: "Resize" }).getByText("32 pixels").waitFor();
+  if (service.real) { // the stand-in opens no data
+    const figure = (label) => page.locator(".figure", { hasText: label }).locator("dd").textContent();
+    assert.deepEqual([await figure("Classes"), await figure("Samples, train"), await figure("Shape")], ["2", "2", "3×32×32"]);
+    const sides = async (n) => {
+      await page.waitForFunction((all) => { const drawn = [...document.querySelectorAll(".samples img")]; return drawn.length === all && drawn.every((i) => i.naturalWidth > 0); }, n);
+      return page.locator(".samples img").evaluateAll((all) => [...new Set(all.map((i) => `${i.naturalWidth}×${i.naturalHeight}`))]);
+    };
+    assert.deepEqual(await sides(2), ["32×32"]);
+    await show(page, "#/datasets/glyphs");
+    assert.deepEqual(await sides(24), ["28×28"]);
+  }
+  await show(page, "#/new");
+  const checked = page.waitForRequest((r) => r.url().endsWith("/check") && /"data.resize":32/.test(r.postData() ?? ""));
+  await page.getByLabel("Registered data set").selectOption("pictures");
+  await checked;
+  assert.equal(await page.getByLabel("Registered data set").inputValue(), "pictures");
+  assert.equal(await page.locator('[id="o-data.resize"]').inputValue(), "32");
+  await page.context().close();
 });
 
 test("FiveHundredWorkersAreDrawnWithoutFiveHundredRows", { skip: missing }, async () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunDetails, RunState } from "../../src/api/types";
+import type { RunDetails, RunState, WorkerState } from "../../src/api/types";
 import { RunModel } from "../../src/lib/run_model";
 
 const details = (more: Partial<RunDetails> = {}): RunDetails => ({
-  run: "r", name: "r", started: "", status: "running", error: "", tags: [], note: "", lineage: {}, options: {}, summary: null, job: null,
+  run: "r", name: "r", started: "", status: "running", error: "", problem: "", grid: "", tags: [], note: "", lineage: {}, options: {}, summary: null, job: null,
   directory: "/runs/r", parameters: 10, started_line: { t: 0, workers: 2, servers: 1, epochs: 2, parameters: 10, epoch_samples: 1000, epoch_position: 0 }, ...more,
 });
 const worker = (rank: number, t: number, samples: number, loss: number | null, more: object = {}): string => JSON.stringify({
@@ -70,6 +70,17 @@ test("TheEndTellsHowItEnded", () => {
   assert.equal(model.error, "loss is not finite");
 });
 
+test("OfARunThatIsOverAWorkersRateIsThatOverItsTime", () => {
+  const over = { ...JSON.parse(worker(0, 2, 90, 1)), samples_per_s: 0, loss: 1, accuracy: 0.5, seconds_since_report: 40 } as WorkerState; // busy for 1.8 s
+  const state: RunState = { t: 42, status: "done", epoch: 1, epochs: 1, steps: 9, samples: 90, samples_per_s: 0, position: 5, servers: 1, error: null, workers: [over],
+    waits: { rows: [], columns: [], seconds: [] }, staleness: { edges: [], workers: [] }, notes: [], evaluations: [] };
+  assert.equal(new RunModel(details({ status: "done" }), state, {}).workers[0]!.samples_per_s, 50);
+  const model = new RunModel(details(), { ...state, status: "running" }, {});
+  assert.equal(model.workers[0]!.samples_per_s, 0); // it has fallen silent
+  model.apply(JSON.stringify({ kind: "ended", t: 43, error: null, steps: 9, samples: 90 }));
+  assert.equal(model.workers[0]!.samples_per_s, 50);
+});
+
 test("WhatIsNoLineChangesNothing", () => {
   const model = new RunModel(details(), null, {});
   for (const text of ["", "{", "null", "[]", "7", '{"kind":"worker"}', '{"kind":"worker","worker":-1}', '{"kind":"else"}']) model.apply(text);
@@ -100,9 +111,9 @@ test("TheRateIsAPointOnlyOnceEveryWorkerHasOne", () => {
 
 test("APageThatOpensInALaterSessionCountsWhatEarlierOnesDid", () => {
   const one = JSON.parse(worker(0, 1, 100, 1)) as never;
-  const state: RunState = { t: 1, status: "running", epoch: 1.1, epochs: 2, steps: 10, samples: 1100, samples_per_s: 100, position: 5, workers: [one],
+  const state: RunState = { t: 1, status: "running", epoch: 1.1, epochs: 2, steps: 10, samples: 1100, samples_per_s: 100, position: 5, servers: 1, error: null, workers: [one],
     waits: { rows: ["worker 0"], columns: ["worker 0", "worker 1", "server 0"], seconds: [[0, 0, 0.1]] },
-    staleness: { edges: [0, 1], workers: [{ worker: 0, updates: [1, 2] }] }, notes: [], evaluations: [] };
+    staleness: { edges: [0, 1], workers: [{ worker: 0, mean: 0.5, max: 2, updates: [1, 2] }] }, notes: [], evaluations: [] };
   const model = new RunModel(details(), state, {});
   assert.deepEqual(model.staleness.workers, [[1, 2]]);
   model.apply(worker(0, 2, 200, 0.5));

@@ -13,7 +13,7 @@ type Question = "stop" | "kill" | "remove" | "note";
 export function RunControls({ details, model, reload }: { details: RunDetails; model: RunModel; reload: () => void }): JSX.Element | null {
   const mayRun = useMay("run");
   const admin = useMay("admin");
-  const known = details.job !== null && details.job !== undefined;
+  const known = details.job !== null;
   const job = useLoaded<Job>(known ? at("jobs", details.job!) : null);
   const [question, ask] = useState<Question | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -21,7 +21,7 @@ export function RunControls({ details, model, reload }: { details: RunDetails; m
   const [tags, setTags] = useState(details.tags.join(" "));
   const [note, setNote] = useState(details.note);
   useServerEvents(["job"], (_, row) => {
-    if (known && String((row as Job | null)?.id) === String(details.job)) job.reload();
+    if (known && (row as Job | null)?.id === details.job) job.reload();
   });
   if (!mayRun) return null;
   const act = (work: Promise<unknown>, said: string): void => {

@@ -38,7 +38,7 @@ function sum(model: RunModel): Times {
 }
 
 /** Where the run's samples are: done, given up, still to come. Lines of `metrics.jsonl` know no more. */
-function Ledger({ model }: { model: RunModel }): JSX.Element {
+function SampleCounts({ model }: { model: RunModel }): JSX.Element {
   const whole = Math.max(model.epochSamples * model.epochs, model.samples);
   const left = Math.max(0, whole - model.samples);
   const of = (key: "passed" | "replaced" | "dropped" | "refused"): number => model.workers.reduce((n, w) => n + (w[key] ?? 0), 0);
@@ -52,8 +52,8 @@ function Ledger({ model }: { model: RunModel }): JSX.Element {
   ];
   return (
     <>
-      <span class="ledger-bar" role="img" aria-label={`${count(model.samples)} of ${count(whole)} samples done`}>
-        <span class="ledger-done" style={{ width: `${whole > 0 ? (model.samples / whole) * 100 : 0}%` }} /></span>
+      <span class="sample-bar" role="img" aria-label={`${count(model.samples)} of ${count(whole)} samples done`}>
+        <span class="sample-bar-done" style={{ width: `${whole > 0 ? (model.samples / whole) * 100 : 0}%` }} /></span>
       <table class="facts"><tbody>{lines.map(([what, n, note]) => (
         <tr key={what}><th scope="row">{what}</th><td class="number">{n}</td><td class="muted">{note}</td></tr>))}</tbody></table>
     </>
@@ -94,7 +94,7 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
           {model.workers.length > 0 ? <><TimeBar times={mean} label="mean over the workers" /><TimeLegend times={mean} /></> : <p class="muted">{model.partial ? "Loading…" : "No worker has reported yet."}</p>}
           <p class="muted">{bytes(sent)} in {plural(exchanges, "exchange")}: {bytes(exchanges > 0 ? sent / exchanges : null)} each.</p>
         </Panel>
-        <Panel title="Samples"><Ledger model={model} /></Panel>
+        <Panel title="Samples"><SampleCounts model={model} /></Panel>
         <Panel title="Workers and servers">
           {model.workers.length > 0 ? <Topology workers={model.workers} servers={model.servers} waits={model.waits} columns={model.columns} />
             : <p class="muted">{model.partial ? "Loading…" : "No worker has reported yet."}</p>}

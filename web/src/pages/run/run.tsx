@@ -23,7 +23,7 @@ const kConnections: Record<LiveRun["connection"], string> = {
 export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element {
   const live = useRun(run);
   const { details, model } = live;
-  useServerEvents(["runs"], (_, row) => {
+  useServerEvents(["run"], (_, row) => {
     const changed = row as { run?: string; status?: string } | null;
     if (changed?.run === run && changed.status === "running" && model && model.status !== "running") live.reload(); // it was resumed
   });
@@ -42,7 +42,7 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
         {kConnections[live.connection] && <span class={`connection connection-${live.connection}`} role="status">{kConnections[live.connection]}</span>}
         <span class="muted">started {when(details.started)} · {String(details.options["strategy.name"] ?? "?")} · {String(details.options["model.name"] ?? "?")}
           {" on "}{String(details.options["data.name"] ?? "?")} · {short(model.parameters)} parameters</span>
-        {details.job !== null && details.job !== undefined && <Link to={link(["jobs", String(details.job)])}>job {details.job}</Link>}
+        {details.job !== null && <Link to={link(["jobs", String(details.job)])}>job {details.job}</Link>}
         {details.tags.map((t) => <Link key={t} class="tag" to={link("runs", { filter: `tag=${t}` })}>{t}</Link>)}
       </p>
       <ErrorLine error={live.error} retry={live.reload} />

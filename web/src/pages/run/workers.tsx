@@ -1,9 +1,8 @@
 // The workers of a run one by one: their time, whom they wait for, how stale their updates are.
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { WorkerSums } from "../../api/types";
 import { bytes, count, duration, percent, perSecond, plain, plural } from "../../lib/format";
-import type { RunModel } from "../../lib/run_model";
+import type { RunModel, Worker } from "../../lib/run_model";
 import { Heatmap } from "../../parts/heatmap";
 import { Empty, Panel } from "../../parts/misc";
 import { Table, ordered, type Column } from "../../parts/table";
@@ -11,10 +10,10 @@ import { TimeBar, TimeLegend, total } from "../../parts/times";
 
 const kLongest = 10;
 
-type Value = (w: WorkerSums, model: RunModel) => number | null | undefined;
+type Value = (w: Worker, model: RunModel) => number | null | undefined;
 const kValues: Record<string, Value> = {
   worker: (w) => w.worker, steps: (w) => w.steps, samples: (w) => w.samples,
-  rate: (w) => w.samples_per_s ?? (total(w) > 0 ? w.samples / total(w) : null),
+  rate: (w) => w.samples_per_s,
   time: total, wait: (w) => (total(w) > 0 ? w.wait_s / total(w) : null), exchanges: (w) => w.exchanges, bytes: (w) => w.bytes,
   stale: (w) => w.staleness_mean, most: (w) => w.staleness_max, loss: (w) => w.loss, accuracy: (w) => w.accuracy,
   heard: (w, m) => (m.status === "running" && m.heard.has(w.worker) ? m.t - m.heard.get(w.worker)! : null),
@@ -23,10 +22,10 @@ const kValues: Record<string, Value> = {
 export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
   const [sort, setSort] = useState({ key: "worker", descending: false });
   const rows = ordered(model.workers, (w) => kValues[sort.key]?.(w, model), sort.descending);
-  const numeric = (key: string, title: string, show: (v: number | null | undefined) => string, help?: string): Column<WorkerSums> => ({
+  const numeric = (key: string, title: string, show: (v: number | null | undefined) => string, help?: string): Column<Worker> => ({
     key, title, numeric: true, sortable: true, ...(help ? { help } : {}), show: (w) => show(kValues[key]!(w, model)),
   });
-  const columns: Column<WorkerSums>[] = [
+  const columns: Column<Worker>[] = [
     numeric("worker", "worker", (v) => String(v)),
     numeric("steps", "steps", count),
     numeric("samples", "samples", count),

@@ -2,25 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Option } from "../../src/api/types";
 import { changed, found, inForce, range, read, words } from "../../src/lib/options";
-import { asked, link, parsedRoute } from "../../src/lib/route";
 
-const option = (key: string, type: string, value: unknown, more: Partial<Option> = {}): Option =>
-  ({ key, section: key.split(".")[0]!, type, default: value, help: `help of ${key}`, ...more });
+const option = (key: string, type: Option["type"], value: unknown, more: Partial<Option> = {}): Option =>
+  ({ key, section: key.split(".")[0]!, type, default: value, help: `help of ${key}`, rule: "", ...more });
 const kOptions = [
   option("run.epochs", "integer", 5, { minimum: 1 }), option("strategy.name", "text", "bsp"), option("data.batch", "integers", [64]),
   option("strategy.tau", "integer", 10, { strategies: ["easgd"] }), option("strategy.tau", "integer", 4, { strategies: ["sync_easgd"] }),
   option("train.lr", "number", "auto", { minimum: 0 }), option("data.shuffle", "boolean", true),
 ];
-
-test("ARunsNameWithSlashAndBlankSurvivesTheAddress", () => {
-  for (const run of ["alpha-tau/2026 x", "100%", "a?b#c", "ä/é"]) assert.deepEqual(parsedRoute(link(["runs", run])).path, ["runs", run]);
-  assert.deepEqual(parsedRoute("#/runs/%zz").path, ["runs", "%zz"]);
-});
-
-test("EmptyEntriesAreLeftOutOfAQuery", () => {
-  assert.equal(asked({ filter: "", sort: "loss", descending: false, run: ["a", "b"], limit: 0 }), "?sort=loss&run=a&run=b&limit=0");
-  assert.deepEqual(parsedRoute("#/compare?run=a&run=b").query.getAll("run"), ["a", "b"]);
-});
 
 test("OnlyTheRowsOfTheStrategyAreInForce", () => {
   assert.equal(inForce(kOptions, "sync_easgd").find((o) => o.key === "strategy.tau")!.default, 4);
