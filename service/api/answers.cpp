@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <ctime>
+#include <limits>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -48,6 +49,13 @@ Json started_line(const std::string& directory, const std::string& run, bool res
   for (bool more = true; more && (resumed || found.empty());) more = lines.read(on_line).value_or(false);
   auto line = Json::parse(found, nullptr, false);
   return line.is_object() ? line : Json();
+}
+
+std::optional<std::int64_t> whole_number(const Json& value) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost))
+    return std::nullopt;
+  return value.get<std::int64_t>();
 }
 
 Response query_failure(core::Error error) {

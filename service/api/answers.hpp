@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -30,6 +31,9 @@ struct OpenRun {
 /// The `started` line of a run's metrics.jsonl; null: it has none yet. `resumed`: the newest of several, for which the file is read whole.
 /// Without following links.
 [[nodiscard]] Json started_line(const std::string& directory, const std::string& run, bool resumed = false);
+
+/// Nothing: it is no whole number, or one that std::int64_t does not have.
+[[nodiscard]] std::optional<std::int64_t> whole_number(const Json& value);
 
 /// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
 [[nodiscard]] Response query_failure(core::Error error);
