@@ -168,8 +168,8 @@ std::optional<std::chrono::milliseconds> LiveRuns::poll() {
 
 void LiveRuns::forget_replaced(const std::string& run) {
   const auto found = runs_.find(run);
-  struct stat followed {
-  }, there{};
+  struct stat followed {};
+  struct stat there {};
   if (found == runs_.end() || ::fstat(found->second->file.file(), &followed) != 0 ||
       ::lstat((directory_ + "/" + run + "/metrics.jsonl").c_str(), &there) != 0 ||
       (followed.st_dev == there.st_dev && followed.st_ino == there.st_ino))
