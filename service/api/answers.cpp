@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,13 @@ std::vector<std::string> query_list(const Request& request, std::string_view nam
     begin = end + 1;
   }
   return list;
+}
+
+std::optional<std::int64_t> whole_number(const Json& value) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > kMost))
+    return std::nullopt;
+  return value.get<std::int64_t>();
 }
 
 Response query_failure(core::Error error) {

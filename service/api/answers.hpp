@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ struct OpenRun {
 
 /// The values of `name` in the query, divided by commas; empty ones are left out.
 [[nodiscard]] std::vector<std::string> query_list(const Request& request, std::string_view name);
+
+/// Nothing: it is no whole number, or one that std::int64_t does not have.
+[[nodiscard]] std::optional<std::int64_t> whole_number(const Json& value);
 
 /// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
 [[nodiscard]] Response query_failure(core::Error error);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
 #include "service/datasets/dataset_registry.hpp"
 #include "store/query/list.hpp"
@@ -57,9 +58,9 @@ Response add_dataset(Context& context, const Request& request) {
     if (!value.is_string()) return failure(400, "usage", fmt::format("{}: it must be a string", key));
     *to = value.get<std::string>();
   }
-  const auto resize = body->value("resize", Json(0));
-  if (!resize.is_number_integer()) return failure(400, "usage", "resize: it must be a whole number");
-  entry.resize = resize.get<std::int64_t>();
+  const auto resize = whole_number(body->value("resize", Json(0)));
+  if (!resize) return failure(400, "usage", "resize: it must be a whole number of 64 bits");
+  entry.resize = *resize;
   if (const auto added = context.datasets->add(entry); !added) return failure(added.error());
   return answer(row_of(entry, Json::array()), 201);
 }

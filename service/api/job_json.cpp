@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "experiment/settings.hpp"
+#include "service/api/answers.hpp"
 
 namespace troupe::service {
 namespace {
@@ -140,9 +141,9 @@ core::Result<JobRequest> job_request(const Json& body, const std::string& user) 
     spec.nodes = std::move(*nodes);
   }
   if (body.contains("priority")) {
-    if (!body["priority"].is_number_integer())
-      return core::fail(core::Errc::usage, "priority: it must be a whole number");
-    spec.priority = body["priority"].get<std::int64_t>();
+    const auto priority = whole_number(body["priority"]);
+    if (!priority) return core::fail(core::Errc::usage, "priority: it must be a whole number of 64 bits");
+    spec.priority = *priority;
   }
   if (body.contains("start")) {
     if (!body["start"].is_boolean()) return core::fail(core::Errc::usage, "start: it must be true or false");

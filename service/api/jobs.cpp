@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "service/api/answers.hpp"
 #include "service/api/job_json.hpp"
 #include "service/api/routes.hpp"
 #include "service/jobs/job_runner.hpp"
@@ -85,9 +86,9 @@ Response stop_job(JobRunner& runner, const Request& request) {
 Response change_job(JobRunner& runner, const Request& request) {
   const auto body = request.json();
   if (!body) return failure(body.error());
-  if (!body->contains("priority") || !(*body)["priority"].is_number_integer())
-    return failure(400, "usage", "priority: it must be a whole number");
-  return order_answer(request, runner.set_priority(job_id(request), (*body)["priority"].get<std::int64_t>()));
+  const auto priority = whole_number(body->value("priority", Json()));
+  if (!priority) return failure(400, "usage", "priority: it must be a whole number of 64 bits");
+  return order_answer(request, runner.set_priority(job_id(request), *priority));
 }
 
 Response read_job_log(JobRunner& runner, const Request& request) {

@@ -143,9 +143,10 @@ void add_server_routes(Router& router, Context& context) {
       {.method = Method::del, .pattern = "/api/v1/session", .role = Role::none, .handler = [](const Request& request) {
          return close_session(request);
        }});
-  router.add({.method = Method::get, .pattern = "/api/v1/server", .handler = [&context](const Request& request) {
-                return describe_server(context, request);
-              }});
+  router.add({.method = Method::get,
+              .pattern = "/api/v1/server",
+              .where = Where::jobs,  // it waits for the jobs' mutex
+              .handler = [&context](const Request& request) { return describe_server(context, request); }});
   router.add({.method = Method::get, .pattern = "/api/v1/openapi.json", .handler = [](const Request&) {
                 return answer_text(std::string(embedded_openapi()), "application/json");
               }});

@@ -26,6 +26,34 @@ bool is_unreserved(char c) {
          c == '_' || c == '~';
 }
 
+/// Reads a text without keeping it, and stops where it is deeper, or has more keys, than a request needs: copies of a deep value recurse, and each
+/// key is looked for among all that its object has.
+class JsonBounds final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return ++depth_ <= kDeepest; }
+  bool key(string_t&) override { return ++keys_ <= kMostKeys; }
+  bool end_object() override { return leave(); }
+  bool start_array(std::size_t) override { return ++depth_ <= kDeepest; }
+  bool end_array() override { return leave(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  [[nodiscard]] bool exceeded() const { return depth_ > kDeepest || keys_ > kMostKeys; }
+
+ private:
+  static constexpr int kDeepest = 32, kMostKeys = 4096;
+  bool leave() {
+    --depth_;
+    return true;
+  }
+  int depth_ = 0, keys_ = 0;
+};
+
 }  // namespace
 
 std::string_view name(Method method) noexcept { return kMethodNames.at(static_cast<std::size_t>(method)); }
@@ -75,6 +103,10 @@ core::Result<std::int64_t> Request::number(std::string_view name, std::int64_t o
 }
 
 core::Result<Json> Request::json() const {
+  JsonBounds bounds;
+  if (!Json::sax_parse(body, &bounds))
+    return core::fail(core::Errc::usage, bounds.exceeded() ? "the body is nested too deeply, or has too many keys"
+                                                           : "the body is no JSON object");
   auto parsed = Json::parse(body, nullptr, false);
   if (parsed.is_object()) return parsed;
   return core::fail(core::Errc::usage, "the body is no JSON object");

@@ -86,6 +86,11 @@ core::Result<void> JobScheduler::recover() {
     Active active{std::move(job), JobProcess::of_other_service()};
     if (active.job.state == JobState::stopping)
       active.wanted = active.job.kill ? JobEffect::kill : JobEffect::interrupt;
+    // Without its supervisor a program would get the interrupt itself: a second one ends it without its checkpoint.
+    const auto record = folder(id).process();
+    if (active.wanted == JobEffect::interrupt && record && record->attempt == active.job.attempt &&
+        !is_alive(record->supervisor))
+      active.wanted = JobEffect::none;
     active_.emplace(id, std::move(active));
   }
   remove_orphans();
@@ -142,7 +147,10 @@ core::Result<Job> JobScheduler::order(std::int64_t id, Kind kind) {
   if (place != active_.end()) {
     place->second.job = job;
     if (next->effect == JobEffect::interrupt || next->effect == JobEffect::kill) place->second.wanted = next->effect;
-    deliver(place->second);
+    if (place->second.process.supervisor_ended())
+      place->second.next_look = {};  // look() delivers, once it has seen that the lock is held
+    else
+      deliver(place->second);
     at("order: delivered");
   }
   return job;
@@ -244,10 +252,11 @@ core::Result<void> JobScheduler::prepare(const Job& job) const {
 bool JobScheduler::look_at(Active& active) {
   if (!active.process.is_known()) learn_process(active);
   if (!active.run_is_known) learn_run(active);
-  deliver(active);
-  if (!active.process.supervisor_ended() && active.process.descriptor() >= 0) return false;
-  if (LookClock::now() < active.next_look) return false;
-  return look_for_end(active);
+  const bool watched = !active.process.supervisor_ended() && active.process.descriptor() >= 0;
+  if (!watched && LookClock::now() >= active.next_look && look_for_end(active)) return true;
+  // Without a supervisor the session's number may be another one's by now, unless a look has just found the lock held.
+  if (watched || LookClock::now() < active.next_look) deliver(active);
+  return false;
 }
 
 void JobScheduler::learn_process(Active& active) {

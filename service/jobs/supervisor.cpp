@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -103,7 +104,18 @@ core::Result<core::FileDescriptor> take_lock(const JobFolder& folder) {
     if (SuperviseClock::now() > until)
       return core::fail(core::Errc::timeout,
                         fmt::format("{}: a process of an earlier attempt still runs: end it", folder.path()));
-    next_signal(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // signals stay pending for the program
+  }
+}
+
+/// On a full disk again and again, while the lock is held: without a record the service would call the attempt lost.
+core::Result<void> write_end(const JobFolder& folder, const ExitRecord& end) {
+  for (const auto until = SuperviseClock::now() + kFullDiskPatience;;) {
+    auto written = folder.write(end);
+    if (written || written.error().code != core::Errc::no_space || SuperviseClock::now() > until) return written;
+    if (next_signal(std::chrono::seconds(1)) != SIGUSR2) continue;
+    kill_session();
+    return written;
   }
 }
 
@@ -167,10 +179,10 @@ core::Result<void> supervise(const SuperviseOptions& options) {
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   if (WIFEXITED(status)) end.code = WEXITSTATUS(status);
   if (error != 0) end.error = fmt::format("cannot start {}: {}", options.command.front(), std::strerror(error));
-  if (auto written = folder.write(end); !written) return written;
-  pass(options.crash, "supervisor: exit written");
+  const auto written = write_end(folder, end);
+  if (written) pass(options.crash, "supervisor: exit written");
   await_leftovers();
-  return {};
+  return written;
 }
 
 }  // namespace troupe::service

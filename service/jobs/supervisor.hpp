@@ -30,6 +30,8 @@ struct SuperviseOptions {
 inline constexpr std::chrono::seconds kLockPatience{60};
 /// How long processes that the program has started may go on after its end: those of a grid save their checkpoints.
 inline constexpr std::chrono::seconds kLeftoverPatience{60};
+/// How long the program's end is written again and again while the disk is full.
+inline constexpr std::chrono::hours kFullDiskPatience{1};
 
 /// Runs the program and returns after its end, or at once when the attempt must not begin any more. Errc::io, no_space; timeout: a process
 /// of an earlier attempt still runs. REQUIRES a process that is the leader of its session and has one thread.

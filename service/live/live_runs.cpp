@@ -61,6 +61,7 @@ core::Result<core::FileDescriptor> LiveRuns::open_metrics(const std::string& run
 }
 
 core::Result<LiveRuns::Followed*> LiveRuns::follow(const std::string& run) {
+  forget_replaced(run);
   auto found = runs_.find(run);
   if (found == runs_.end()) {
     auto file = open_metrics(run);
@@ -91,8 +92,10 @@ core::Result<void> LiveRuns::read_all(Followed& followed) {
     if (!read) return tl::unexpected(read.error());
     more = *read;
   }
-  std::erase_if(followed.clients,
-                [](const Client& client) { return client.queue->abandoned() || client.queue->ended(); });
+  // A queue that only this has was never sent: the request was a HEAD, or its answer came too late.
+  std::erase_if(followed.clients, [](const Client& client) {
+    return client.queue.use_count() == 1 || client.queue->abandoned() || client.queue->ended();
+  });
   for (auto& client : followed.clients)
     if (client.behind) catch_up(followed, client);
   return {};
@@ -104,8 +107,14 @@ void LiveRuns::catch_up(Followed& followed, Client& client) {
   const auto on_line = [&](std::string_view line, std::uint64_t at) {
     if (at <= end) static_cast<void>(client.queue->push(event_of(line, at)));
   };
-  while (client.behind->position() < end && client.queue->free_bytes() > 2 * FollowedFile::kPieceBytes)
-    if (const auto read = client.behind->read(on_line); !read) return client.queue->end();
+  while (client.behind->position() < end && client.queue->free_bytes() > 2 * FollowedFile::kPieceBytes) {
+    const auto read = client.behind->read(on_line);
+    if (!read) return client.queue->end();
+    if (!*read) {  // its end, also of a file that is shorter than the others' by now
+      client.behind.reset();
+      return;
+    }
+  }
   if (client.behind->position() >= end) client.behind.reset();
 }
 
@@ -146,6 +155,7 @@ core::Result<std::shared_ptr<EventQueue>> LiveRuns::subscribe(const std::string&
 }
 
 std::optional<std::chrono::milliseconds> LiveRuns::poll() {
+  for (auto next = runs_.begin(); next != runs_.end();) forget_replaced(std::string((next++)->first));
   for (auto& [run, followed] : runs_) {
     if (!followed->clients.empty()) followed->looked_at = Clock::now();
     if (const auto read = read_all(*followed); !read)
@@ -154,6 +164,18 @@ std::optional<std::chrono::milliseconds> LiveRuns::poll() {
   forget_idle();
   if (runs_.empty()) return std::nullopt;
   return kPoll;
+}
+
+void LiveRuns::forget_replaced(const std::string& run) {
+  const auto found = runs_.find(run);
+  struct stat followed {};
+  struct stat there {};
+  if (found == runs_.end() || ::fstat(found->second->file.file(), &followed) != 0 ||
+      ::lstat((directory_ + "/" + run + "/metrics.jsonl").c_str(), &there) != 0 ||
+      (followed.st_dev == there.st_dev && followed.st_ino == there.st_ino))
+    return;
+  for (auto& client : found->second->clients) client.queue->end();
+  runs_.erase(found);
 }
 
 void LiveRuns::forget_idle() {

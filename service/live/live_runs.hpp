@@ -60,6 +60,8 @@ class LiveRuns {
   static core::Result<void> read_all(Followed& followed);
   static void catch_up(Followed& followed, Client& client);
   [[nodiscard]] std::string status_of(const std::string& run, const Followed& followed) const;
+  /// Ends the streams of a run whose metrics.jsonl is another file by now: their clients come again, and the new file is followed.
+  void forget_replaced(const std::string& run);
   void forget_idle();
 
   std::string directory_;

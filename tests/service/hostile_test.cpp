@@ -104,6 +104,47 @@ TEST_F(HostileTest, BodyOfAGibibyteIsRefusedBeforeItComes) {
   expect_unharmed();
 }
 
+/// By whoever has no token, too. The bodies are within the limit of bytes.
+TEST_F(HostileTest, BodiesThatAreDeepOrHaveTooManyKeysAreRefused) {
+  std::string many = "{";
+  for (int key = 0; key < 60'000; ++key) many += fmt::format("\"{}\":0,", key);
+  many += "\"token\":0}";
+  std::string deep_objects;
+  for (int level = 0; level < 50'000; ++level) deep_objects += "{\"a\":";
+  for (const auto& body :
+       {"{\"token\":" + std::string(500'000, '['),
+        "{\"token\":" + std::string(400'000, '[') + std::string(400'000, ']') + "}", deep_objects, many}) {
+    const auto reply = served_.ask("POST", "/api/v1/session", Role::none, body);
+    EXPECT_EQ(reply.status, 400) << body.substr(0, 20);
+    EXPECT_THAT(reply.body, testing::HasSubstr("too deeply"));
+  }
+  const auto level = [](int levels) {  // with the object around it one more
+    return "{\"token\":" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
+  };
+  EXPECT_EQ(served_.ask("POST", "/api/v1/session", Role::none, level(32)).status, 401) << "no token, but well-formed";
+  EXPECT_EQ(served_.ask("POST", "/api/v1/session", Role::none, level(33)).status, 400);
+  expect_unharmed();
+}
+
+TEST_F(HostileTest, OnlySomeArchivesExistAtOnce) {
+  constexpr std::uintmax_t kMoreThanSocketsHold = std::uintmax_t{32} << 20;
+  const auto weights = served_.folder().write(std::string(kRun) + "/best.safetensors", "");
+  std::filesystem::resize_file(weights, kMoreThanSocketsHold);
+  const auto target = run_ + "/export.zip?checkpoints=1";
+  {
+    std::vector<Client> slow;  // none reads more than the headers
+    for (int i = 0; i < 4; ++i) {
+      slow.emplace_back(served_.port());
+      slow.back().send(request_text("GET", target, served_.authorization(Role::read)));
+      EXPECT_THAT(slow.back().receive_until("\r\n\r\n"), testing::HasSubstr(" 200 "));
+    }
+    const auto reply = served_.get(target);
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_EQ(reply.headers.count("retry-after"), 1U);
+  }
+  EXPECT_TRUE(tests::eventually([&] { return served_.ask("HEAD", target, Role::read).status == 200; }));
+}
+
 TEST_F(HostileTest, BodyWithoutATokenIsNotRead) {
   Client client(served_.port());
   client.send(fmt::format("PUT {}/notes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n", run_));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "service/live/followed_file.hpp"
+#include "service/live/live_runs.hpp"
 #include "service/live/run_state.hpp"
 #include "tests/folder.hpp"
 #include "tests/store/run_folders.hpp"
@@ -129,6 +130,52 @@ TEST_F(FollowedFileTest, LinesLongerThanAPieceAreWhole) {
   const std::string line(3 * FollowedFile::kPieceBytes + 17, 'x');
   append(line + "\nend\n");
   EXPECT_EQ(read(), (std::vector<std::string>{"thr" + line, "end"}));
+}
+
+class LiveRunsTest : public testing::Test {
+ protected:
+  LiveRunsTest() {
+    folder_.write("a/config.toml", store::config_text("a"));
+    write("a/metrics.jsonl", 100);
+  }
+  void write(const std::string& name, int epochs) const {
+    auto text = store::started_line();
+    for (int epoch = 1; epoch <= epochs; ++epoch) text += store::epoch_line(epoch, 0.5);
+    folder_.write(name, text);
+  }
+  const tests::Folder folder_;
+  LiveRuns runs_{folder_.path()};
+};
+
+TEST_F(LiveRunsTest, AQueueThatNobodyTakesIsLetGoOf) {
+  std::weak_ptr<EventQueue> queue;
+  {
+    const auto subscribed = runs_.subscribe("a", 0);
+    ASSERT_TRUE(subscribed.has_value());
+    queue = *subscribed;
+    static_cast<void>(runs_.poll());
+    EXPECT_FALSE((*subscribed)->ended());
+  }
+  ASSERT_FALSE(queue.expired());
+  static_cast<void>(runs_.poll());
+  EXPECT_TRUE(queue.expired());
+}
+
+TEST_F(LiveRunsTest, AFileThatIsReplacedIsFollowedAnew) {
+  const auto before = runs_.subscribe("a", std::nullopt);
+  ASSERT_TRUE(before.has_value());
+  write("a/new", 1);  // shorter
+  std::filesystem::rename(folder_.file("a/new"), folder_.file("a/metrics.jsonl"));
+  static_cast<void>(runs_.poll());
+  EXPECT_TRUE((*before)->ended()) << "its client comes again";
+  const auto after = runs_.subscribe("a", 0);
+  ASSERT_TRUE(after.has_value());
+  const auto text = (*after)->take(1 << 20);
+  EXPECT_NE(text.find("event: epoch"), std::string::npos);
+  EXPECT_EQ(runs_.state("a")->at("epoch"), 1);
+  write("a/new", 2);
+  std::filesystem::rename(folder_.file("a/new"), folder_.file("a/metrics.jsonl"));
+  EXPECT_EQ(runs_.state("a")->at("epoch"), 2) << "also without a poll between";
 }
 
 }  // namespace

@@ -75,8 +75,9 @@ core::Result<std::shared_ptr<SSL_CTX>> tls_of(const ServeArguments& arguments, c
 /// A connection is a descriptor: the soft limit of most systems, 1024, is too low for the service's own limits.
 void raise_descriptor_limit() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 8192);
+  constexpr rlim_t kEnough = 8192;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return;
+  files.rlim_cur = std::min(files.rlim_max, kEnough);
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 

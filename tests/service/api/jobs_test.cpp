@@ -138,6 +138,7 @@ TEST_F(ServiceJobsTest, BodiesThatAreNoJobAreRefused) {
        {"", "[]", "{\"kind\": \"reboot\"}", R"({"kind": "train"})", R"({"kind": "launch", "command": "rm -rf /"})",
         R"({"kind": "launch", "command": []})", R"({"kind": "grid", "config": "x", "nodes": "h:1"})",
         R"({"kind": "grid", "config": "x", "name": "../x"})", R"({"kind": "grid", "config": "x", "priority": "high"})",
+        R"({"kind": "grid", "config": "x", "priority": 9223372036854775808})",
         R"({"kind": "grid", "config": "x", "start": 1})", R"({"kind": "train", "config": {"a b": 1}})"})
     EXPECT_EQ(ask("POST", "/jobs", body).status, 400) << body;
   EXPECT_EQ(ask("GET", "/jobs").json(), json::array());
@@ -153,6 +154,7 @@ TEST_F(ServiceJobsTest, AFailedJobSaysWhyAndItsLogIsReadInParts) {
   EXPECT_EQ(job["error"], "troupe: no such base");
   EXPECT_EQ(job["exit_code"], 78);
   EXPECT_EQ(job["priority"], 7);
+  EXPECT_EQ(ask("PATCH", fmt::format("/jobs/{}", id), R"({"priority": 18446744073709551615})").status, 400);
   const auto first = ask("GET", fmt::format("/jobs/{}/log?limit=6", id));
   EXPECT_EQ(first.body, "out\ntr");
   EXPECT_EQ(first.headers.at("x-next"), "6");
@@ -197,6 +199,8 @@ TEST_F(ServiceJobsTest, DataSetsAreRegisteredInspectedAndRemovedUnlessARunUsesTh
   EXPECT_EQ(ask("POST", "/datasets", R"({"name": "digits", "kind": "glyphs"})", Role::run).status, 403);
   good("POST", "/datasets", "/datasets", 201, R"({"name": "digits", "kind": "glyphs"})");
   EXPECT_EQ(ask("POST", "/datasets", R"({"name": "digits", "kind": "glyphs"})").status, 400) << "the name is taken";
+  EXPECT_EQ(ask("POST", "/datasets", R"({"name": "large", "kind": "glyphs", "resize": 18446744073709551615})").status,
+            400);
   good("GET", "/datasets", "/datasets", 200);
   const auto facts = good("GET", "/datasets/{name}", "/datasets/digits", 200);
   EXPECT_EQ(facts["classes"].size(), 10U);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "service/jobs/job_process.hpp"
 #include "tests/folder.hpp"
 #include "tests/wait.hpp"
 
@@ -224,6 +225,60 @@ TEST_F(JobRunnerTest, AFolderThatIsRemovedMeanwhileDoesNotStartTheJobAgain) {
   ASSERT_TRUE(reaches(id, JobState::failed)) << "its supervisor still writes down the end";
   EXPECT_EQ(job(id).exit_code, 128 + SIGKILL);
   EXPECT_EQ(folder_.read("signals"), "begun\n") << "once";
+}
+
+TEST_F(JobRunnerTest, AProgramWithoutItsSupervisorGetsNoSecondInterruptFromTheNextService) {
+  open(options());
+  const auto signals = folder_.file("signals");
+  const auto id =
+      submit_shell(fmt::format("trap 'echo int >> {0}' INT; echo begun > {0}; while :; do :; done", signals));
+  ASSERT_TRUE(begun());
+  ASSERT_TRUE(runner_->stop(id).has_value());
+  ASSERT_TRUE(eventually([&] { return folder_.read("signals") == "begun\nint\n"; }));
+  const auto supervisor = *job(id).process;
+  runner_.reset();
+  ::kill(supervisor.pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !is_alive(supervisor); }));
+  open(options(2));
+  ASSERT_TRUE(reaches(submit_shell("echo fine"), JobState::done)) << "the first one was looked at, too";
+  EXPECT_EQ(job(id).state, JobState::stopping);
+  ASSERT_TRUE(runner_->stop(id).has_value()) << "the second stop kills";
+  ASSERT_TRUE(reaches(id, JobState::stopped));
+  EXPECT_EQ(folder_.read("signals"), "begun\nint\n");
+}
+
+/// As after a restart of the host: the number of the job's session is that of processes that have nothing to do with it.
+TEST_F(JobRunnerTest, AKillSparesASessionThatHasTheNumberOfOneThatEnded) {
+  open(options());
+  const auto id = submit_training();
+  ASSERT_TRUE(begun());
+  ASSERT_TRUE(eventually([&] { return job(id).process.has_value(); }));
+  auto stopping = job(id);
+  runner_.reset();
+  const JobFolder place(folder_.file(fmt::format(".service/jobs/{}", id)));
+  const auto ended = place.process();
+  ASSERT_TRUE(ended.has_value());
+  ::kill(ended->supervisor.pid, SIGKILL);
+  ::kill(ended->program.pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !is_alive(ended->supervisor) && !is_alive(ended->program); }));
+
+  const JobFolder other(folder_.file("other"));
+  ASSERT_TRUE(other.create().has_value());
+  auto stranger = JobProcess::start(other, 1, {TROUPE_JOB_HOST, "supervise"},
+                                    {TROUPE_JOB_HOST, "train", folder_.file("other/signals")});
+  ASSERT_TRUE(stranger.has_value());
+  ASSERT_TRUE(begun("other/signals"));
+  const auto alive = other.process();
+  ASSERT_TRUE(alive.has_value());
+  ASSERT_TRUE(place.write(ProcessRecord{1, {alive->supervisor.pid, 1}, ended->program}).has_value());
+  stopping.state = JobState::stopping;
+  stopping.kill = true;
+  ASSERT_TRUE(JobBook::open(folder_.file(".service/jobs.sqlite"))->save(stopping, "now", "stop").has_value());
+  open(options());
+  ASSERT_TRUE(reaches(id, JobState::stopped));
+  EXPECT_TRUE(is_alive(alive->program));
+  ASSERT_TRUE(stranger->kill());
+  EXPECT_TRUE(eventually([&] { return stranger->supervisor_ended(); }));
 }
 
 TEST_F(JobRunnerTest, OneServiceAtATimeHasADirectory) {

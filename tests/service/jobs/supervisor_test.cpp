@@ -143,5 +143,16 @@ TEST_F(SupervisorTest, AnAttemptWaitsForWhatIsLeftOfTheOneBefore) {
   EXPECT_EQ(folder_.read("signals"), "run\n");
 }
 
+TEST_F(SupervisorTest, ASignalThatComesWhileItWaitsIsNotLost) {
+  auto lock = job_.try_lock();
+  ASSERT_TRUE(lock.has_value() && lock->has_value());
+  auto process = start(train_);
+  ASSERT_TRUE(process.send(SIGUSR2));
+  tests::let_pass(std::chrono::milliseconds(200));  // it looks at the lock several times
+  EXPECT_FALSE(process.supervisor_ended());
+  lock->reset();
+  EXPECT_EQ(end_of(process).signal, SIGKILL);
+}
+
 }  // namespace
 }  // namespace troupe::service
