@@ -58,6 +58,7 @@ export interface WorkerState extends WorkerSums {
   samples_per_s: number;
   loss: number | null;
   accuracy: number | null;
+  gradient_norm_mean: number | null;
   seconds_since_report: number;
 }
 
