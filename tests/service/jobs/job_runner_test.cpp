@@ -273,7 +273,7 @@ TEST_F(JobRunnerTest, AKillSparesASessionThatHasTheNumberOfOneThatEnded) {
   ASSERT_TRUE(place.write(ProcessRecord{1, {alive->supervisor.pid, 1}, ended->program}).has_value());
   stopping.state = JobState::stopping;
   stopping.kill = true;
-  ASSERT_TRUE(JobBook::open(folder_.file(".service/jobs.sqlite"))->save(stopping, "now", "stop").has_value());
+  ASSERT_TRUE(JobStore::open(folder_.file(".service/jobs.sqlite"))->save(stopping, "now", "stop").has_value());
   open(options());
   ASSERT_TRUE(reaches(id, JobState::stopped));
   EXPECT_TRUE(is_alive(alive->program));
