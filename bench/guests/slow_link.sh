@@ -4,11 +4,11 @@
 #   troupe  STRATEGY with an exchange every TAU steps, over all samples
 #   loss    DDP's arithmetic without its link: one process with twice the batch, same text, seed, learning rate and schedule
 # prints the samples/s of both, their ratio, and the test losses after equal samples. What limits them: the link. A host of DDP puts 4 bytes a parameter on it in each step, a
-# worker of diloco as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
+# worker of local_sgd as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
 #
 #   bench/guests/slow_link.sh      about ten minutes, on two cores with nothing else to do
 #
-# RATE (100mbit), STRATEGY (diloco), TAU (32), SET (more --set), BYTES of text (2000000), BATCH of a host (4), SECONDS_OF_DDP (30), TROUPE: the program (build/bin/troupe).
+# RATE (100mbit), STRATEGY (local_sgd), TAU (16), SET (more --set), BYTES of text (2000000), BATCH of a host (4), SECONDS_OF_DDP (30), TROUPE: the program (build/bin/troupe).
 # PYTHON: with torch (/usr/bin/python3). Exit code 1: a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,7 +19,7 @@ source bench/hosts.sh
 source bench/peers.sh
 python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${TROUPE:-build/bin/troupe}")
-rate=${RATE:-100mbit} strategy=${STRATEGY:-diloco} tau=${TAU:-32} batch=${BATCH:-4} bytes=${BYTES:-2000000}
+rate=${RATE:-100mbit} strategy=${STRATEGY:-local_sgd} tau=${TAU:-16} batch=${BATCH:-4} bytes=${BYTES:-2000000}
 read -ra more <<< "${SET:-}"
 shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
 [[ -x $troupe ]] || skip "no program at $troupe: run scripts/build, or set TROUPE"
