@@ -59,7 +59,8 @@ TEST(ApiTest, EveryAnswerHasItsSchema) {
   good(served, kApi + "/openapi.json", kApi + "/openapi.json");
   const auto server = good(served, kApi + "/server", kApi + "/server");
   EXPECT_EQ(server["user"], "read-user");
-  for (const auto& model : good(served, kApi + "/models", kApi + "/models")["models"]) {
+  const auto models = good(served, kApi + "/models", kApi + "/models");
+  for (const auto& model : models["models"]) {
     const auto path = kApi + "/models/" + model["name"].get<std::string>();
     const auto whole = good(served, kApi + "/models/{name}", path);
     EXPECT_EQ(whole["parameters"], model["parameters"]) << path;
