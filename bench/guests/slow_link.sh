@@ -26,13 +26,14 @@ shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
 "$python" -c 'import torch.distributed, numpy' 2> /dev/null || skip "$python has no torch and numpy (PYTHON names another one)"
 enter_namespaces
 torch_gflops "$python" > /dev/null || exit 77
+cores=$(nproc)  # before the next line, which nproc heeds
 export OMP_NUM_THREADS=1 PYTHONPATH=$PWD/python GLOO_SOCKET_IFNAME=eth0 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 WORLD_SIZE=2
 make_certificates "$troupe"
 join_hosts
 limit_link "$rate" 64kb
 text=$scratch/text
 "$python" -c 'import sys; sys.path[:0] = ["examples", "python"]; import gpt; open(sys.argv[1], "wb").write(gpt.debian_text(8_000_000))' "$text"
-echo "two hosts, $rate each way; load average: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores"
+echo "two hosts, $rate each way; load average: $(cut -d' ' -f1-3 /proc/loadavg), $cores cores"
 
 for host in 1 2; do
   RANK=$((host - 1)) on_host $host "$python" bench/guests/three_ways.py ddp "${shape[@]}" --batch "$batch" --text "$text" --seconds "${SECONDS_OF_DDP:-30}" \
