@@ -9,9 +9,10 @@
 #   bench/exchange_link.sh [PARAMETERS] [ROUNDS]      default 60965224, 5; the median of the rounds counts
 #
 # BIN: where the programs are (default build/bin).  RATE: the link's, as tc writes it (default 1gbit).
+# BURST: the bytes that pass at once (default 256kb); with 64kb packets come one by one, which costs more of the processor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[[ "${1:-}" != -* ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ "${1:-}" != -* ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 # shellcheck source=SCRIPTDIR/hosts.sh
 source bench/hosts.sh
 enter_namespaces "$@"
@@ -22,7 +23,7 @@ rate=${RATE:-1gbit}
 python=${PYTHON:-/usr/bin/python3}
 
 join_hosts
-limit_link "$rate" 256kb
+limit_link "$rate" "${BURST:-256kb}"
 make_certificates "$bin/troupe"
 echo "two hosts, $rate each way; load average: $(cut -d' ' -f1-3 /proc/loadavg), $(nproc) cores"
 
@@ -61,7 +62,8 @@ fi
 cat > "$scratch/rank" <<RANK
 #!/usr/bin/env bash
 me=host\$((\$3 + 1))
-exec "$bin/bench_collective" --endpoint tcp --algorithm "\$1" --half "\$2" --rank "\$3" --ranks 2 --parameters "$parameters" --rounds "$rounds" \\
+TIMEFORMAT='%U %S'
+time "$bin/bench_collective" --endpoint tcp --algorithm "\$1" --half "\$2" --rank "\$3" --ranks 2 --parameters "$parameters" --rounds "$rounds" \\
   --folder "$scratch/meeting" --listen 10.0.0.\$((\$3 + 1)):0 --ca "$certs/ca.pem" --cert "$certs/\$me.pem" --key "$certs/\$me.key"
 RANK
 chmod +x "$scratch/rank"
@@ -69,16 +71,18 @@ for way in asa:fp16 asa16:fp16 asa16:bf16; do
   rm -rf "$scratch/meeting"
   mkdir "$scratch/meeting"
   before="$(link_bytes 1) $(link_bytes 2)"
-  both "$scratch/rank" "${way%:*}" "${way#*:}"
+  both "$scratch/rank" "${way%:*}" "${way#*:}" 2> "$scratch/times"
   echo "$way $before $(link_bytes 1) $(link_bytes 2)" >> "$scratch/ways"
   cat "$scratch/out-0" "$scratch/out-1" >> "$scratch/ways"
+  tail -n 2 "$scratch/times" | tr '\n' ' ' >> "$scratch/ways"
+  echo >> "$scratch/ways"
 done
 
 "$python" - "$scratch/ways" "$gloo" "$rounds" <<'PY'
 import json, sys
 lines, gloo, rounds = open(sys.argv[1]).read().splitlines(), json.loads(sys.argv[2]), int(sys.argv[3])
 ms, wrong = {}, []
-for k in range(0, len(lines), 3):
+for k in range(0, len(lines), 4):
     way, *counters = lines[k].split()
     before, after = [int(c) for c in counters[:2]], [int(c) for c in counters[2:]]
     ranks = [json.loads(line) for line in lines[k + 1:k + 3]]
@@ -90,6 +94,9 @@ for k in range(0, len(lines), 3):
         if rank['bytes'] != rank['formula'] or rank['sent'] != formula or not formula <= carried <= 1.1 * formula + 100_000:
             wrong.append(f"{way}, rank {rank['rank']}: formula {formula} bytes, sent {rank['sent']}, the link carried {carried}")
         print(f"{way:11s} rank {rank['rank']} {rank['ms']:9.1f} ms   payload {rank['bytes']} bytes, as the formula says; on the link {carried / formula:.3f} of it")
+    # Start-up and sums included; each rank sends and receives the payload of a round.
+    moved = 2 * sum(rank['sent'] for rank in ranks)
+    print(f"{way:11s} processor time {1e9 * sum(map(float, lines[k + 3].split())) / moved:.2f} ms per MB sent or received")
 if gloo:
     print(f"{'gloo':18s} {gloo:9.1f} ms   gloo / asa: {gloo / ms['asa:fp16']:.2f}")
 result = {'asa_ms': ms['asa:fp16'], 'gloo_ms': gloo}

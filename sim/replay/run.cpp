@@ -249,8 +249,9 @@ class Replayer {
 
   /// The file's checksums protect the members' states: if other settings reject a state, the settings are wrong.
   core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
-    if (error.code != core::Errc::corrupt) return tl::unexpected(error);
-    if (same_numbers()) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
+    const bool is_incomplete = error.code == core::Errc::data;  // whatever the settings
+    if (error.code != core::Errc::corrupt && !is_incomplete) return tl::unexpected(error);
+    if (same_numbers() || is_incomplete) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
     return core::fail(core::Errc::config,
                       fmt::format("--set {}: the recording begins in the middle of the run, and its "
                                   "members cannot go on with these settings: {}: {}",

@@ -80,7 +80,7 @@ core::Result<void> Segment::make(const experiment::StartState& start, RunningPro
     // The run had kept it going from the segment before; so its state is nowhere but in a replay of that.
     const bool ran_on = !start.workers.empty() && spec_.graph->is_program() && !start.workers.at(w).own_state;
     if (kept.empty() && ran_on)
-      return core::fail(core::Errc::corrupt,
+      return core::fail(core::Errc::data,
                         fmt::format("the program of worker {} ran on from the segment before, which is missing or cut "
                                     "off: what its optimizer had is not known",
                                     w));

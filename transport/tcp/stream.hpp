@@ -52,8 +52,8 @@ class TcpStream {
   [[nodiscard]] bool holds_bytes() const noexcept;
 
   /// Before a wait for readability: so many bytes are sure to come, of which the caller needs none before the others. The socket then becomes
-  /// readable when most of them are there (at most kLowWaterBytes), and not with each packet: on a link of 100 Mbit/s a packet comes every
-  /// 120 us, and each wake-up costs about 10 us of a processor. 0: readable with the first byte.
+  /// readable when most of them are there (at most kLowWaterBytes), and not with each packet: on a link of 100 Mbit/s a packet may come every
+  /// 120 us, and each wake-up costs about 8 us of a processor. 0: readable with the first byte.
   void expect(std::size_t bytes) noexcept;
   [[nodiscard]] bool holds_back() const noexcept { return low_water_ > 1; }  ///< arrived bytes may wait in the socket
 
