@@ -251,7 +251,8 @@ class Replayer {
   core::Result<void> begins_otherwise(const experiment::JournalSegment& file, const core::Error& error) const {
     const bool is_incomplete = error.code == core::Errc::data;  // whatever the settings
     if (error.code != core::Errc::corrupt && !is_incomplete) return tl::unexpected(error);
-    if (same_numbers() || is_incomplete) return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
+    if (same_numbers() || is_incomplete)
+      return core::fail(error.code, fmt::format("{}: {}", file.start, error.message));
     return core::fail(core::Errc::config,
                       fmt::format("--set {}: the recording begins in the middle of the run, and its "
                                   "members cannot go on with these settings: {}: {}",
