@@ -96,6 +96,31 @@ TEST(RunStateTest, LinesThatMeanNothingAreIgnored) {
   EXPECT_TRUE(state.json(0, "running", 0).is_object());
 }
 
+TEST(RunStateTest, CountersBeyondReasonAreMissingOnes) {
+  RunState state;
+  for (const auto* line :
+       {R"({"kind":"started","servers":1e300})", R"({"kind":"worker","worker":1e300,"steps":-1e300,"waits":[1,2]})",
+        R"({"kind":"worker","worker":0,"steps":7})", R"({"kind":"epoch","steps":1e19})"})
+    static_cast<void>(state.read(line));
+  const auto json = state.json(0, "running", 0);
+  EXPECT_EQ(json["workers"][0]["worker"], -1);
+  EXPECT_EQ(json["servers"], 0);
+  EXPECT_EQ(json["steps"], 7);
+  EXPECT_EQ(json["waits"]["columns"], nlohmann::json::parse(R"(["worker 0", "worker 1"])"));
+}
+
+TEST(RunStateTest, ALineThatIsNestedDeeplyHarmsNothing) {
+  constexpr std::size_t kLevels = 1'000'000;
+  const auto deep = std::string(kLevels, '[') + std::string(kLevels, ']');
+  RunState state;
+  static_cast<void>(state.read(R"({"kind":"note","t":1,"level":"info","text":)" + deep + "}"));
+  static_cast<void>(state.read(R"({"kind":"worker","t":2,"worker":0,"steps":3,"waits":)" + deep + "}"));
+  const auto json = state.json(0, "running", 0);
+  EXPECT_LT(json.dump().size(), 4'096U);
+  EXPECT_EQ(json["workers"][0]["steps"], 3);
+  EXPECT_EQ(json["t"], 2);
+}
+
 class FollowedFileTest : public testing::Test {
  protected:
   void append(std::string_view text) const { std::ofstream(path_, std::ios::app) << text << std::flush; }
