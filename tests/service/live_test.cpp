@@ -7,6 +7,7 @@
 
 #include "service/live/followed_file.hpp"
 #include "service/live/live_runs.hpp"
+#include "service/live/metrics_line.hpp"
 #include "service/live/run_state.hpp"
 #include "tests/folder.hpp"
 #include "tests/store/run_folders.hpp"
@@ -119,6 +120,16 @@ TEST(RunStateTest, ALineThatIsNestedDeeplyHarmsNothing) {
   EXPECT_LT(json.dump().size(), 4'096U);
   EXPECT_EQ(json["workers"][0]["steps"], 3);
   EXPECT_EQ(json["t"], 2);
+}
+
+TEST(MetricsLineTest, KeysBeyondThoseOfAnyLineAreLeftOut) {
+  std::string many = R"({"kind":"worker")";
+  for (int key = 0; key < 10'000; ++key) many += fmt::format(R"(,"k{}":{})", key, key);
+  const auto line = metrics_line(many + "}");
+  EXPECT_EQ(line["kind"], "worker");
+  EXPECT_EQ(line.size(), 4'096U);
+  EXPECT_EQ(line["k4094"], 4'094);
+  EXPECT_TRUE(metrics_line(R"({"kind":"worker")").is_null()) << "a line that is cut off";
 }
 
 class FollowedFileTest : public testing::Test {
