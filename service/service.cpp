@@ -32,7 +32,8 @@ Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
               .store = &store_,
               .live = &live_,
               .events = &events_,
-              .counters = &counters_};
+              .counters = &counters_,
+              .samples = &samples_};
   add_routes(router_, context_);
 }
 
@@ -50,7 +51,8 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
     return tl::unexpected(std::move(opened.error()));
   made.store_worker_ = std::make_unique<Worker>([&made] { return made.watch_runs(); });
   made.jobs_worker_ = std::make_unique<Worker>();
-  made.files_worker_ = std::make_unique<Worker>();
+  made.files_worker_ =
+      std::make_unique<Worker>([&made] { return made.samples_.close_idle(std::chrono::steady_clock::now()); });
   made.archives_worker_ = std::make_unique<Worker>(nullptr, kMostArchives);
   made.live_worker_ = std::make_unique<Worker>([&made] { return made.live_.poll(); });
   auto server = HttpServer::start(

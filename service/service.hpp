@@ -59,6 +59,7 @@ class Service {
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
   bool watching_ = false;
+  SampleReader samples_;
   std::unique_ptr<DatasetRegistry> datasets_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<NodeRegistry> nodes_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "service/live/followed_file.hpp"
+#include "service/live/metrics_line.hpp"
 #include "store/query/details.hpp"
 #include "store/run_directory.hpp"
 
@@ -44,8 +45,7 @@ Json started_line(const std::string& directory, const std::string& run, bool res
     if (line.starts_with(R"({"kind":"started",)")) found = line;
   };
   for (bool more = true; more && (resumed || found.empty());) more = lines.read(on_line).value_or(false);
-  auto line = Json::parse(found, nullptr, false);
-  return line.is_object() ? line : Json();
+  return metrics_line(found);
 }
 
 std::vector<std::string> query_list(const Request& request, std::string_view name) {

@@ -7,6 +7,7 @@
 
 #include "service/access/users.hpp"
 #include "service/datasets/dataset_registry.hpp"
+#include "service/datasets/sample_reader.hpp"
 #include "service/events/hub.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
@@ -34,6 +35,7 @@ struct Context {
   EventHub* events = nullptr;           // any thread
   Counters* counters = nullptr;         // any thread
   DatasetRegistry* datasets = nullptr;  // any thread
+  SampleReader* samples = nullptr;      // Where::files
   JobRunner* runner = nullptr;          // any thread; null: no jobs
   NodeRegistry* nodes = nullptr;        // any thread; null: no nodes
 };

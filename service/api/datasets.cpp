@@ -1,4 +1,5 @@
 #include <charconv>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -108,7 +109,7 @@ Response show_sample(Context& context, const Request& request) {
   const std::string_view rest(end, static_cast<std::size_t>(file.data() + file.size() - end));
   const auto missing = [&] { return failure(404, "unknown", fmt::format("{} has no sample {}", name, file)); };
   if (error != std::errc{} || rest != ".png") return missing();
-  auto png = sample_png(*entry, index);
+  auto png = context.samples->png(*entry, index, std::chrono::steady_clock::now());
   if (!png) return failure(png.error());
   return *png ? answer_text(std::move(**png), "image/png") : missing();
 }

@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include "nn/checkpoint/manifest.hpp"
 #include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
 #include "service/live/followed_file.hpp"
+#include "service/live/metrics_line.hpp"
 #include "store/run_directory.hpp"
 
 namespace troupe::service {
@@ -64,7 +65,7 @@ core::Result<void> each_line(int directory, std::string_view kind, const std::st
   const auto begin = fmt::format(R"({{"kind":"{}",)", kind);
   const auto on_line = [&](std::string_view line, std::uint64_t) {
     if (!line.starts_with(begin)) return;
-    if (auto json = Json::parse(line, nullptr, false); json.is_object()) on_found(std::move(json));
+    if (auto json = metrics_line(line); json.is_object()) on_found(std::move(json));
   };
   for (bool more = true; more && !stop.stop_requested();) {
     const auto read = lines.read(on_line);
@@ -88,18 +89,6 @@ Response show_notes(const Context& context, const Request& request) {
   return answer({{"notes", notes}});
 }
 
-/// The step in "step-000000001200.safetensors"; nothing: another file.
-std::optional<std::int64_t> step_of(std::string_view name) {
-  constexpr std::string_view kBegin = "step-", kEnd = ".safetensors";
-  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() <= kBegin.size() + kEnd.size())
-    return std::nullopt;
-  name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  return step;
-}
-
 Response show_checkpoints(const Context& context, const Request& request) {
   const auto directory = directory_of(context, request);
   if (!directory) return directory.error();
@@ -114,17 +103,17 @@ Response show_checkpoints(const Context& context, const Request& request) {
   std::vector<std::pair<std::int64_t, Json>> found;
   while (const auto* entry = open ? ::readdir(open.get()) : nullptr) {
     const std::string name(entry->d_name);
-    const auto step = step_of(name);
+    const auto step = nn::checkpoint_step(name);
     struct stat status {};
-    if (!step || ::fstatat(::dirfd(open.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (step < 0 || ::fstatat(::dirfd(open.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISREG(status.st_mode))
       continue;
-    const auto epoch = epochs.find(*step);  // within an epoch it is not known
-    found.emplace_back(*step, Json{{"file", "checkpoints/" + name},
-                                   {"step", *step},
-                                   {"epoch", epoch == epochs.end() ? Json(nullptr) : epoch->second},
-                                   {"bytes", status.st_size},
-                                   {"written", utc_text(status.st_mtim.tv_sec)}});
+    const auto epoch = epochs.find(step);  // within an epoch it is not known
+    found.emplace_back(step, Json{{"file", "checkpoints/" + name},
+                                  {"step", step},
+                                  {"epoch", epoch == epochs.end() ? Json(nullptr) : epoch->second},
+                                  {"bytes", status.st_size},
+                                  {"written", utc_text(status.st_mtim.tv_sec)}});
   }
   std::ranges::sort(found, std::ranges::greater{}, &std::pair<std::int64_t, Json>::first);
   auto all = Json::array();

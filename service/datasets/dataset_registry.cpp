@@ -11,7 +11,6 @@
 
 #include "core/text/nearest.hpp"
 #include "core/text/read_text.hpp"
-#include "data/images/encode.hpp"
 #include "data/registry.hpp"
 #include "experiment/settings.hpp"
 #include "nn/checkpoint/file_system.hpp"
@@ -36,14 +35,6 @@ core::Result<data::DataConfig> config_of(const DatasetEntry& entry) {
   auto settings = experiment::resolve(std::move(*config), experiment::Use::remains);
   if (!settings) return tl::unexpected(std::move(settings.error()));
   return settings->data;
-}
-
-/// `limit`: the first samples; 0: all.
-core::Result<std::shared_ptr<const data::Dataset>> open_split(const DatasetEntry& entry, data::Split split,
-                                                              std::int64_t limit) {
-  const auto* row = data::find_dataset(entry.kind);
-  if (row == nullptr) return core::fail(core::Errc::config, fmt::format("no data set is called \"{}\"", entry.kind));
-  return config_of(entry).and_then([&](const data::DataConfig& config) { return row->open(config, split, limit); });
 }
 
 }  // namespace
@@ -131,6 +122,13 @@ core::Result<void> DatasetRegistry::write(const Entries& entries) const {
   return nn::replace_file(nn::system_files(), path.parent_path().string(), path.filename().string(), parts);
 }
 
+core::Result<std::shared_ptr<const data::Dataset>> open_split(const DatasetEntry& entry, data::Split split,
+                                                              std::int64_t limit) {
+  const auto* row = data::find_dataset(entry.kind);
+  if (row == nullptr) return core::fail(core::Errc::config, fmt::format("no data set is called \"{}\"", entry.kind));
+  return config_of(entry).and_then([&](const data::DataConfig& config) { return row->open(config, split, limit); });
+}
+
 core::Result<DatasetFacts> inspect(const DatasetEntry& entry) {
   DatasetFacts facts;
   {
@@ -149,20 +147,6 @@ core::Result<DatasetFacts> inspect(const DatasetEntry& entry) {
   if (!test) return tl::unexpected(test.error());
   facts.test = (*test)->size();
   return facts;
-}
-
-core::Result<std::optional<std::string>> sample_png(const DatasetEntry& entry, std::int64_t index) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  if (index < 0 || index >= kMost) return std::nullopt;
-  const auto train = open_split(entry, data::Split::train, index + 1);  // those behind it need not be drawn
-  if (!train) return tl::unexpected(train.error());
-  if (index >= (*train)->size()) return std::nullopt;
-  const auto shape = (*train)->shape();
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape.size()));
-  if (const auto label = (*train)->read(index, pixels); !label) return tl::unexpected(label.error());
-  const auto png = data::encode_png(shape, pixels);
-  if (!png) return tl::unexpected(png.error());
-  return std::string(png->begin(), png->end());
 }
 
 }  // namespace troupe::service

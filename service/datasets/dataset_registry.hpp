@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "data/dataset.hpp"
 
 namespace troupe::service {
 
@@ -58,7 +59,8 @@ struct DatasetFacts {
 /// Opens both splits: may take long, and memory. Errors: the readers', which name the file.
 [[nodiscard]] core::Result<DatasetFacts> inspect(const DatasetEntry& entry);
 
-/// The sample `index` of the training split as a PNG, and nothing when there is none. Errors as inspect().
-[[nodiscard]] core::Result<std::optional<std::string>> sample_png(const DatasetEntry& entry, std::int64_t index);
+/// A split with its first `limit` samples; 0: all. Errors as inspect().
+[[nodiscard]] core::Result<std::shared_ptr<const data::Dataset>> open_split(const DatasetEntry& entry,
+                                                                            data::Split split, std::int64_t limit);
 
 }  // namespace troupe::service

@@ -79,6 +79,8 @@ std::optional<Response> admit(Request& request, Connections& connections, RouteM
   if (connections.setup.gate)
     if (auto refusal = connections.setup.gate(request, match.route)) return refusal;
   if (match.malformed) return failure(400, "usage", "the path is malformed");
+  // A value that cannot be read is not the same as none: a list without its filter would be another answer.
+  if (!percent_decoded(request.query)) return failure(400, "usage", "the query has a % without two hexadecimal digits");
   if (match.route == nullptr)
     return match.allowed.empty() ? failure(404, "unknown", "there is no such path") : not_allowed(match.allowed);
   request.parameters = match.parameters;

@@ -153,10 +153,14 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
       self->timer_.cancel();
       self->respond(std::move(response));
     };
+    // The handler goes on: who asks for a change again may make it twice.
+    const bool changes = request_.method != Method::get && request_.method != Method::head;
+    const auto* const late = changes ? "no answer within the deadline: the change may still be made, so look first"
+                                     : "no answer within the deadline: try again later";
     timer_.expires_after(match_.route->answer_time.value_or(limits_.answer_time));
     // The worker must not be the last to hold the session: it would end on the wrong thread.
-    timer_.async_wait([self = this->shared_from_this(), done](const error_code& error) {
-      if (!error) done(failure(503, "timeout", "no answer within the deadline: try again later"));
+    timer_.async_wait([self = this->shared_from_this(), done, late](const error_code& error) {
+      if (!error) done(failure(503, "timeout", late));
     });
     // Nothing is read or written meanwhile: only the timer limits this.
     answer_on_worker(*match_.route, std::move(request_), connections_, done);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
+#include "service/live/metrics_line.hpp"
 #include "strategies/host/accounts.hpp"
 
 namespace troupe::service {
@@ -15,6 +17,13 @@ using nlohmann::ordered_json;
 double number_in(const ordered_json& line, const char* key, double otherwise = 0) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+/// A file may say anything: what no counter reaches is taken for a missing number.
+std::int64_t whole_in(const ordered_json& line, const char* key, std::int64_t otherwise = 0) {
+  constexpr double kMost = 1e15;
+  const auto number = number_in(line, key, static_cast<double>(otherwise));
+  return std::abs(number) <= kMost ? static_cast<std::int64_t>(number) : otherwise;
 }
 
 std::string text_in(const ordered_json& line, const char* key) {
@@ -36,7 +45,7 @@ constexpr std::size_t kMostColumns = 4096;  // a file may say anything
 }  // namespace
 
 std::string RunState::read(std::string_view text) {
-  const auto line = ordered_json::parse(text, nullptr, false);
+  const auto line = metrics_line(text);
   if (!line.is_object()) return {};
   const auto kind = text_in(line, "kind");
   t_ = number_in(line, "t", t_);
@@ -44,7 +53,7 @@ std::string RunState::read(std::string_view text) {
   if (kind == "worker") worker(line);
   if (kind == "epoch") {
     epoch_ = number_in(line, "epoch", epoch_);
-    steps_ = static_cast<std::int64_t>(number_in(line, "steps"));
+    steps_ = whole_in(line, "steps");
     evaluated(line, "train", value_in(line, "train"));
     evaluated(line, "test", value_in(line, "test"));
   }
@@ -65,7 +74,7 @@ void RunState::started(const ordered_json& line) {
   outcome_.clear();
   error_ = nullptr;
   workers_.clear();
-  servers_ = static_cast<std::int64_t>(number_in(line, "servers"));
+  servers_ = whole_in(line, "servers");
   epochs_ = number_in(line, "epochs");
   epoch_samples_ = number_in(line, "epoch_samples");
   position_ = number_in(line, "epoch_position");
@@ -74,7 +83,7 @@ void RunState::started(const ordered_json& line) {
 }
 
 void RunState::worker(const ordered_json& line) {
-  auto& member = workers_[static_cast<std::int64_t>(number_in(line, "worker", -1))];
+  auto& member = workers_[whole_in(line, "worker", -1)];
   const double samples = number_in(line, "samples");
   if (!member.recent.empty() && samples < member.recent.back().samples) member.recent.clear();
   member.t = t_;
@@ -139,7 +148,7 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
     // A worker that has fallen silent computes nothing that is known.
     const double speed = outcome_.empty() && now - member.t <= kWindow ? rate(member) : 0;
     samples += number_in(member.report, "samples");
-    steps += static_cast<std::int64_t>(number_in(member.report, "steps"));
+    steps += whole_in(member.report, "steps");
     rates += speed;
     ordered_json one{{"worker", rank}};
     for (const auto* key : kWorkerKeys) one[key] = value_in(member.report, key);

@@ -163,6 +163,21 @@ TEST(ApiTest, LinksToOtherPlacesAreNotFollowed) {
   EXPECT_EQ(zip.body.find("secret"), std::string::npos);
 }
 
+TEST(ApiTest, CheckpointsAreTheFilesThatASaveNames) {
+  const Served served({}, [](const tests::Folder& folder) {
+    Served::one_run(folder);
+    for (const auto* name : {"step-000000000030.safetensors", "step-000000000200.safetensors", "step-7.safetensors",
+                             "step-00000000000x.safetensors", "manifest.json"})
+      folder.write(fmt::format("{}/checkpoints/{}", kRun, name), "weights");
+  });
+  const auto checkpoints = served.get(kRunPath + "/checkpoints").json()["checkpoints"];
+  ASSERT_EQ(checkpoints.size(), 2U) << checkpoints;
+  EXPECT_EQ(checkpoints[0]["file"], "checkpoints/step-000000000200.safetensors");
+  EXPECT_EQ(checkpoints[0]["step"], 200);
+  EXPECT_EQ(checkpoints[1]["step"], 30);
+  EXPECT_EQ(checkpoints[1]["bytes"], 7);
+}
+
 /// Python's zipfile is the oracle; without Python the archive's beginning is.
 TEST(ApiTest, ExportIsAZipArchiveOfTheDirectory) {
   const Served served({}, [](const tests::Folder& folder) {

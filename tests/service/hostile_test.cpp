@@ -87,6 +87,12 @@ TEST_F(HostileTest, WaysOutOfTheFolderAreRefused) {
   expect_unharmed();
 }
 
+TEST_F(HostileTest, QueriesThatCannotBeReadAreRefused) {
+  for (const auto* query : {"filter=%zz", "filter=strategy%3", "%", "filter=a&x=%g0"})
+    EXPECT_EQ(served_.get(std::string("/api/v1/runs?") + query).status, 400) << query;
+  EXPECT_EQ(served_.get("/api/v1/runs?filter=strategy%3Dbsp&limit=5&").status, 200);
+}
+
 TEST_F(HostileTest, BodyOfAGibibyteIsRefusedBeforeItComes) {
   for (const auto role : {Role::none, Role::admin}) {
     Client client(served_.port());

@@ -7,6 +7,7 @@
 
 #include "service/live/followed_file.hpp"
 #include "service/live/live_runs.hpp"
+#include "service/live/metrics_line.hpp"
 #include "service/live/run_state.hpp"
 #include "tests/folder.hpp"
 #include "tests/store/run_folders.hpp"
@@ -94,6 +95,41 @@ TEST(RunStateTest, LinesThatMeanNothingAreIgnored) {
         R"({"kind":"ended","error":3})", R"({"kind":"started","workers":-1,"servers":-5})"})
     static_cast<void>(state.read(line));
   EXPECT_TRUE(state.json(0, "running", 0).is_object());
+}
+
+TEST(RunStateTest, CountersBeyondReasonAreMissingOnes) {
+  RunState state;
+  for (const auto* line :
+       {R"({"kind":"started","servers":1e300})", R"({"kind":"worker","worker":1e300,"steps":-1e300,"waits":[1,2]})",
+        R"({"kind":"worker","worker":0,"steps":7})", R"({"kind":"epoch","steps":1e19})"})
+    static_cast<void>(state.read(line));
+  const auto json = state.json(0, "running", 0);
+  EXPECT_EQ(json["workers"][0]["worker"], -1);
+  EXPECT_EQ(json["servers"], 0);
+  EXPECT_EQ(json["steps"], 7);
+  EXPECT_EQ(json["waits"]["columns"], nlohmann::json::parse(R"(["worker 0", "worker 1"])"));
+}
+
+TEST(RunStateTest, ALineThatIsNestedDeeplyHarmsNothing) {
+  constexpr std::size_t kLevels = 1'000'000;
+  const auto deep = std::string(kLevels, '[') + std::string(kLevels, ']');
+  RunState state;
+  static_cast<void>(state.read(R"({"kind":"note","t":1,"level":"info","text":)" + deep + "}"));
+  static_cast<void>(state.read(R"({"kind":"worker","t":2,"worker":0,"steps":3,"waits":)" + deep + "}"));
+  const auto json = state.json(0, "running", 0);
+  EXPECT_LT(json.dump().size(), 4'096U);
+  EXPECT_EQ(json["workers"][0]["steps"], 3);
+  EXPECT_EQ(json["t"], 2);
+}
+
+TEST(MetricsLineTest, KeysBeyondThoseOfAnyLineAreLeftOut) {
+  std::string many = R"({"kind":"worker")";
+  for (int key = 0; key < 10'000; ++key) many += fmt::format(R"(,"k{}":{})", key, key);
+  const auto line = metrics_line(many + "}");
+  EXPECT_EQ(line["kind"], "worker");
+  EXPECT_EQ(line.size(), 4'096U);
+  EXPECT_EQ(line["k4094"], 4'094);
+  EXPECT_TRUE(metrics_line(R"({"kind":"worker")").is_null()) << "a line that is cut off";
 }
 
 class FollowedFileTest : public testing::Test {

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::chrono::seconds kConnect{10};
 
-/// "mnist-easgd" of "worker 3 of mnist-easgd".
+/// "best of three" of "worker 3, server 0 of best of three".
 std::string run_of_member(const std::string& member) {
   constexpr std::string_view kOf = " of ";
-  const auto at = member.rfind(kOf);
+  const auto at = member.find(kOf);
   return at == std::string::npos ? member : member.substr(at + kOf.size());
 }
 

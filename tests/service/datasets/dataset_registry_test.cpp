@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "service/datasets/sample_reader.hpp"
+#include "tests/data/idx_files.hpp"
 #include "tests/folder.hpp"
 
 namespace troupe::service {
@@ -57,6 +59,8 @@ TEST(DatasetInspectionTest, ADrawnDataSetHasItsFormAndItsSamplesArePictures) {
   ASSERT_TRUE(facts.has_value()) << facts.error().message;
   EXPECT_EQ(facts->classes.size(), 10U);
   EXPECT_GT(facts->train, facts->test);
+  SampleReader samples;
+  const auto sample_png = [&](const DatasetEntry& entry, std::int64_t index) { return samples.png(entry, index, {}); };
   const auto png = sample_png(glyphs, 0), other = sample_png(glyphs, 1);
   ASSERT_TRUE(png.has_value() && *png && other.has_value() && *other);
   EXPECT_EQ((*png)->substr(0, 8), "\x89PNG\r\n\x1a\n");
@@ -71,6 +75,57 @@ TEST(DatasetInspectionTest, ADrawnDataSetHasItsFormAndItsSamplesArePictures) {
   EXPECT_NE(**png, **other);
   EXPECT_FALSE(sample_png(glyphs, facts->train)->has_value()) << "behind the last one";
   EXPECT_FALSE(sample_png(glyphs, -1)->has_value());
+  const auto behind = sample_png(glyphs, 5'000);
+  ASSERT_TRUE(behind.has_value() && *behind) << "one that the first look did not draw";
+  EXPECT_NE(**behind, **png);
+}
+
+class SampleReaderTest : public testing::Test {
+ protected:
+  DatasetEntry written(const std::string& name) {
+    std::filesystem::create_directory(folder_.file(name));
+    data::write_data_set(folder_.file(name));
+    return {name, "idx", folder_.file(name), 0};
+  }
+  bool has(const DatasetEntry& entry, SampleReader::Time now) {
+    const auto png = samples_.png(entry, 4, now);
+    return png && *png;
+  }
+  const tests::Folder folder_;
+  SampleReader samples_;
+  const SampleReader::Time begin_{std::chrono::seconds(1'000)};
+};
+
+/// Once the files are gone only an open data set has samples.
+TEST_F(SampleReaderTest, ADataSetIsOpenedOnceAndClosedWhenNobodyAsks) {
+  const auto entry = written("a");
+  EXPECT_FALSE(samples_.close_idle(begin_).has_value()) << "nothing is open";
+  EXPECT_TRUE(has(entry, begin_));
+  EXPECT_FALSE(samples_.png(entry, 5, begin_)->has_value()) << "behind the last one";
+  std::filesystem::remove_all(entry.path);
+  const auto later = begin_ + SampleReader::kKept - std::chrono::seconds(1);
+  EXPECT_TRUE(samples_.close_idle(later).has_value());
+  EXPECT_TRUE(has(entry, later));
+  EXPECT_TRUE(samples_.close_idle(begin_ + SampleReader::kKept).has_value()) << "it was asked for meanwhile";
+  EXPECT_TRUE(has(entry, later));
+  EXPECT_FALSE(samples_.close_idle(later + SampleReader::kKept).has_value());
+  EXPECT_FALSE(has(entry, later + SampleReader::kKept));
+}
+
+TEST_F(SampleReaderTest, OnlyTheLastOnesAskedForAreOpen) {
+  const auto a = written("a"), b = written("b"), c = written("c");
+  for (const auto& entry : {a, b, a, c}) EXPECT_TRUE(has(entry, begin_)) << entry.name;
+  for (const auto& entry : {a, b, c}) std::filesystem::remove_all(entry.path);
+  EXPECT_TRUE(has(a, begin_));
+  EXPECT_TRUE(has(c, begin_));
+  EXPECT_FALSE(has(b, begin_));
+}
+
+TEST_F(SampleReaderTest, ANameThatMeansAnotherDataSetNowIsOpenedAnew) {
+  auto entry = written("a");
+  EXPECT_TRUE(has(entry, begin_));
+  entry.path = folder_.file("nowhere");
+  EXPECT_FALSE(has(entry, begin_));
 }
 
 TEST(DatasetInspectionTest, ADataSetWithoutItsFilesIsAnErrorThatNamesTheFile) {
