@@ -107,6 +107,13 @@ TEST_F(NodeRegistryTest, AddressesThatCannotBeAreRefused) {
   EXPECT_EQ(registry->rows().size(), 1U);
 }
 
+TEST_F(NodeRegistryTest, ANodeThatTheFileNamesTwiceIsOne) {
+  folder_.write("nodes.json", R"({"nodes": ["h1:1", "h2:1", "h1:1"]})");
+  const auto registry = open();
+  EXPECT_EQ(registry->rows().size(), 2U);
+  EXPECT_TRUE(eventually([&] { return registry->rows().front().alive; }));
+}
+
 TEST_F(NodeRegistryTest, AFileThatIsNoListIsAnError) {
   folder_.write("nodes.json", "[1]");
   const auto registry = NodeRegistry::open({.file = folder_.file("nodes.json"), .ask = nullptr, .clock = &clock_});
