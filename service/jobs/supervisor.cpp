@@ -38,14 +38,9 @@ int next_signal(std::chrono::milliseconds patience) {
   return signal > 0 ? signal : 0;
 }
 
-/// Processes may be forked meanwhile: looks again until none is left.
-void kill_session() {
-  constexpr int kMostLooks = 100;
-  for (int look = 0; look < kMostLooks; ++look) {
-    const auto members = members_of_session(::getpid());
-    if (members.empty()) return;
-    for (const auto pid : members) ::kill(pid, SIGKILL);
-  }
+void kill_job() {
+  constexpr std::chrono::seconds kPatience{10};  // a process that gives much memory back takes its time
+  if (const auto self = identity_of(::getpid())) kill_followers(*self, kPatience);
 }
 
 /// The program in the child process: begins when `go` has a byte, and ends when that has none.
@@ -76,7 +71,7 @@ int attend(pid_t program) {
     const int signal = next_signal(std::chrono::hours(1));
     if (signal == SIGINT && !std::exchange(interrupted, true)) ::kill(program, SIGINT);
     if (signal == SIGTERM || signal == SIGUSR1) ::kill(program, signal);
-    if (signal == SIGUSR2) kill_session();
+    if (signal == SIGUSR2) kill_job();
     int status = 0;
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;)
       if (ended == program) return status;
@@ -93,7 +88,7 @@ void await_leftovers() {
     if (ended < 0) return;  // none is left
     if (next_signal(std::chrono::seconds(1)) == SIGUSR2 || SuperviseClock::now() > until) break;
   }
-  kill_session();
+  kill_job();
 }
 
 core::Result<core::FileDescriptor> take_lock(const JobFolder& folder) {
@@ -114,7 +109,7 @@ core::Result<void> write_end(const JobFolder& folder, const ExitRecord& end) {
     auto written = folder.write(end);
     if (written || written.error().code != core::Errc::no_space || SuperviseClock::now() > until) return written;
     if (next_signal(std::chrono::seconds(1)) != SIGUSR2) continue;
-    kill_session();
+    kill_job();
     return written;
   }
 }

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "tests/folder.hpp"
@@ -91,6 +93,8 @@ TEST(ProcessIdentityTest, AProcessIsKnownByItsNumberAndItsStart) {
   EXPECT_TRUE(is_alive(*self));
   EXPECT_FALSE(is_alive({self->pid, self->start + 1})) << "another process with this number";
   EXPECT_FALSE(identity_of(0).has_value());
+  EXPECT_TRUE(send_signal(*self, 0));
+  EXPECT_FALSE(send_signal({self->pid, self->start + 1}, SIGKILL));
 }
 
 }  // namespace
