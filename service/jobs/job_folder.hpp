@@ -84,9 +84,12 @@ class JobFolder {
   [[nodiscard]] core::Result<void> write(const std::string& name, std::string_view text) const;
   [[nodiscard]] core::Result<void> write(const ProcessRecord& record) const;
   [[nodiscard]] core::Result<void> write(const ExitRecord& record) const;
-  /// Nothing: there is no such file, or none that is readable.
-  [[nodiscard]] std::optional<ProcessRecord> process() const;
-  [[nodiscard]] std::optional<ExitRecord> exit() const;
+  /// Nothing: there is no such file, or it is broken. Errc::io: it cannot be read now, so nothing may be decided.
+  [[nodiscard]] core::Result<std::optional<ProcessRecord>> read_process() const;
+  [[nodiscard]] core::Result<std::optional<ExitRecord>> read_exit() const;
+  /// Nothing also where the file cannot be read now.
+  [[nodiscard]] std::optional<ProcessRecord> process() const { return read_process().value_or(std::nullopt); }
+  [[nodiscard]] std::optional<ExitRecord> exit() const { return read_exit().value_or(std::nullopt); }
   /// The run's directory as the run wrote it; empty: not yet.
   [[nodiscard]] std::string run_directory(std::int64_t attempt) const;
 

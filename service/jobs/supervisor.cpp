@@ -114,10 +114,11 @@ core::Result<void> write_end(const JobFolder& folder, const ExitRecord& end) {
   }
 }
 
-bool is_settled(const JobFolder& folder, std::int64_t attempt) {
-  const auto exit = folder.exit();
-  const auto process = folder.process();
-  return (exit && exit->attempt >= attempt) || (process && process->attempt >= attempt);
+core::Result<bool> is_settled(const JobFolder& folder, std::int64_t attempt) {
+  const auto exit = folder.read_exit();
+  const auto process = folder.read_process();
+  if (!exit || !process) return tl::unexpected(!exit ? exit.error() : process.error());
+  return (*exit && (*exit)->attempt >= attempt) || (*process && (*process)->attempt >= attempt);
 }
 
 void pass(CrashPoint crash, std::string_view point) {
@@ -145,7 +146,8 @@ core::Result<void> supervise(const SuperviseOptions& options) {
   const auto lock = take_lock(folder);
   if (!lock) return tl::unexpected(lock.error());
   pass(options.crash, "supervisor: locked");
-  if (is_settled(folder, options.attempt)) return {};
+  if (const auto settled = is_settled(folder, options.attempt); !settled || *settled)
+    return settled ? core::Result<void>() : tl::unexpected(settled.error());
   ::fcntl((*lock).get(), F_SETFD, 0);  // the program inherits it
   auto go = make_pipe(), failure = make_pipe();
   if (!go || !failure) return tl::unexpected(!go ? go.error() : failure.error());

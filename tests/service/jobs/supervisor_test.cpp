@@ -131,6 +131,14 @@ TEST_F(SupervisorTest, AKillEndsAProcessThatHasLeftTheSession) {
   EXPECT_FALSE(identity_of(pid).has_value());
 }
 
+TEST_F(SupervisorTest, AnAttemptDoesNotBeginWhereItCannotReadWhetherItMay) {
+  std::filesystem::create_directory(folder_.file("job/exit.json"));
+  auto process = start(train_);
+  ASSERT_TRUE(eventually([&] { return process.supervisor_ended(); }));
+  EXPECT_EQ(folder_.read("signals"), "");
+  EXPECT_NE(folder_.read("job/log").find("exit.json"), std::string::npos) << "why";
+}
+
 TEST_F(SupervisorTest, AnAttemptThatWasFencedNeverBegins) {
   ASSERT_EQ(job_.observe(1)->kind, AttemptOutcome::Kind::never_began);
   auto process = start(train_, 1);
