@@ -26,20 +26,21 @@ core::Errc errc_of_code(int code) {
   }
 }
 
-std::string_view advice_for(core::Errc code) {
+std::string_view advice_for(core::Errc code, std::string_view if_damaged) {
   switch (code) {
-    case core::Errc::corrupt: return ": `troupe runs rebuild` makes the store anew from the directories";
-    case core::Errc::timeout: return ": another process changes the store; try again";
-    case core::Errc::no_space: return ": make room, then try again";
+    case core::Errc::corrupt: return if_damaged;
+    case core::Errc::timeout: return "another process changes the store; try again";
+    case core::Errc::no_space: return "make room, then try again";
     default: return "";
   }
 }
 
 }  // namespace
 
-core::Result<Database> Database::open(const std::string& path, bool shared_memory) {
+core::Result<Database> Database::open(const std::string& path, bool shared_memory, std::string if_damaged) {
   Database database;
   database.path_ = path;
+  database.if_damaged_ = std::move(if_damaged);
   const int code = sqlite3_open_v2(path.c_str(), &database.handle_,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) database.fail(code);
@@ -52,11 +53,15 @@ core::Result<Database> Database::open(const std::string& path, bool shared_memor
 }
 
 Database::Database(Database&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)), error_(std::move(other.error_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      path_(std::move(other.path_)),
+      if_damaged_(std::move(other.if_damaged_)),
+      error_(std::move(other.error_)) {}
 
 Database& Database::operator=(Database&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(path_, other.path_);
+  std::swap(if_damaged_, other.if_damaged_);
   std::swap(error_, other.error_);
   return *this;
 }
@@ -67,7 +72,8 @@ void Database::fail(int code) {
   if (error_) return;
   const auto* why = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
   const auto kind = errc_of_code(code);
-  error_ = core::Error{kind, fmt::format("{}: {}{}", path_, why, advice_for(kind))};
+  const auto advice = advice_for(kind, if_damaged_);
+  error_ = core::Error{kind, fmt::format("{}: {}{}{}", path_, why, advice.empty() ? "" : ": ", advice)};
 }
 
 void Database::run(const std::string& statements) {

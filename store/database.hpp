@@ -28,7 +28,9 @@ class Database {
  public:
   /// Opens the file for writing and creates it if it is missing; ":memory:" is a database that ends with the connection. `shared_memory`: all
   /// processes that use the file can share memory, so it has a write-ahead log; otherwise (network file systems) a rollback journal.
-  [[nodiscard]] static core::Result<Database> open(const std::string& path, bool shared_memory);
+  /// `if_damaged`: what to do about a damaged file, the end of that error's message.
+  [[nodiscard]] static core::Result<Database> open(const std::string& path, bool shared_memory,
+                                                   std::string if_damaged = {});
 
   Database(Database&& other) noexcept;
   Database& operator=(Database&& other) noexcept;
@@ -50,7 +52,7 @@ class Database {
   void fail(int code);
 
   sqlite3* handle_ = nullptr;
-  std::string path_;
+  std::string path_, if_damaged_;
   std::optional<core::Error> error_;
 };
 

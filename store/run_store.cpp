@@ -27,6 +27,8 @@ constexpr std::array<std::uint32_t, 11> kOverNetwork{0x6969,     0x517b,     0xf
 
 constexpr std::array kFiles{"", "-wal", "-shm", "-journal"};
 
+constexpr const char* kIfDamaged = "`troupe runs rebuild` makes the store anew from the directories";
+
 bool shares_memory(const std::string& directory) {
   struct statfs system {};
   if (::statfs(directory.c_str(), &system) != 0) return false;
@@ -95,7 +97,7 @@ core::Result<void> RunStore::open_file() {
   }
   {
     const auto together = lock_directory(directory_, LOCK_SH);
-    auto opened = Database::open(path, shares_memory(directory_));
+    auto opened = Database::open(path, shares_memory(directory_), kIfDamaged);
     if (!opened && opened.error().code != core::Errc::corrupt) return tl::unexpected(opened.error());
     if (opened) {
       database_ = std::make_unique<Database>(std::move(*opened));
@@ -122,7 +124,7 @@ core::Result<void> RunStore::replace_file() {
   for (const char* suffix : kFiles)
     if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT)
       return tl::unexpected(core::from_errno(errno, "remove", path + suffix));
-  auto opened = Database::open(path, shares_memory(directory_));
+  auto opened = Database::open(path, shares_memory(directory_), kIfDamaged);
   if (!opened) return tl::unexpected(opened.error());
   database_ = std::make_unique<Database>(std::move(*opened));
   return make_schema(*database_, Make::unless_there);

@@ -31,11 +31,13 @@ ProcessIdentity identity_from(const RecordJson& json) {
   return {json.at("pid").get<pid_t>(), json.at("start").get<std::uint64_t>()};
 }
 
-/// Nothing: the file is missing or broken. Files are replaced as a whole, so a broken one has another cause than a crash.
+/// Nothing: the file is missing or broken. Files are replaced as a whole, so a broken one has another cause than a crash. Errc::io: it is
+/// there, but cannot be read now, as where this process has no descriptor left.
 template <class Record, class Read>
-std::optional<Record> read_record(const std::string& path, const Read& read) {
+core::Result<std::optional<Record>> read_record(const std::string& path, const Read& read) {
   const auto text = core::read_text("record", path);
-  if (!text) return std::nullopt;
+  if (!text && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::nullopt;
+  if (!text) return core::fail(core::Errc::io, text.error().message);
   const auto json = RecordJson::parse(*text, nullptr, false);
   try {
     return read(json);
@@ -79,14 +81,14 @@ core::Result<void> JobFolder::write(const ExitRecord& record) const {
   return write(kExitFile, json.dump(-1, ' ', false, RecordJson::error_handler_t::replace) + "\n");
 }
 
-std::optional<ProcessRecord> JobFolder::process() const {
+core::Result<std::optional<ProcessRecord>> JobFolder::read_process() const {
   return read_record<ProcessRecord>(path_ + "/" + kProcessFile, [](const RecordJson& json) {
     return ProcessRecord{json.at("attempt").get<std::int64_t>(), identity_from(json.at("supervisor")),
                          identity_from(json.at("program"))};
   });
 }
 
-std::optional<ExitRecord> JobFolder::exit() const {
+core::Result<std::optional<ExitRecord>> JobFolder::read_exit() const {
   return read_record<ExitRecord>(path_ + "/" + kExitFile, [](const RecordJson& json) {
     return ExitRecord{json.at("attempt").get<std::int64_t>(), json.at("never_began").get<bool>(),
                       json.at("code").get<int>(), json.at("signal").get<int>(), json.at("error").get<std::string>()};
@@ -116,12 +118,16 @@ core::Result<AttemptOutcome> JobFolder::observe(std::int64_t attempt, CrashPoint
   const auto lock = try_lock();
   if (!lock) return tl::unexpected(lock.error());
   AttemptOutcome outcome;
-  if (auto record = process(); record && record->attempt == attempt) outcome.process = record;
+  const auto process = read_process();
+  if (!process) return tl::unexpected(process.error());
+  if (*process && (*process)->attempt == attempt) outcome.process = *process;
   if (!*lock) return outcome;
   at(crash, "observe: locked");
-  if (auto record = exit(); record && record->attempt == attempt) {
-    outcome.kind = record->never_began ? AttemptOutcome::Kind::never_began : AttemptOutcome::Kind::ended;
-    outcome.exit = std::move(*record);
+  auto end = read_exit();
+  if (!end) return tl::unexpected(std::move(end.error()));  // a fence in its place would have the job run twice
+  if (*end && (*end)->attempt == attempt) {
+    outcome.kind = (*end)->never_began ? AttemptOutcome::Kind::never_began : AttemptOutcome::Kind::ended;
+    outcome.exit = std::move(**end);
     return outcome;
   }
   if (outcome.process) {

@@ -12,19 +12,21 @@
 /// first one that gets the lock:
 ///
 ///     service: the row says "running, attempt n"         killed before: nothing has happened. Killed after: A
-///     service: starts the supervisor                     killed after: B
+///     service: starts the supervisor                     killed after: A or B, by who gets the lock first
 ///     supervisor: takes the lock                         killed after: A, as the kernel releases the lock
 ///     supervisor: leaves if exit.json or process.json is of attempt n or later
 ///     supervisor: forks the program, which waits         killed after: the program ends without having begun; A
 ///     supervisor: process.json for attempt n             killed after: C, and the program has or has not begun
 ///     supervisor: lets the program begin                 killed after: the program goes on and holds the lock: B, and C at its end
 ///     supervisor: exit.json for attempt n                killed after: D
-///     service: the row has the process                   killed before: B or D
-///     service: the row has the end                       killed before: D; killed after: nothing is left to do
+///     service: the row has the process                   killed before: B, C or D
+///     service: the row has the end                       killed before: C or D; killed after: nothing is left to do
 ///
-/// What a service that has restarted finds, with observe():
+/// What a service finds, with observe(). One that has restarted takes the numbers of process.json for those of the attempt only in case B: after
+/// a restart of the host they may be other processes'.
 /// A. The lock is free and neither file is of attempt n: no program has begun. The service, which has the lock now, writes the fence: an
-///    exit.json for attempt n that says so. A supervisor of attempt n that comes later finds it and leaves. The job is queued again.
+///    exit.json for attempt n that says so. A supervisor of attempt n that comes later finds it and leaves. The job is queued again; by the
+///    service that has started the attempt itself, and seen its supervisor end, it is `failed`.
 /// B. The lock is held: the attempt runs, or is about to. The service adopts it: it watches the processes of process.json, which are not its
 ///    children, and looks again.
 /// C. The lock is free, and there is process.json and no exit.json for attempt n: the program has perhaps done part of its work. The job is
@@ -82,9 +84,12 @@ class JobFolder {
   [[nodiscard]] core::Result<void> write(const std::string& name, std::string_view text) const;
   [[nodiscard]] core::Result<void> write(const ProcessRecord& record) const;
   [[nodiscard]] core::Result<void> write(const ExitRecord& record) const;
-  /// Nothing: there is no such file, or none that is readable.
-  [[nodiscard]] std::optional<ProcessRecord> process() const;
-  [[nodiscard]] std::optional<ExitRecord> exit() const;
+  /// Nothing: there is no such file, or it is broken. Errc::io: it cannot be read now, so nothing may be decided.
+  [[nodiscard]] core::Result<std::optional<ProcessRecord>> read_process() const;
+  [[nodiscard]] core::Result<std::optional<ExitRecord>> read_exit() const;
+  /// Nothing also where the file cannot be read now.
+  [[nodiscard]] std::optional<ProcessRecord> process() const { return read_process().value_or(std::nullopt); }
+  [[nodiscard]] std::optional<ExitRecord> exit() const { return read_exit().value_or(std::nullopt); }
   /// The run's directory as the run wrote it; empty: not yet.
   [[nodiscard]] std::string run_directory(std::int64_t attempt) const;
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -33,10 +33,6 @@ struct Spawn {
   Spawn(const Spawn&) = delete;
   Spawn& operator=(const Spawn&) = delete;
 };
-
-core::FileDescriptor pidfd_of(pid_t pid) {
-  return core::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-}
 
 bool is_readable(int descriptor) {
   pollfd watched{descriptor, POLLIN, 0};
@@ -77,7 +73,7 @@ core::Result<JobProcess> JobProcess::start(const JobFolder& folder, std::int64_t
 }
 
 void JobProcess::watch(pid_t supervisor) {
-  ended_ = pidfd_of(supervisor);
+  ended_ = open_process(supervisor);
   gone_ = !ended_ && errno == ESRCH;
 }
 
@@ -91,8 +87,8 @@ void JobProcess::adopt(const ProcessRecord& record) {
 
 bool JobProcess::supervisor_ended() {
   if (gone_) return true;
-  if (!ended_ || !is_readable(ended_.get())) return false;
-  if (child_ != 0) ::waitpid(child_, nullptr, WNOHANG);
+  // A child is also reaped where there was no descriptor for it.
+  if (child_ != 0 ? ::waitpid(child_, nullptr, WNOHANG) == 0 : !ended_ || !is_readable(ended_.get())) return false;
   ended_.reset();
   gone_ = true;
   return true;
@@ -100,13 +96,14 @@ bool JobProcess::supervisor_ended() {
 
 bool JobProcess::send(int signal) {
   if (!supervisor_ended() && ended_) return ::syscall(SYS_pidfd_send_signal, ended_.get(), signal, nullptr, 0) == 0;
-  return record_ && is_alive(record_->program) && ::kill(record_->program.pid, signal) == 0;
+  return record_ && send_signal(record_->program, signal);
 }
 
 bool JobProcess::kill() {
   if (!supervisor_ended() && ended_) return ::syscall(SYS_pidfd_send_signal, ended_.get(), SIGUSR2, nullptr, 0) == 0;
   if (!record_) return false;
-  for (const auto pid : members_of_session(record_->supervisor.pid)) ::kill(pid, SIGKILL);
+  constexpr std::chrono::milliseconds kPatience{200};  // the caller's other jobs wait
+  kill_followers(record_->supervisor, kPatience);
   return true;
 }
 

@@ -250,7 +250,7 @@ core::Result<void> JobScheduler::prepare(const Job& job) const {
 }
 
 bool JobScheduler::look_at(Active& active) {
-  if (!active.process.is_known()) learn_process(active);
+  if ((active.ours || active.seen) && !active.process.is_known()) learn_process(active);
   if (!active.run_is_known) learn_run(active);
   const bool watched = !active.process.supervisor_ended() && active.process.descriptor() >= 0;
   if (!watched && LookClock::now() >= active.next_look && look_for_end(active)) return true;
@@ -299,9 +299,10 @@ bool JobScheduler::look_for_end(Active& active) {
     failing_ = true;
     return false;
   }
-  if (outcome->process && !active.process.is_known()) active.process.adopt(*outcome->process);
   switch (outcome->kind) {
     case AttemptOutcome::Kind::active:
+      active.seen = true;
+      if (!active.process.is_known()) learn_process(active);
       active.next_look = LookClock::now() + (active.process.is_known() ? kLater : kSoon);
       return false;
     case AttemptOutcome::Kind::ended: {

@@ -78,6 +78,7 @@ class JobScheduler {
     Job job;
     JobProcess process;
     bool ours = false;                   // this scheduler has started it
+    bool seen = false;                   // or has found its lock held: the processes of process.json are its
     JobEffect wanted = JobEffect::none;  // interrupt or kill, until it has been delivered
     bool run_is_known = false;
     std::chrono::steady_clock::time_point next_look{};  // while processes outlive their supervisor

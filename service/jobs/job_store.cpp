@@ -22,6 +22,9 @@ CREATE TABLE history(id INTEGER PRIMARY KEY, job INTEGER NOT NULL, at TEXT NOT N
 CREATE INDEX history_by_job ON history(job, id);
 )";
 
+constexpr const char* kIfDamaged =
+    "end the jobs that still run, and move it away with its -wal and -shm: the service then knows no jobs; runs stay";
+
 constexpr const char* kBookColumns =
     "id, name, kind, config, command, priority, nodes, workers, user, state, submitted, started, ended, exit_code, "
     "error, run, attempt, "
@@ -65,7 +68,7 @@ void add_history(store::Database& database, std::int64_t id, const std::string& 
 }  // namespace
 
 core::Result<JobStore> JobStore::open(const std::string& path) {
-  auto opened = store::Database::open(path, true);
+  auto opened = store::Database::open(path, true, kIfDamaged);
   if (!opened) return tl::unexpected(std::move(opened.error()));
   JobStore store(std::make_unique<store::Database>(std::move(*opened)));
   auto& database = *store.database_;

@@ -1,12 +1,18 @@
 #include "service/jobs/process_identity.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,7 +32,7 @@ std::vector<std::string> stat_fields(pid_t pid) {
   return fields;
 }
 
-constexpr std::size_t kState = 0, kSession = 3, kStart = 19;  // fields 3, 6 and 22
+constexpr std::size_t kState = 0, kParent = 1, kSession = 3, kStart = 19;  // fields 3, 4, 6 and 22
 
 template <class Number>
 Number to_number(const std::string& text) {
@@ -39,6 +45,22 @@ bool has_ended(const std::vector<std::string>& fields) {
   return fields.size() <= kStart || fields[kState] == "Z" || fields[kState] == "X";
 }
 
+/// Of a process that has no session here, as seen in a container, the number is 0.
+std::vector<ProcessIdentity> followers_of(pid_t leader) {
+  std::vector<ProcessIdentity> followers;
+  std::error_code error;
+  if (leader <= 0) return followers;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const auto pid = to_number<pid_t>(entry->path().filename().string());
+    if (pid <= 0 || pid == leader) continue;
+    const auto fields = stat_fields(pid);
+    if (has_ended(fields)) continue;
+    if (to_number<pid_t>(fields[kSession]) == leader || to_number<pid_t>(fields[kParent]) == leader)
+      followers.push_back({pid, to_number<std::uint64_t>(fields[kStart])});
+  }
+  return followers;
+}
+
 }  // namespace
 
 std::optional<ProcessIdentity> identity_of(pid_t pid) {
@@ -49,16 +71,26 @@ std::optional<ProcessIdentity> identity_of(pid_t pid) {
 
 bool is_alive(const ProcessIdentity& process) { return identity_of(process.pid) == process; }
 
-std::vector<pid_t> members_of_session(pid_t session) {
-  std::vector<pid_t> members;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const auto pid = to_number<pid_t>(entry->path().filename().string());
-    if (pid <= 0 || pid == session) continue;
-    const auto fields = stat_fields(pid);
-    if (!has_ended(fields) && to_number<pid_t>(fields[kSession]) == session) members.push_back(pid);
+core::FileDescriptor open_process(pid_t pid) {
+  return core::FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+bool send_signal(const ProcessIdentity& process, int signal) {
+  const auto opened = open_process(process.pid);  // first: what is alive afterwards is what it refers to
+  if (!is_alive(process)) return false;
+  if (!opened) return ::kill(process.pid, signal) == 0;
+  return ::syscall(SYS_pidfd_send_signal, opened.get(), signal, nullptr, 0) == 0;
+}
+
+void kill_followers(const ProcessIdentity& leader, std::chrono::milliseconds patience) {
+  for (const auto until = std::chrono::steady_clock::now() + patience;;) {
+    // The kernel gives a number away only when no process is of its session any more.
+    if (const auto present = identity_of(leader.pid); present && *present != leader) return;
+    const auto followers = followers_of(leader.pid);
+    for (const auto& process : followers) send_signal(process, SIGKILL);
+    if (followers.empty() || std::chrono::steady_clock::now() > until) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return members;
 }
 
 }  // namespace troupe::service

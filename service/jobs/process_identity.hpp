@@ -3,9 +3,11 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "core/file_descriptor.hpp"
 
 namespace troupe::service {
 
@@ -19,7 +21,15 @@ struct ProcessIdentity {
 [[nodiscard]] std::optional<ProcessIdentity> identity_of(pid_t pid);
 [[nodiscard]] bool is_alive(const ProcessIdentity& process);
 
-/// The processes of a session but its leader.
-[[nodiscard]] std::vector<pid_t> members_of_session(pid_t session);
+/// A descriptor that is readable when the process has ended, and that takes signals; none: there is no such process (errno: ESRCH), or the
+/// system gives none.
+[[nodiscard]] core::FileDescriptor open_process(pid_t pid);
+/// Sends the signal to this process, never to one that has its number by now. False: it has ended, or may not be signalled.
+bool send_signal(const ProcessIdentity& process, int signal);
+
+/// Kills the processes of this process's session and its children, but not the leader itself. Looks again until none is left or the time is
+/// over: some are forked meanwhile, and orphans become children of a leader that is a subreaper. A leader that has ended is given as it
+/// was; nothing is killed if its number is another process's.
+void kill_followers(const ProcessIdentity& leader, std::chrono::milliseconds patience);
 
 }  // namespace troupe::service

@@ -38,14 +38,9 @@ int next_signal(std::chrono::milliseconds patience) {
   return signal > 0 ? signal : 0;
 }
 
-/// Processes may be forked meanwhile: looks again until none is left.
-void kill_session() {
-  constexpr int kMostLooks = 100;
-  for (int look = 0; look < kMostLooks; ++look) {
-    const auto members = members_of_session(::getpid());
-    if (members.empty()) return;
-    for (const auto pid : members) ::kill(pid, SIGKILL);
-  }
+void kill_job() {
+  constexpr std::chrono::seconds kPatience{10};  // a process that gives much memory back takes its time
+  if (const auto self = identity_of(::getpid())) kill_followers(*self, kPatience);
 }
 
 /// The program in the child process: begins when `go` has a byte, and ends when that has none.
@@ -76,7 +71,7 @@ int attend(pid_t program) {
     const int signal = next_signal(std::chrono::hours(1));
     if (signal == SIGINT && !std::exchange(interrupted, true)) ::kill(program, SIGINT);
     if (signal == SIGTERM || signal == SIGUSR1) ::kill(program, signal);
-    if (signal == SIGUSR2) kill_session();
+    if (signal == SIGUSR2) kill_job();
     int status = 0;
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;)
       if (ended == program) return status;
@@ -93,7 +88,7 @@ void await_leftovers() {
     if (ended < 0) return;  // none is left
     if (next_signal(std::chrono::seconds(1)) == SIGUSR2 || SuperviseClock::now() > until) break;
   }
-  kill_session();
+  kill_job();
 }
 
 core::Result<core::FileDescriptor> take_lock(const JobFolder& folder) {
@@ -114,15 +109,16 @@ core::Result<void> write_end(const JobFolder& folder, const ExitRecord& end) {
     auto written = folder.write(end);
     if (written || written.error().code != core::Errc::no_space || SuperviseClock::now() > until) return written;
     if (next_signal(std::chrono::seconds(1)) != SIGUSR2) continue;
-    kill_session();
+    kill_job();
     return written;
   }
 }
 
-bool is_settled(const JobFolder& folder, std::int64_t attempt) {
-  const auto exit = folder.exit();
-  const auto process = folder.process();
-  return (exit && exit->attempt >= attempt) || (process && process->attempt >= attempt);
+core::Result<bool> is_settled(const JobFolder& folder, std::int64_t attempt) {
+  const auto exit = folder.read_exit();
+  const auto process = folder.read_process();
+  if (!exit || !process) return tl::unexpected(!exit ? exit.error() : process.error());
+  return (*exit && (*exit)->attempt >= attempt) || (*process && (*process)->attempt >= attempt);
 }
 
 void pass(CrashPoint crash, std::string_view point) {
@@ -150,7 +146,8 @@ core::Result<void> supervise(const SuperviseOptions& options) {
   const auto lock = take_lock(folder);
   if (!lock) return tl::unexpected(lock.error());
   pass(options.crash, "supervisor: locked");
-  if (is_settled(folder, options.attempt)) return {};
+  if (const auto settled = is_settled(folder, options.attempt); !settled || *settled)
+    return settled ? core::Result<void>() : tl::unexpected(settled.error());
   ::fcntl((*lock).get(), F_SETFD, 0);  // the program inherits it
   auto go = make_pipe(), failure = make_pipe();
   if (!go || !failure) return tl::unexpected(!go ? go.error() : failure.error());

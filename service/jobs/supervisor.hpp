@@ -1,12 +1,13 @@
 /// The process between the service and a job's program. It survives the service, and writes down how the program ends: job_folder.hpp says
-/// how the two agree. Its own session contains it and every process of the job. One thread, in a process of its own: `troupe supervise`.
+/// how the two agree. It leads a session, and adopts what leaves that: every process of the job is in the session or becomes its child. One
+/// thread, in a process of its own: `troupe supervise`.
 ///
 /// Signals, which only the service sends:
 ///     SIGINT     the first one is passed on: the program saves a checkpoint and ends. Later ones are not, as a second one would make the
 ///                program end without; a service that has restarted may therefore send it again
 ///     SIGTERM    is passed on
 ///     SIGUSR1    is passed on: the program saves a checkpoint and goes on. It is ignored by a program that has not yet set its handler
-///     SIGUSR2    kills all processes of the session
+///     SIGUSR2    kills all processes of the job
 #pragma once
 
 #include <csignal>

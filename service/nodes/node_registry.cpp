@@ -30,7 +30,8 @@ core::Result<std::unique_ptr<NodeRegistry>> NodeRegistry::open(NodeOptions optio
     return core::fail(core::Errc::corrupt, fmt::format("{} is not {{\"nodes\": [addresses]}}: remove it", file));
   const std::scoped_lock lock(registry->mutex_);
   for (const auto& address : json["nodes"])
-    if (address.is_string()) registry->start(address.get<std::string>());
+    if (address.is_string() && !registry->nodes_.contains(address.get<std::string>()))
+      registry->start(address.get<std::string>());
   return registry;
 }
 

@@ -1,6 +1,7 @@
 /// The service or a supervisor is killed at each named point between two steps (service/jobs/job_folder.hpp); then a service goes on.
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -93,6 +94,17 @@ TEST_F(CrashPointsTest, AServiceThatIsKilledAtTheFenceLeavesAJobThatRunsOnce) {
   EXPECT_EQ(jobs().front().state, JobState::done);
   EXPECT_EQ(jobs().front().attempt, 2) << "the first attempt was fenced";
   EXPECT_EQ(runs(), (std::map<std::int64_t, int>{{1, 1}}));
+}
+
+TEST_F(CrashPointsTest, AFolderThatAKilledRemovalHasLeftGoesAtTheNextStart) {
+  {
+    const CrashAt crash("remove: row");
+    ASSERT_EQ(serve({"submit=1", "drain", "remove"}), -1) << "the point is not reached";
+  }
+  EXPECT_TRUE(jobs().empty());
+  ASSERT_TRUE(std::filesystem::exists(folder_.file(".service/jobs/1")));
+  ASSERT_EQ(serve({"drain"}), 0) << said_;
+  EXPECT_FALSE(std::filesystem::exists(folder_.file(".service/jobs/1")));
 }
 
 class StopCrashTest : public CrashPointsTest, public ::testing::WithParamInterface<std::string> {};

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "tests/folder.hpp"
@@ -73,6 +75,20 @@ TEST_F(JobFolderTest, ABrokenRecordIsNone) {
   EXPECT_FALSE(job_.exit().has_value());
 }
 
+/// A directory is there and cannot be read, as a file of a process that has no descriptor left.
+TEST_F(JobFolderTest, WhereARecordCannotBeReadNothingIsDecided) {
+  for (const auto* name : {"process.json", "exit.json"}) {
+    const auto path = folder_.file(std::string("jobs/7/") + name);
+    std::filesystem::create_directory(path);
+    const auto outcome = job_.observe(1);
+    ASSERT_FALSE(outcome.has_value()) << name;
+    EXPECT_EQ(outcome.error().code, core::Errc::io);
+    EXPECT_NE(outcome.error().message.find(path), std::string::npos) << outcome.error().message;
+    std::filesystem::remove(path);
+  }
+  EXPECT_FALSE(job_.exit().has_value()) << "no fence";
+}
+
 TEST_F(JobFolderTest, TheLogIsReadInParts) {
   EXPECT_EQ(job_.read_log(5, 10)->next, 5U) << "no log yet";
   folder_.write("jobs/7/log", "one\ntwo\nthree\n\n");
@@ -91,6 +107,8 @@ TEST(ProcessIdentityTest, AProcessIsKnownByItsNumberAndItsStart) {
   EXPECT_TRUE(is_alive(*self));
   EXPECT_FALSE(is_alive({self->pid, self->start + 1})) << "another process with this number";
   EXPECT_FALSE(identity_of(0).has_value());
+  EXPECT_TRUE(send_signal(*self, 0));
+  EXPECT_FALSE(send_signal({self->pid, self->start + 1}, SIGKILL));
 }
 
 }  // namespace

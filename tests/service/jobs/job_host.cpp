@@ -7,6 +7,7 @@
 ///         train        submits a job that appends its signals to DIRECTORY/signals, and waits for it to run
 ///         stop         stops the job of `train`
 ///         drain        ends when no job is queued or active; without it the process waits to be killed
+///         remove       removes all jobs before that
 ///     job_host train FILE                                  appends "begun"; "checkpoint" at SIGUSR1; "saved" at SIGINT, and exits with 130
 ///     job_host family FILE                                 starts a process in a group of its own, and both append their pid and wait
 #include <fcntl.h>
@@ -151,6 +152,10 @@ int serve(const std::string& self, const std::vector<std::string>& words) {
   if (!is("drain"))
     for (;;) ::pause();
   changes.wait([&] { return is_over(**runner); });
+  if (is("remove")) {
+    const auto jobs = (*runner)->list().value();
+    for (const auto& job : jobs) static_cast<void>((*runner)->remove(job.id));
+  }
   std::cerr << "drained" << std::endl;
   return 0;
 }

@@ -108,6 +108,15 @@ TEST(JobStoreTest, AStoreOfALaterVersionIsRefused) {
   EXPECT_EQ(store.error().code, core::Errc::corrupt);
 }
 
+TEST(JobStoreTest, ADamagedStoreIsRefusedWithAdviceThatHoldsForIt) {
+  const tests::Folder folder;
+  const auto store = JobStore::open(folder.write("jobs.sqlite", std::string(8192, 'x')));
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, core::Errc::corrupt);
+  EXPECT_NE(store.error().message.find("move it away"), std::string::npos) << store.error().message;
+  EXPECT_EQ(store.error().message.find("rebuild"), std::string::npos) << "nothing else has the jobs";
+}
+
 TEST(JobStoreTest, AFailedCallLeavesTheStoreUsable) {
   const tests::Folder folder;
   const auto path = folder.file("jobs.sqlite");

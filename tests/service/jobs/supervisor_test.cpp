@@ -1,6 +1,7 @@
 #include "service/jobs/supervisor.hpp"
 
 #include <csignal>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -115,6 +116,27 @@ TEST_F(SupervisorTest, AKillEndsEveryProcessOfTheJobAlsoThoseOfOtherGroups) {
   ASSERT_TRUE(process.kill());
   EXPECT_EQ(end_of(process).signal, SIGKILL);
   for (const auto pid : pids) EXPECT_FALSE(identity_of(pid).has_value()) << pid;
+}
+
+/// One that has a session of its own, and whose parent the kill ends, too.
+TEST_F(SupervisorTest, AKillEndsAProcessThatHasLeftTheSession) {
+  const auto pids = folder_.file("pids");
+  auto process =
+      start({"/bin/sh", "-c", "sh -c 'setsid sh -c \"echo \\$\\$ > " + pids + "; exec sleep 1000\" & wait' & wait"});
+  pid_t pid = 0;
+  ASSERT_TRUE(eventually([&] { return std::istringstream(folder_.read("pids")) >> pid && pid > 0; }));
+  ASSERT_TRUE(identity_of(pid).has_value());
+  ASSERT_TRUE(process.kill());
+  EXPECT_EQ(end_of(process).signal, SIGKILL);
+  EXPECT_FALSE(identity_of(pid).has_value());
+}
+
+TEST_F(SupervisorTest, AnAttemptDoesNotBeginWhereItCannotReadWhetherItMay) {
+  std::filesystem::create_directory(folder_.file("job/exit.json"));
+  auto process = start(train_);
+  ASSERT_TRUE(eventually([&] { return process.supervisor_ended(); }));
+  EXPECT_EQ(folder_.read("signals"), "");
+  EXPECT_NE(folder_.read("job/log").find("exit.json"), std::string::npos) << "why";
 }
 
 TEST_F(SupervisorTest, AnAttemptThatWasFencedNeverBegins) {

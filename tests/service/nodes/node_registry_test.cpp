@@ -107,6 +107,15 @@ TEST_F(NodeRegistryTest, AddressesThatCannotBeAreRefused) {
   EXPECT_EQ(registry->rows().size(), 1U);
 }
 
+TEST_F(NodeRegistryTest, ANodeThatTheFileNamesSeveralTimesIsOne) {
+  std::string again;
+  for (int k = 0; k < 100; ++k) again += R"("h1:1", )";  // threads that replace each other meet by chance
+  folder_.write("nodes.json", R"({"nodes": [)" + again + R"("h2:1"]})");
+  const auto registry = open();
+  EXPECT_EQ(registry->rows().size(), 2U);
+  EXPECT_TRUE(eventually([&] { return registry->rows().front().alive; }));
+}
+
 TEST_F(NodeRegistryTest, AFileThatIsNoListIsAnError) {
   folder_.write("nodes.json", "[1]");
   const auto registry = NodeRegistry::open({.file = folder_.file("nodes.json"), .ask = nullptr, .clock = &clock_});
