@@ -23,7 +23,7 @@ export function useLoaded<T>(path: string | null, load: (path: string, signal: A
   useEffect(() => {
     if (path === null) return undefined;
     const control = new AbortController();
-    set((old) => ({ path, data: old.data, error: null, loading: true }));
+    set((old) => ({ ...old, error: null, loading: true })); // the path is still that of the data
     loader.current(path, control.signal).then(
       (data) => !control.signal.aborted && set({ path, data, error: null, loading: false }),
       (error: unknown) => !control.signal.aborted &&

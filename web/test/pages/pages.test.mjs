@@ -101,6 +101,10 @@ test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
   await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length === 1);
   await page.getByLabel("Filter", { exact: true }).fill("strategy");
   await page.getByText("column 1:").waitFor();
+  await page.getByLabel("Filter", { exact: true }).fill("no.such.key=1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  assert.equal(await table.count(), 0); // the runs of another filter are no answer
   await page.getByLabel("Filter", { exact: true }).fill("strategy=nonesuch");
   await page.keyboard.press("Enter");
   await page.getByText("No run fits this filter.").waitFor();
