@@ -64,7 +64,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   const [error, setError] = useState<string | null>(null);
   const [question, ask] = useState<"stop" | "kill" | "delete" | null>(null);
   const again = useThrottled(loaded.reload, 300);
-  useServerEvents(["job"], (_, row) => String((row as Job | null)?.id) === id && again());
+  useServerEvents(["job"], (_, row) => (row === null || String((row as Job).id) === id) && again());
   useEvery(5000, again);
   const job = loaded.data;
   if (!job) return <Page title={`Job ${id}`}><ErrorLine error={loaded.error} retry={loaded.reload} />{!loaded.error && <p class="loading" role="status">Loading…</p>}</Page>;

@@ -121,6 +121,26 @@ test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
   await page.context().close();
 });
 
+test("WhatChangesWhileTheTabIsHiddenIsThereWhenItIsShown", { skip: missing }, async () => {
+  const page = await opened();
+  const seen = (state) => page.evaluate((to) => {
+    Object.defineProperty(document, "visibilityState", { value: to, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+  const listening = page.waitForResponse((r) => r.url().endsWith("/events"));
+  await show(page, "#/runs");
+  await listening;
+  await page.getByRole("region", { name: "Runs" }).getByRole("row").nth(1).waitFor();
+  await seen("hidden");
+  const path = `/runs/${encodeURIComponent(names["glyphs-bsp"])}`;
+  await api(`${path}/notes`, { method: "PUT", body: JSON.stringify({ tags: ["meanwhile"] }) }).catch(() => undefined);
+  assert.deepEqual((await api(path)).tags, ["meanwhile"]);
+  await page.waitForTimeout(1500); // a change that is told later is told to nobody
+  await seen("visible");
+  await page.getByRole("button", { name: "meanwhile" }).waitFor();
+  await page.context().close();
+});
+
 test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000 }, async (t) => {
   if ((await fetch(`${service.origin}/api/v1/jobs`, { headers: { Authorization: `Bearer ${service.token}` } })).status === 404) return t.skip("this service has no jobs");
   const page = await opened();
