@@ -111,6 +111,26 @@ wait_for_node() {
   return 1
 }
 
+# Starts a node on each host and waits until all of them listen: start_nodes TROUPE PORT [OPTION…]. Sets nodes, their processes in the order of
+# the hosts; their output goes to $scratch/node1.log and so on. Fails as wait_for_node does. Needs make_certificates and join_hosts.
+start_nodes() {
+  local troupe=$1 port=$2 host
+  shift 2
+  nodes=()
+  for ((host = 1; host <= hosts; ++host)); do
+    ( exec ip netns exec "host$host" "$troupe" node "$@" --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" \
+      --key "$certs/host$host.key" ) > "$scratch/node$host.log" 2>&1 &
+    nodes+=($!)
+  done
+  for ((host = 1; host <= hosts; ++host)); do wait_for_node "$host" "$port" "$scratch/node$host.log" "${nodes[host - 1]}" || return 1; done
+}
+
+# Ends the nodes of start_nodes.
+stop_nodes() {
+  kill "${nodes[@]}" 2> /dev/null || true
+  wait "${nodes[@]}" 2> /dev/null || true
+}
+
 # Bytes that a host has put on the link, headers and all.
 link_bytes() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_bytes; }
 link_packets() { ip netns exec "host$1" cat /sys/class/net/eth0/statistics/tx_packets; }

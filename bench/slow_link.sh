@@ -30,13 +30,7 @@ for run in "${runs[@]}"; do
     *) echo "$run: bsp-20, bsp-5.8 or gossip-5.8" >&2; exit 2 ;;
   esac
   port=$((port + 1))
-  nodes=()
-  for host in 1 2; do
-    ( exec ip netns exec "host$host" "$troupe" node --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
-      > "$scratch/node$host.log" 2>&1 &
-    nodes+=($!)
-  done
-  for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
+  start_nodes "$troupe" $port
   limit_link $rate 64kb
   began=$SECONDS
   rc=0
@@ -49,8 +43,7 @@ for run in "${runs[@]}"; do
   echo "$run: exit code $rc, workers lost: $lost, $((SECONDS - began)) s"
   [[ $rc == 0 ]] || tail -5 "$scratch/$run.log" >&2
   printf '%s %s %s %s\n' "$run" "$rc" "$lost" "$((SECONDS - began))" >> "$scratch/results"
-  kill "${nodes[@]}" 2> /dev/null || true
-  wait "${nodes[@]}" 2> /dev/null || true
+  stop_nodes
 done
 
 python3 - "$scratch" <<'PY'

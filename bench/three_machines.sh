@@ -120,7 +120,7 @@ start_run() {
   for option in run.checkpoint_every=never run.tensorboard=false run.journal=all strategy.overlap=skip "strategy.tau=$tau" "data.batch=$batch" cluster.pinning=off "${more[@]}"; do
     set+=(--set "$option")
   done
-  ( become 1 timeout -k 5 $((faults_seconds * 3 + 240)) "$troupe" launch --workers 3 --strategy "$strategy" --nodes "10.0.0.1:$node_port,10.0.0.2:$node_port,10.0.0.3:$node_port" \
+  ( become 1 timeout -k 5 $(((seconds > faults_seconds ? seconds : faults_seconds) * 3 + 240)) "$troupe" launch --workers 3 --strategy "$strategy" --nodes "10.0.0.1:$node_port,10.0.0.2:$node_port,10.0.0.3:$node_port" \
       --min-nodes $# --ca "$certs/ca.pem" --cert "$certs/host1.pem" --key "$certs/host1.key" --plain --json --set "run.dir=\"$out/$run\"" "${set[@]}" \
       -- "$python" examples/gpt.py "${shape[@]}" --batch "$batch" --text "$text" --bytes "$bytes" ) > "$out/$run.json" 2> "$out/$run.log" &
   launch=$!

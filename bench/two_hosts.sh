@@ -72,27 +72,21 @@ payload() {
   echo "$sum"
 }
 
-port=0
+port=7100
 # One run on fresh nodes; its summary goes to $scratch/NAME.json, the payload on the link is added to it: troupe_run NAME OPTION=VALUE…
 troupe_run() {
-  local name=$1 host nodes=() before set=() option
+  local name=$1 before set=() option
   shift
   for option in "$@"; do set+=(--set "$option"); done
   port=$((port + 1))
-  for host in 1 2; do
-    ( exec ip netns exec "host$host" "$troupe" node --listen "10.0.0.$host:$((7100 + port))" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" \
-      --key "$certs/host$host.key" ) > "$scratch/node$host.log" 2>&1 &
-    nodes+=($!)
-  done
-  for host in 1 2; do wait_for_node $host $((7100 + port)) "$scratch/node$host.log" "${nodes[host - 1]}"; done
+  start_nodes "$troupe" $port
   before=$(payload)
-  on_host 1 "$troupe" train configs/mnist-easgd.toml --nodes "10.0.0.1:$((7100 + port)),10.0.0.2:$((7100 + port))" --ca "$certs/ca.pem" \
+  on_host 1 "$troupe" train configs/mnist-easgd.toml --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/ca.pem" \
     --cert "$certs/host1.pem" --key "$certs/host1.key" --quiet --json --set "data.path=\"$data\"" --set "run.dir=\"$scratch/runs\"" \
     --set run.checkpoint_every=never --set "run.epochs=$epochs" --set data.batch=64 --set cluster.workers=2 --set cluster.threads_per_worker=1 \
     "${set[@]}" > "$scratch/$name.json" || { cat "$scratch"/node?.log >&2; exit 1; }
   echo $(($(payload) - before)) > "$scratch/$name.payload"
-  kill "${nodes[@]}" 2> /dev/null || true
-  wait "${nodes[@]}" 2> /dev/null || true
+  stop_nodes
 }
 
 easgd=(strategy.name=easgd strategy.tau=16 strategy.overlap=skip)

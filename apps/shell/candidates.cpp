@@ -65,7 +65,10 @@ class Line {
   void read_flag(const std::string& word) {
     const auto equals = word.find('=');
     const auto* option = option_called(word.substr(0, equals));
-    if (option == nullptr) return;
+    if (option == nullptr) {
+      wrong_ = true;
+      return;
+    }
     given_.push_back(option);
     if (!takes_value(*option)) return;
     if (equals == std::string::npos)

@@ -51,16 +51,11 @@ echo "|-|-|-|-|-|-|-|"
 
 port=7300
 run() {  # NAME RANK STRATEGY SETTING…
-  local name=$1 rank=$2 strategy=$3 settings=() nodes=() host setting before
+  local name=$1 rank=$2 strategy=$3 settings=() setting before
   shift 3
   for setting in "$@"; do settings+=(--set "$setting"); done
   port=$((port + 1))
-  for host in 1 2; do
-    ( exec ip netns exec "host$host" "$troupe" node --programs --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
-      > "$scratch/node$host.log" 2>&1 &
-    nodes+=($!)
-  done
-  for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
+  start_nodes "$troupe" $port --programs
   before=$(($(link_bytes 1) + $(link_bytes 2)))
   on_host 1 "$troupe" launch --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/ca.pem" --cert "$certs/host1.pem" --key "$certs/host1.key" \
     --workers 2 --strategy "$strategy" --quiet --json --set "run.name=$name" --set "run.dir=$scratch/runs" --set run.checkpoint_every=never \
@@ -79,8 +74,7 @@ print(f"| {'all' if rank == '0' else 'adapters'} | {name.split('-', 1)[1].replac
 if int(carried) < exchange['bytes'] / 2:
     sys.exit(f"the link carried {carried} bytes: less than half of {exchange['bytes']}: the hosts found another way")
 PY
-  kill "${nodes[@]}" 2> /dev/null || true
-  wait "${nodes[@]}" 2> /dev/null || true
+  stop_nodes
 }
 
 run adapters-bsp 4 bsp

@@ -42,13 +42,8 @@ done
 wait
 [[ -s $scratch/ddp-1 ]] || { tail -n 3 "$scratch"/ddp-?.err >&2; exit 1; }
 
-port=7300 nodes=()
-for host in 1 2; do
-  ( exec ip netns exec "host$host" "$troupe" node --programs --listen "10.0.0.$host:$port" --ca "$certs/ca.pem" --cert "$certs/host$host.pem" --key "$certs/host$host.key" ) \
-    > "$scratch/node$host.log" 2>&1 &
-  nodes+=($!)
-done
-for host in 1 2; do wait_for_node $host $port "$scratch/node$host.log" "${nodes[host - 1]}"; done
+port=7300
+start_nodes "$troupe" $port --programs
 settings=(--set "strategy.tau=$tau")
 for setting in "${more[@]}"; do settings+=(--set "$setting"); done
 carried=$(($(link_bytes 1) + $(link_bytes 2)))
@@ -57,8 +52,7 @@ on_host 1 "$troupe" launch --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/
   "$python" examples/gpt.py "${shape[@]}" --batch "$batch" --text "$text" --bytes "$bytes" > "$scratch/run.json" 2> "$scratch/run.log" ||
   { cat "$scratch/run.log" >&2; exit 1; }
 carried=$(($(link_bytes 1) + $(link_bytes 2) - carried))
-kill "${nodes[@]}" 2> /dev/null || true
-wait "${nodes[@]}" 2> /dev/null || true
+stop_nodes
 
 "$python" bench/guests/three_ways.py alone "${shape[@]}" --batch $((2 * batch)) --text "$text" --bytes "$bytes" > "$scratch/loss" 2> "$scratch/loss.err" ||
   { tail -n 3 "$scratch/loss.err" >&2; exit 1; }

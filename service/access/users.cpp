@@ -102,7 +102,8 @@ std::optional<User> Users::find(std::string_view token, std::chrono::steady_cloc
 }
 
 core::Result<void> Users::write(std::vector<User> users) {
-  if (auto written = security::replace_file(path_, users_text(users), security::kForOwner); !written) return written;
+  auto written = security::replace_file(path_, users_text(users), security::kForOwner, security::Owner::kept);
+  if (!written) return written;
   users_ = std::move(users);
   return {};
 }

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -39,6 +40,24 @@ TEST(UsersTest, FileHasHashesAndOnlyItsOwnerReadsIt) {
   EXPECT_NE(text.find(sha256_hex(token)), std::string::npos);
   struct stat status {};
   ASSERT_EQ(::stat(folder.file("users.json").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+// As under systemd, where the service has a user of its own and an administrator is root.
+TEST(UsersTest, AFileThatRootChangesStaysTheServices) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  constexpr uid_t kOther = 65534;
+  const tests::Folder folder;
+  const auto path = folder.file("users.json");
+  auto users = Users::open(path).value();
+  ASSERT_TRUE(users.add("ann", Role::run));
+  ASSERT_EQ(::chown(path.c_str(), kOther, kOther), 0);
+  ASSERT_TRUE(users.add("bob", Role::read));
+  ASSERT_TRUE(users.remove("ann"));
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, kOther);
+  EXPECT_EQ(status.st_gid, kOther);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 

@@ -33,6 +33,13 @@ core::Result<void> write_synced(int file, const std::string& path, std::string_v
   return {};
 }
 
+core::Result<void> keep_owner(int file, const std::string& path) {
+  struct stat old {};
+  if (::geteuid() != 0 || ::lstat(path.c_str(), &old) != 0) return {};
+  if (::fchown(file, old.st_uid, old.st_gid) != 0) return failed("set the owner of", path);
+  return {};
+}
+
 core::Result<void> sync_directory(const std::string& path) {
   const core::FileDescriptor directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (directory.get() < 0) return failed("open directory", path);
@@ -42,12 +49,13 @@ core::Result<void> sync_directory(const std::string& path) {
 
 }  // namespace
 
-core::Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
+core::Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode, Owner owner) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   std::string temporary = path + ".XXXXXX";
   const core::FileDescriptor file{::mkostemp(temporary.data(), O_CLOEXEC)};  // created with access for the owner only
   if (file.get() < 0) return failed("create a file beside", path);
   auto result = write_synced(file.get(), path, text, mode);
+  if (result && owner == Owner::kept) result = keep_owner(file.get(), path);
   if (result && ::rename(temporary.c_str(), path.c_str()) != 0) result = failed("rename a file to", path);
   if (!result) {
     ::unlink(temporary.c_str());  // best effort; the first failure is reported

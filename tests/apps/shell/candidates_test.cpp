@@ -43,6 +43,8 @@ TEST_F(CandidatesTest, CommandsAndTheirSubcommands) {
   EXPECT_THAT(texts({"help", "runs", "sho"}), ElementsAre("show"));
   EXPECT_THAT(texts({"runs", "nonsense", ""}), IsEmpty()) << "the parser refuses it";
   EXPECT_THAT(texts({"nonsense", "--"}), IsEmpty());
+  EXPECT_THAT(texts({"runs", "list", "--nonsense", ""}), IsEmpty());
+  EXPECT_THAT(texts({"train", "--nonsense=1", "--"}), IsEmpty());
 }
 
 TEST_F(CandidatesTest, FlagsOfTheCommandThatAreNotYetGiven) {

@@ -28,12 +28,19 @@ export interface Ask {
   signal?: AbortSignal;
 }
 
-export async function send(path: string, { method = "GET", body, signal }: Ask = {}): Promise<Response> {
+export interface Answer {
+  text: string;
+  headers: Headers;
+}
+
+/** Sends, and reads the whole answer: the deadline is for both. */
+export async function send(path: string, { method = "GET", body, signal }: Ask = {}): Promise<Answer> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), kDeadlineMs);
   const aborted = (): void => deadline.abort();
   signal?.addEventListener("abort", aborted);
   let response: Response;
+  let text: string;
   try {
     response = await fetch(kBase + path, {
       method,
@@ -43,25 +50,38 @@ export async function send(path: string, { method = "GET", body, signal }: Ask =
       headers: body === undefined ? {} : { "Content-Type": "application/json" },
       body: body === undefined ? null : JSON.stringify(body),
     });
+    text = await response.text();
   } catch {
     if (signal?.aborted) throw new ApiError(0, "aborted", "the request was given up");
     throw new ApiError(0, "unreachable", deadline.signal.aborted
-      ? `The service gave no answer within ${kDeadlineMs / 1000} s. Try again.`
+      ? `The service gave no whole answer within ${kDeadlineMs / 1000} s. Try again.`
       : "The service cannot be reached. Check that troupe serve runs, then try again.");
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", aborted);
   }
-  if (response.ok) return response;
-  const answer: unknown = await response.json().catch(() => null);
+  if (response.ok) return { text, headers: response.headers };
+  const answer = jsonOf(text);
   const error = (answer as { error?: { code?: string; message?: string } } | null)?.error;
   if (response.status === 401) signedOut.forEach((call) => call());
   throw new ApiError(response.status, error?.code ?? String(response.status),
     error?.message ?? `${method} ${path}: ${response.status} ${response.statusText}`, answer);
 }
 
+/** undefined: the text is not JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await send(path, signal ? { signal } : {})).json() as Promise<T>;
+  const { text } = await send(path, signal ? { signal } : {});
+  const answer = jsonOf(text);
+  if (answer === undefined) throw new ApiError(0, "answer", `GET ${path}: the answer is not JSON. Is this address that of troupe serve?`);
+  return answer as T;
 }
 
 /** A list, which the service answers bare or as the one list of an object: {"things": […]}. */
@@ -72,12 +92,12 @@ export async function getList<T>(path: string, signal?: AbortSignal): Promise<T[
 }
 
 export async function getText(path: string, signal?: AbortSignal): Promise<string> {
-  return (await send(path, signal ? { signal } : {})).text();
+  return (await send(path, signal ? { signal } : {})).text;
 }
 
 export async function put<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const text = await (await send(path, { method, body, ...(signal ? { signal } : {}) })).text();
-  return (text ? JSON.parse(text) : null) as T;
+  const { text } = await send(path, { method, body, ...(signal ? { signal } : {}) });
+  return (jsonOf(text) ?? null) as T;
 }
 
 /** One line for the user, whatever was thrown. */

@@ -23,7 +23,7 @@ export function useLoaded<T>(path: string | null, load: (path: string, signal: A
   useEffect(() => {
     if (path === null) return undefined;
     const control = new AbortController();
-    set((old) => ({ path, data: old.data, error: null, loading: true }));
+    set((old) => ({ ...old, error: null, loading: true })); // the path is still that of the data
     loader.current(path, control.signal).then(
       (data) => !control.signal.aborted && set({ path, data, error: null, loading: false }),
       (error: unknown) => !control.signal.aborted &&
@@ -42,7 +42,10 @@ type Listener = (kind: string, data: unknown) => void;
 const listeners = new Set<Listener>();
 let stopEvents: (() => void) | null = null;
 
-/** Events of the whole service (`run`, `job`, `node`: a row each), over one connection for all parts of the page. */
+/**
+ * Events of the whole service (`run`, `job`, `node`: a row each), over one connection for all parts of the page. A row that is null: the
+ * connection was away, or the page was hidden, and any of these may have changed.
+ */
 export function useServerEvents(kinds: readonly string[], call: (kind: string, data: unknown) => void): void {
   const latest = useRef(call);
   latest.current = call;
@@ -53,7 +56,9 @@ export function useServerEvents(kinds: readonly string[], call: (kind: string, d
     };
     listeners.add(listener);
     if (!stopEvents) {
-      const stream = new ResumingStream(() => address("/events"), ["run", "job", "node"], -1, (kind, text) => {
+      const all = ["run", "job", "node"];
+      let wasLive = false;
+      const stream = new ResumingStream(() => address("/events"), all, -1, (kind, text) => {
         let data: unknown = null;
         try {
           data = JSON.parse(text);
@@ -61,6 +66,10 @@ export function useServerEvents(kinds: readonly string[], call: (kind: string, d
           return;
         }
         listeners.forEach((each) => each(kind, data));
+      }, (connection) => {
+        if (connection !== "live") return;
+        if (wasLive) all.forEach((kind) => listeners.forEach((each) => each(kind, null)));
+        wasLive = true;
       });
       stopEvents = whileVisible(stream);
     }

@@ -9,6 +9,7 @@ import { Ask, Badge, Code, Empty, ErrorLine, Figure, Link, Page, Panel } from ".
 import { took } from "./jobs";
 
 const kMostLog = 400_000; // characters that stay on the page
+const kPartBytes = 1 << 20; // the most that one answer has
 const kPollMs = 1000;
 
 /** The end of a job's output, which grows while it runs. */
@@ -24,13 +25,13 @@ function Log({ id, running }: { id: string; running: boolean }): JSX.Element {
     busy.current = true;
     try {
       for (;;) {
-        const answer = await send(`${at("jobs", id, "log")}${asked({ from: String(next.current), limit: 65536 })}`);
-        const part = await answer.text();
-        const to = Number(answer.headers.get("X-Next"));
+        const { text: part, headers } = await send(`${at("jobs", id, "log")}${asked({ from: String(next.current), limit: kPartBytes })}`);
+        const to = Number(headers.get("X-Next"));
         if (part !== "") setText((old) => (old + part).slice(-kMostLog));
         if (!Number.isFinite(to) || to <= next.current) break;
+        const read = to - next.current;
         next.current = to;
-        if (part.length < 32_768) break;
+        if (read < kPartBytes / 2) break; // bytes, not characters: one of them can be four
       }
       setError(null);
     } catch (problem) {
@@ -63,7 +64,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   const [error, setError] = useState<string | null>(null);
   const [question, ask] = useState<"stop" | "kill" | "delete" | null>(null);
   const again = useThrottled(loaded.reload, 300);
-  useServerEvents(["job"], (_, row) => String((row as Job | null)?.id) === id && again());
+  useServerEvents(["job"], (_, row) => (row === null || String((row as Job).id) === id) && again());
   useEvery(5000, again);
   const job = loaded.data;
   if (!job) return <Page title={`Job ${id}`}><ErrorLine error={loaded.error} retry={loaded.reload} />{!loaded.error && <p class="loading" role="status">Loading…</p>}</Page>;

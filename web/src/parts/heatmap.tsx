@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { token, useTheme } from "../lib/theme";
+import { useWidth } from "./width";
 
 interface Props {
   label: string;
@@ -28,9 +29,8 @@ function rgb(text: string): Colour {
 }
 
 export function Heatmap({ label, rows, columns, value, say, colour, show, version, caption, byRow = false }: Props): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+  const { box, width } = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
   const [at, setAt] = useState<{ row: number; column: number } | null>(null);
   const { dark } = useTheme();
   const roomy = width - kLabelRoom - 4;
@@ -39,15 +39,6 @@ export function Heatmap({ label, rows, columns, value, say, colour, show, versio
   const cellWidth = cell > 1 ? cell : Math.max(0.2, roomy / Math.max(1, columns.length));
   let most = 0;
   for (let r = 0; r < rows.length; r += 1) for (let c = 0; c < columns.length; c += 1) most = Math.max(most, value(r, c) || 0);
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    setWidth(element.clientWidth);
-    return () => observer.disconnect();
-  }, []);
 
   useEffect(() => {
     const element = canvas.current;

@@ -1,9 +1,9 @@
 // Workers and servers of a run, as a picture: lines are exchanges, colours say how much of its time a worker waits.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, duration, percent, perSecond, plural } from "../lib/format";
 import type { Worker } from "../lib/run_model";
 import { total } from "./times";
+import { useWidth } from "./width";
 
 const kMostLinks = 48; // workers; more are drawn as squares without lines
 
@@ -36,16 +36,7 @@ interface Props {
 
 /** Drawn in the pixels that there are, so that letters keep their size on a phone. */
 export function Topology(props: Props): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return undefined;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
-    observer.observe(element);
-    setWidth(element.clientWidth);
-    return () => observer.disconnect();
-  }, []);
+  const { box, width } = useWidth();
   return <div ref={box}>{width > 0 && <Picture {...props} width={width} />}</div>;
 }
 

@@ -101,6 +101,10 @@ test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
   await page.waitForFunction(() => document.querySelectorAll(".table tbody tr").length === 1);
   await page.getByLabel("Filter", { exact: true }).fill("strategy");
   await page.getByText("column 1:").waitFor();
+  await page.getByLabel("Filter", { exact: true }).fill("no.such.key=1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  assert.equal(await table.count(), 0); // the runs of another filter are no answer
   await page.getByLabel("Filter", { exact: true }).fill("strategy=nonesuch");
   await page.keyboard.press("Enter");
   await page.getByText("No run fits this filter.").waitFor();
@@ -114,6 +118,26 @@ test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
   assert.match(await page.getByRole("img", { name: /^test.accuracy: / }).getAttribute("aria-label"), /glyphs-easgd .*%, glyphs-bsp .*%/);
   await page.getByRole("button", { name: "samples" }).click();
   await page.waitForFunction(() => location.hash.includes("over=samples"));
+  await page.context().close();
+});
+
+test("WhatChangesWhileTheTabIsHiddenIsThereWhenItIsShown", { skip: missing }, async () => {
+  const page = await opened();
+  const seen = (state) => page.evaluate((to) => {
+    Object.defineProperty(document, "visibilityState", { value: to, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+  const listening = page.waitForResponse((r) => r.url().endsWith("/events"));
+  await show(page, "#/runs");
+  await listening;
+  await page.getByRole("region", { name: "Runs" }).getByRole("row").nth(1).waitFor();
+  await seen("hidden");
+  const path = `/runs/${encodeURIComponent(names["glyphs-bsp"])}`;
+  await api(`${path}/notes`, { method: "PUT", body: JSON.stringify({ tags: ["meanwhile"] }) }).catch(() => undefined);
+  assert.deepEqual((await api(path)).tags, ["meanwhile"]);
+  await page.waitForTimeout(1500); // a change that is told later is told to nobody
+  await seen("visible");
+  await page.getByRole("button", { name: "meanwhile" }).waitFor();
   await page.context().close();
 });
 

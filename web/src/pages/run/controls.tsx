@@ -21,7 +21,7 @@ export function RunControls({ details, model, reload }: { details: RunDetails; m
   const [tags, setTags] = useState(details.tags.join(" "));
   const [note, setNote] = useState(details.note);
   useServerEvents(["job"], (_, row) => {
-    if (known && (row as Job | null)?.id === details.job) job.reload();
+    if (known && (row === null || (row as Job).id === details.job)) job.reload();
   });
   if (!mayRun) return null;
   const act = (work: Promise<unknown>, said: string): void => {

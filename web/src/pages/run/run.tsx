@@ -25,7 +25,7 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
   const { details, model } = live;
   useServerEvents(["run"], (_, row) => {
     const changed = row as { run?: string; status?: string } | null;
-    if (changed?.run === run && changed.status === "running" && model && model.status !== "running") live.reload(); // it was resumed
+    if ((changed === null || (changed.run === run && changed.status === "running")) && model && model.status !== "running") live.reload(); // it was resumed
   });
   if (!details || !model)
     return <Page title={run}><ErrorLine error={live.error} retry={live.reload} />{!live.error && <p class="loading" role="status">Loading…</p>}</Page>;
