@@ -116,12 +116,20 @@ def shape_arguments(parser):
     parser.add_argument("--width", type=int, default=384)
     parser.add_argument("--heads", type=int, default=6)
     parser.add_argument("--context", type=int, default=128, help="bytes that it sees")
+    parser.add_argument("--start", metavar="RUN", help="a run of the same shape: begin with its newest checkpoint, in place of random numbers")
     parser.add_argument("--text", help="a file to train on, in place of Debian's texts")
     parser.add_argument("--bytes", type=int, default=16_000_000, help="of text, at most")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=1)
+
+
+def model_of(arguments):
+    model = GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
+    if arguments.start:
+        troupe.load(model, arguments.start)
+    return model
 
 
 def text_of(arguments, otherwise=debian_text):
@@ -135,7 +143,7 @@ def main():
 
     torch.manual_seed(arguments.seed)
     train, test = windows(text_of(arguments), arguments.context)
-    model = GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
+    model = model_of(arguments)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, weight_decay=0.1, betas=(0.9, 0.95))
 
     run = troupe.join(model, optimizer, seed=arguments.seed)

@@ -3,16 +3,18 @@
 #   ddp     DistributedDataParallel over Gloo: the gradients cross the link in every step
 #   troupe  STRATEGY with an exchange every TAU steps, over all samples
 #   loss    DDP's arithmetic without its link: one process with twice the batch, same text, seed, learning rate and schedule
-# prints the samples/s of both, their ratio, and the test losses after equal samples. What limits them: the link. A host of DDP puts 4 bytes a parameter on it in each step, a
-# worker of local_sgd as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
+# and prints the samples/s of both, their ratio, and the test losses after equal samples. What limits them: the link. A host of DDP puts 4 bytes a
+# parameter on it in each step, a worker of local_sgd as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
 #
 #   bench/guests/slow_link.sh      about ten minutes, on two cores with nothing else to do
 #
-# RATE (100mbit), STRATEGY (local_sgd), TAU (16), SET (more --set), BYTES of text (2000000), BATCH of a host (4), SECONDS_OF_DDP (30), TROUPE: the program (build/bin/troupe).
-# PYTHON: with torch (/usr/bin/python3). Exit code 1: a part failed.
+# START: a run of the same GPT that has learnt Debian's texts: all begin with its model, and learn the sources of Python's standard library. If there is
+# no such directory, that run is made first, on both cores (ten minutes). Without START all begin with random numbers and learn Debian's texts.
+# RATE (100mbit), STRATEGY (local_sgd), TAU (16), SET (more --set), BYTES of text (2000000), BATCH of a host (4), LR (1e-3), SECONDS_OF_DDP (30).
+# TROUPE: the program (build/bin/troupe). PYTHON: with torch (/usr/bin/python3). Exit code 1: a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[[ $# == 0 ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# == 0 ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 # shellcheck source=SCRIPTDIR/../hosts.sh
 source bench/hosts.sh
 # shellcheck source=SCRIPTDIR/../peers.sh
@@ -21,9 +23,20 @@ python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${TROUPE:-build/bin/troupe}")
 rate=${RATE:-100mbit} strategy=${STRATEGY:-local_sgd} tau=${TAU:-16} batch=${BATCH:-4} bytes=${BYTES:-2000000}
 read -ra more <<< "${SET:-}"
-shape=(--layers 2 --width 256 --heads 4 --context 48 --lr 1e-3)
+shape=(--layers 2 --width 256 --heads 4 --context 48 --lr "${LR:-1e-3}")
 [[ -x $troupe ]] || skip "no program at $troupe: run scripts/build, or set TROUPE"
 "$python" -c 'import torch.distributed, numpy' 2> /dev/null || skip "$python has no torch and numpy (PYTHON names another one)"
+start=${START:+$(realpath -m "$START")}
+debian() { PYTHONPATH=examples:python "$python" -c "import sys, $1; sys.stdout.buffer.write($1.$2($3))"; }
+if [[ $start && ! -e $start ]]; then
+  made=$(mktemp -d)
+  debian gpt debian_text 2900000 > "$made/text"
+  OMP_NUM_THREADS=1 "$troupe" launch --workers 2 --strategy bsp --quiet --json --set "run.dir=$made/runs" -- \
+    "$python" examples/gpt.py "${shape[@]}" --batch 16 --text "$made/text" > "$made/run.json" || { rm -rf "$made"; exit 1; }
+  mkdir -p "$(dirname "$start")"
+  mv "$made"/runs/*/ "$start"
+  rm -rf "$made"
+fi
 enter_namespaces
 torch_gflops "$python" > /dev/null || exit 77
 cores=$(nproc)  # before the next line, which nproc heeds
@@ -32,7 +45,12 @@ make_certificates "$troupe"
 join_hosts
 limit_link "$rate" 64kb
 text=$scratch/text
-"$python" -c 'import sys; sys.path[:0] = ["examples", "python"]; import gpt; open(sys.argv[1], "wb").write(gpt.debian_text(8_000_000))' "$text"
+if [[ $start ]]; then
+  shape+=(--start "$start")
+  debian lora python_text 3000000 > "$text"
+else
+  debian gpt debian_text 8000000 > "$text"
+fi
 echo "two hosts, $rate each way; load average: $(cut -d' ' -f1-3 /proc/loadavg), $cores cores"
 
 for host in 1 2; do

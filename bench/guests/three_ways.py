@@ -40,7 +40,7 @@ def main():
 
     torch.manual_seed(arguments.seed)
     train, test = gpt.windows(gpt.text_of(arguments), arguments.context)
-    model = gpt.GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
+    model = gpt.model_of(arguments)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, weight_decay=0.1, betas=(0.9, 0.95))
 
     rank, world, net, averager = 0, 1, model, None
