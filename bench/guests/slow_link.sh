@@ -2,8 +2,8 @@
 # examples/gpt.py on two equal hosts (network namespaces), joined by a link of RATE each way, a worker and one core on each:
 #   ddp     DistributedDataParallel over Gloo: the gradients cross the link in every step
 #   troupe  STRATEGY with an exchange every TAU steps, over all samples
-#   loss    DDP's arithmetic without its link: one process with twice the batch, same text, seed, learning rate and schedule
-# and prints the samples/s of both, their ratio, and the test losses after equal samples. What limits them: the link. A host of DDP puts 4 bytes a
+#   loss    DDP's arithmetic without its link: one process with twice the batch, same text, seed and schedule
+# and prints the samples/s of both, their test losses, and how long each needs for its samples. What limits them: the link. A host of DDP puts 4 bytes a
 # parameter on it in each step, a worker of local_sgd as many every TAU steps (half with exchange.wire=bf16), each way. Root only; leaves nothing behind.
 #
 #   bench/guests/slow_link.sh      about ten minutes, on two cores with nothing else to do
@@ -11,19 +11,20 @@
 # START: a run of the same GPT that has learnt Debian's texts: all begin with its model, and learn the sources of Python's standard library. If there is
 # no such directory, that run is made first, on both cores (ten minutes). Without START all begin with random numbers and learn Debian's texts.
 # RATE (100mbit), STRATEGY (local_sgd), TAU (16), SET (more --set), BYTES of text (2000000), BATCH of a host (4), LR (1e-3), SECONDS_OF_DDP (30).
+# LR_OF_DDP (LR) and SAMPLES_OF_DDP (0: all): the best learning rate of each is another, and DDP may need fewer samples for the same loss.
 # TROUPE: the program (build/bin/troupe). PYTHON: with torch (/usr/bin/python3). Exit code 1: a part failed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[[ $# == 0 ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# == 0 ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 # shellcheck source=SCRIPTDIR/../hosts.sh
 source bench/hosts.sh
 # shellcheck source=SCRIPTDIR/../peers.sh
 source bench/peers.sh
 python=${PYTHON:-/usr/bin/python3}
 troupe=$(realpath "${TROUPE:-build/bin/troupe}")
-rate=${RATE:-100mbit} strategy=${STRATEGY:-local_sgd} tau=${TAU:-16} batch=${BATCH:-4} bytes=${BYTES:-2000000}
+rate=${RATE:-100mbit} strategy=${STRATEGY:-local_sgd} tau=${TAU:-16} batch=${BATCH:-4} bytes=${BYTES:-2000000} lr=${LR:-1e-3}
 read -ra more <<< "${SET:-}"
-shape=(--layers 2 --width 256 --heads 4 --context 48 --lr "${LR:-1e-3}")
+shape=(--layers 2 --width 256 --heads 4 --context 48 --lr "$lr")
 [[ -x $troupe ]] || skip "no program at $troupe: run scripts/build, or set TROUPE"
 "$python" -c 'import torch.distributed, numpy' 2> /dev/null || skip "$python has no torch and numpy (PYTHON names another one)"
 start=${START:+$(realpath -m "$START")}
@@ -72,7 +73,8 @@ on_host 1 "$troupe" launch --nodes "10.0.0.1:$port,10.0.0.2:$port" --ca "$certs/
 carried=$(($(link_bytes 1) + $(link_bytes 2) - carried))
 stop_nodes
 
-"$python" bench/guests/three_ways.py alone "${shape[@]}" --batch $((2 * batch)) --text "$text" --bytes "$bytes" > "$scratch/loss" 2> "$scratch/loss.err" ||
+"$python" bench/guests/three_ways.py alone "${shape[@]}" --lr "${LR_OF_DDP:-$lr}" --samples "${SAMPLES_OF_DDP:-0}" --batch $((2 * batch)) \
+  --text "$text" --bytes "$bytes" > "$scratch/loss" 2> "$scratch/loss.err" ||
   { tail -n 3 "$scratch/loss.err" >&2; exit 1; }
 
 "$python" - "$scratch" "$strategy, tau $tau${SET:+, $SET}" "$carried" <<'PY'
@@ -87,9 +89,11 @@ def rate(host):
 ddp = rate(1) + rate(2)
 run = json.load(open(f'{scratch}/run.json'))
 alone = next(float(line.split()[1]) for line in open(f'{scratch}/loss') if line.startswith('loss '))
-speed, loss, exchange = run['train']['images_per_s'], run['test']['loss'], run['exchange']
-print(f"DDP      {ddp:8.1f} samples/s   test loss of its arithmetic after {run['samples']:,} samples {alone:.4f}")
-print(f"Troupe   {speed:8.1f} samples/s   {way}: test loss {loss:.4f}; the link carried {int(carried) / 1e6:.0f} MB")
-print(f"{speed / ddp:.1f} times as many samples/s (asked: 10), test loss {100 * (loss / alone - 1):+.2f} % (asked: at most +0.5)")
-print(json.dumps({'ddp': ddp, 'troupe': speed, 'ratio': speed / ddp, 'ddp_loss': alone, 'loss': loss, 'samples': run['samples']}))
+needed = max(float(line.split()[1]) for line in open(f'{scratch}/loss') if line[0].isdigit())  # samples
+speed, loss, samples = run['train']['images_per_s'], run['test']['loss'], run['samples']
+print(f"DDP      {ddp:8.1f} samples/s   {needed:,.0f} samples in {needed / ddp:.0f} s, test loss {alone:.4f} (its arithmetic, without the link)")
+print(f"Troupe   {speed:8.1f} samples/s   {samples:,} samples in {samples / speed:.0f} s, test loss {loss:.4f}: {way}; the link carried {int(carried) / 1e6:.0f} MB")
+print(f"{speed / ddp:.1f} times as many samples/s; test loss {100 * (loss / alone - 1):+.2f} % (asked: within 0.5) in 1/{needed / ddp / (samples / speed):.1f} of the time "
+      "(asked: 1/10)")
+print(json.dumps({'ddp': ddp, 'troupe': speed, 'ratio': speed / ddp, 'ddp_loss': alone, 'loss': loss, 'ddp_samples': needed, 'samples': samples}))
 PY

@@ -34,12 +34,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("way", choices=["alone", "ddp", "local"])
     parser.add_argument("--seconds", type=float, default=0, help="of training, at most; 0: all samples")
+    parser.add_argument("--samples", type=int, default=0, help="of the text, drawn by the seed, at most; 0: all")
     parser.add_argument("--tau", type=int, default=16, help="local: steps between two means")
     gpt.shape_arguments(parser)
     arguments = parser.parse_args()
 
     torch.manual_seed(arguments.seed)
     train, test = gpt.windows(gpt.text_of(arguments), arguments.context)
+    if arguments.samples:
+        train = train[torch.randperm(len(train), generator=torch.Generator().manual_seed(arguments.seed))[: arguments.samples]]
     model = gpt.model_of(arguments)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, weight_decay=0.1, betas=(0.9, 0.95))
 
