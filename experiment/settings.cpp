@@ -313,6 +313,9 @@ const core::Table<ExchangeConfig>& exchange_table() {
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
         "a run ends when a worker has waited so long for a server or a reduction and nothing has moved meanwhile: "
         "longer than the slowest worker needs"},
+       {"map_devices", &ExchangeConfig::map_devices, core::anything(),
+        "processes of one host map each other's device memory, where their devices can; false: vectors are copied "
+        "through page-locked memory"},
        {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}),
         "number format of differences between processes: gradients, sums of steps, what servers answer; parameters "
         "that a worker goes on from travel in float32"}}};

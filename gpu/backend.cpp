@@ -58,6 +58,12 @@ class GpuBackend final : public nn::Backend {
     return std::shared_ptr<core::DeviceCopier>();
   }
 
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return seat->device->sharing();
+    return Backend::sharing_for(memory);
+  }
+
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
     const auto refuse = [&](const std::string& why) { return nn::refuse(graph, "the gpu", why); };

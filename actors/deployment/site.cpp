@@ -54,6 +54,8 @@ Site::Site(const SiteContext& context, SiteSetup setup)
       setup_(std::move(setup)),
       pinning_(pin_site(*context.spec->settings, setup_.exchange, setup_.site, setup_.workers)),
       memory_(experiment::vector_memory(*context.backend, setup_.exchange, arenas_here(), *context.memory)),
+      mappable_(experiment::mappable_memory(*context.backend, *context.spec->settings, setup_.exchange, setup_.site,
+                                            memory_)),
       self_(*context.system) {}
 
 Site::~Site() { halt(); }
@@ -75,6 +77,7 @@ core::Result<void> Site::open() {
                                         .kernels = &context_.backend->kernels_for(*memory_.memory),
                                         .memory = memory_.memory,
                                         .copier = memory_.copier,
+                                        .mappable = mappable_,
                                         .clock = context_.clock,
                                         .moves = moves_});
   core::Result<void> opened;
@@ -163,7 +166,7 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
   core::Allocator* const loans = arenas_ ? arenas_.get() : memory_.memory;
   auto& arenas = context_.backend->arenas(compile);
   const bool own = arenas.space() == core::MemorySpace::device || context_.backend->capabilities().own_arenas;
-  compile.arenas = own ? &arenas : loans;
+  compile.arenas = own && !mappable_.sharing ? &arenas : loans;  // mappable: more memory of the same device
   compile.gradients = !spec.needs.local_steps;
   return {.self = w,
           .workers = spec.workers,

@@ -93,7 +93,9 @@ Refusal SiteOrderChecks::check(const SiteDirectory& actors) const {
 Refusal SiteOrderChecks::check(const MeasureOrder& order) const {
   if (order.worker_sites != exchange_.worker_sites || (!order.site_hosts.empty() && order.site_hosts.size() < sites()))
     return std::string("the group that measures is not the run's group");
-  if (order.floats.empty() || order.floats.size() > kMostLengths ||
+  const bool asks_for_mapping =
+      order.algorithms == std::vector<std::string>{std::string(exchange::name(exchange::Algorithm::shm))};
+  if ((order.floats.empty() && !asks_for_mapping) || order.floats.size() > kMostLengths ||
       std::ranges::any_of(order.floats, [this](auto floats) { return floats == 0 || floats > most_floats_; }))
     return std::string("invalid lengths to measure");
   if (order.algorithms.empty() || order.algorithms.size() > kMostAlgorithms ||

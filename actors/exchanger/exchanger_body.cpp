@@ -7,6 +7,7 @@
 
 #include "actors/protocol/call_headers.hpp"
 #include "actors/protocol/supervision.hpp"
+#include "transport/device/mapped_device_memory.hpp"
 
 namespace troupe::actors {
 
@@ -54,13 +55,17 @@ SiteAddress ExchangerBody::open() {
   auto endpoint = transport::make_endpoint(setup_.exchange.endpoint, endpoint_options());
   if (!endpoint) return refuse(endpoint.error());
   endpoint_ = std::move(*endpoint);
-  if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
+  not_mapped_ = setup_.mappable.why_not;
+  if (setup_.mappable.sharing)
+    arenas_ = exchange::Arenas::create(transport::map_device_memory(setup_.mappable.sharing));
+  else if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory)
+    arenas_ = exchange::Arenas::create(endpoint_);
   operations_.emplace(*endpoint_);
   calls_.emplace(
       *endpoint_, *operations_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
       [this](exchange::Rpc::Incoming incoming) { serve(std::move(incoming)); },
       [this](transport::Peer peer, const core::Error& error) { lost(peer, error); },
-      setup_.exchange.on_devices ? kPieces : exchange::PieceOptions{});
+      setup_.exchange.on_devices ? kPieces : exchange::PieceOptions{}, on_device() ? arenas_.get() : nullptr);
   tick();
   return {.text = endpoint_->address().text, .error = {}};
 }
@@ -79,6 +84,7 @@ core::Result<void> ExchangerBody::connect_to(std::uint32_t site, const std::stri
   peers_[site] = connection->peer;
   establishing_.push_back(connection->established);
   calls_->listen(connection->peer);
+  if (setup_.mappable.sharing && setup_.exchange.on_one_host(setup_.site, site)) offer_arenas(site, connection->peer);
   return {};
 }
 
@@ -124,6 +130,7 @@ void ExchangerBody::after_event() {
   operations_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
+  answer_mapping();
   if (!measuring_ || measuring_->go_on()) return;
   measuring_.reset();
   for (const auto& peer : peers_)

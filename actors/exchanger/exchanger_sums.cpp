@@ -1,6 +1,8 @@
 // Reductions and broadcasts over several sites: group, algorithm and memory.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "actors/exchanger/exchanger_body.hpp"
 
 namespace troupe::actors {
@@ -22,6 +24,12 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  if (order.floats.empty()) {
+    auto asked = self_->make_response_promise<Measured>();
+    mapping_asked_ = asked;
+    answer_mapping();
+    return asked;
+  }
   for (const auto& algorithm : order.algorithms) {
     const auto& info = exchange::info(exchange::algorithm_of(algorithm));
     const bool can = (!info.in_mapped_memory || arenas_) &&
@@ -43,6 +51,23 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   measuring_ = std::move(*measuring);
   after_event();
   return promise;
+}
+
+void ExchangerBody::offer_arenas(std::uint32_t site, transport::Peer peer) {
+  ++offers_;
+  calls_->offer(peer, [this, site](const core::Result<void>& taken) {
+    --offers_;
+    const bool is_lost = !taken && taken.error().code == core::Errc::peer_lost;  // lost() reports it
+    if (!taken && !is_lost && not_mapped_.empty())
+      not_mapped_ = fmt::format("site {}: {}", site, taken.error().message);
+  });
+}
+
+void ExchangerBody::answer_mapping() {
+  if (!mapping_asked_ || offers_ > 0) return;
+  mapping_asked_->deliver(not_mapped_.empty() ? Measured{}
+                                              : Measured{.error = not_mapped_, .code = core::Errc::config});
+  mapping_asked_.reset();
 }
 
 void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {

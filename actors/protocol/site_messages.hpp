@@ -152,7 +152,8 @@ struct SiteOpened {
   core::Errc code = core::Errc::internal;
   bool operator==(const SiteOpened&) const = default;
 };
-/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, one warm-up round and then `rounds` rounds.
+/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, one warm-up round and then `rounds` rounds. Without
+/// lengths, and with `shm` as the algorithm: say whether the sites of one host map each other's device memory. Errc::config: they do not.
 struct MeasureOrder {
   std::vector<std::uint32_t> worker_sites;  // by rank: the group
   std::vector<std::uint32_t> site_hosts;    // by site; none: all on one

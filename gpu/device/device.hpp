@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/devices/device_sharing.hpp"
 #include "core/error.hpp"
 #include "gpu/device/products.hpp"
 #include "gpu/kernels/kernel.hpp"
@@ -103,6 +104,9 @@ class Device {
   /// From now on kernels and copies of this device may name memory of `peer`, a device of the same kind. Their order with work of the peer's
   /// streams is the caller's: the host waits for one before the other begins. False: this device does not reach the other's memory.
   [[nodiscard]] virtual core::Result<bool> reach(Device& peer) = 0;
+
+  /// Memory of this device for other processes to map, apart from memory(). The device outlives it. Errc::config: this device shares none.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceSharing>> sharing() = 0;
 
   [[nodiscard]] virtual core::Result<std::unique_ptr<Stream>> make_stream() = 0;
   [[nodiscard]] virtual core::Result<std::unique_ptr<Event>> make_event() = 0;
