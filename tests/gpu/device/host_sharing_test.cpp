@@ -18,8 +18,8 @@
 namespace troupe::gpu {
 namespace {
 
-constexpr std::size_t kFloats = 1000;
-constexpr std::size_t kBytes = kFloats * sizeof(float);
+constexpr std::size_t kSharedFloats = 1000;
+constexpr std::size_t kSharedBytes = kSharedFloats * sizeof(float);
 
 /// A device whose memory the host cannot read, with kernels for it, and memory for other processes.
 struct Sharer {
@@ -28,7 +28,7 @@ struct Sharer {
           options.hides_memory = true;
           return options;
         }()) {}
-  [[nodiscard]] core::Span own(std::size_t floats = kFloats) {
+  [[nodiscard]] core::Span own(std::size_t floats = kSharedFloats) {
     return {static_cast<float*>(sharing->memory().allocate(floats * sizeof(float)).value()), floats};
   }
   [[nodiscard]] std::vector<float> read(core::ConstSpan vector) const {
@@ -36,7 +36,7 @@ struct Sharer {
     kernels->download(host, vector);
     return host;
   }
-  [[nodiscard]] core::Errc refusal(const std::string& handle, std::size_t bytes = kBytes) const {
+  [[nodiscard]] core::Errc refusal(const std::string& handle, std::size_t bytes = kSharedBytes) const {
     const auto opened = sharing->open(handle, bytes);
     return opened ? core::Errc::internal : opened.error().code;
   }
@@ -46,7 +46,7 @@ struct Sharer {
   std::shared_ptr<core::DeviceSharing> sharing = device.sharing().value();
 };
 
-core::Span span_of(const std::shared_ptr<void>& memory, std::size_t floats = kFloats) {
+core::Span span_of(const std::shared_ptr<void>& memory, std::size_t floats = kSharedFloats) {
   return {static_cast<float*>(memory.get()), floats};
 }
 
@@ -105,21 +105,21 @@ TEST(HostSharing, KernelsOfAnotherProcessReadAndWriteTheMemory) {
   EXPECT_LE(handle.size(), core::kMostDeviceHandle);
   Fork other([&](int) {
     Sharer here;
-    const auto mapped = here.sharing->open(handle, kBytes);
+    const auto mapped = here.sharing->open(handle, kSharedBytes);
     if (!mapped) ::_exit(1);
     here.kernels->scale(span_of(*mapped), 3);
   });
   EXPECT_EQ(other.end(), 0);
-  EXPECT_EQ(owner.read(vector), std::vector<float>(kFloats, 6));
+  EXPECT_EQ(owner.read(vector), std::vector<float>(kSharedFloats, 6));
 }
 
 TEST(HostSharing, MappedMemoryOutlivesItsOwnersProcess) {
   auto owner = owner_of_sevens();
   const auto handle = owner.hear();
   Sharer here;
-  const auto mapped = here.sharing->open(handle, kBytes).value();
+  const auto mapped = here.sharing->open(handle, kSharedBytes).value();
   owner.end(SIGKILL);
-  EXPECT_EQ(here.read(span_of(mapped)), std::vector<float>(kFloats, 7));
+  EXPECT_EQ(here.read(span_of(mapped)), std::vector<float>(kSharedFloats, 7));
   here.kernels->fill(span_of(mapped), 1);
   EXPECT_EQ(here.read(span_of(mapped))[0], 1);
   EXPECT_EQ(here.refusal(handle), core::Errc::config) << "nobody maps it anew";
@@ -133,7 +133,7 @@ TEST(HostSharing, ForeignAndFalseHandlesAreRefused) {
   EXPECT_EQ(other.refusal(handle), core::Errc::config);
   EXPECT_EQ(owner.refusal(""), core::Errc::config);
   EXPECT_EQ(owner.refusal("host nonsense"), core::Errc::config);
-  EXPECT_EQ(owner.refusal(handle, 100 * kBytes), core::Errc::config) << "longer than the allocation";
+  EXPECT_EQ(owner.refusal(handle, 100 * kSharedBytes), core::Errc::config) << "longer than the allocation";
   // Standard input is a descriptor of this process, but another file.
   EXPECT_EQ(owner.refusal("host " + std::to_string(::getpid()) + " 0 1 1"), core::Errc::config);
   EXPECT_EQ(owner.sharing->handle_of(nullptr).error().code, core::Errc::io);
@@ -147,32 +147,32 @@ TEST(HostSharing, FreedMemoryIsKeptForTheNextAllocationUnderItsHandle) {
   owner.kernels->fill(vector, 5);
   const auto handle = owner.sharing->handle_of(vector.data()).value();
   const Sharer other;
-  const auto mapped = other.sharing->open(handle, kBytes).value();
-  owner.sharing->memory().deallocate(vector.data(), kBytes);
+  const auto mapped = other.sharing->open(handle, kSharedBytes).value();
+  owner.sharing->memory().deallocate(vector.data(), kSharedBytes);
   EXPECT_THROW(owner.kernels->fill(vector, 1), core::KernelsFailed) << "it is no allocation now";
   const auto next = owner.own();
   EXPECT_EQ(owner.sharing->handle_of(next.data()), handle);
-  EXPECT_EQ(owner.read(next), std::vector<float>(kFloats, 0));
+  EXPECT_EQ(owner.read(next), std::vector<float>(kSharedFloats, 0));
   owner.kernels->fill(next, 9);
-  EXPECT_EQ(other.read(span_of(mapped))[kFloats - 1], 9);
+  EXPECT_EQ(other.read(span_of(mapped))[kSharedFloats - 1], 9);
 }
 
 TEST(HostSharing, AccessesOutsideTheMappedPartAreSeen) {
   Sharer owner;
   const auto vector = owner.own();
   const Sharer other;
-  auto mapped = other.sharing->open(owner.sharing->handle_of(vector.data()).value(), kBytes).value();
+  auto mapped = other.sharing->open(owner.sharing->handle_of(vector.data()).value(), kSharedBytes).value();
   const auto part = span_of(mapped);
-  EXPECT_THROW(other.kernels->fill({part.data() + 1, kFloats}, 1), core::KernelsFailed);
+  EXPECT_THROW(other.kernels->fill({part.data() + 1, kSharedFloats}, 1), core::KernelsFailed);
   mapped.reset();
   EXPECT_THROW(other.kernels->fill(part, 1), core::KernelsFailed) << "it is mapped no more";
 }
 
 TEST(HostSharing, IsLimitedAsTheDevicesMemoryIs) {
-  Sharer owner({.memory = 2 * kBytes});
+  Sharer owner({.memory = 2 * kSharedBytes});
   const auto first = owner.own();
-  EXPECT_EQ(owner.sharing->memory().allocate(kBytes + 1).error().code, core::Errc::out_of_memory);
-  EXPECT_EQ(owner.read(first), std::vector<float>(kFloats, 0));
+  EXPECT_EQ(owner.sharing->memory().allocate(kSharedBytes + 1).error().code, core::Errc::out_of_memory);
+  EXPECT_EQ(owner.read(first), std::vector<float>(kSharedFloats, 0));
 }
 
 TEST(FaultyDevice, SharedMemoryFailsOnRequest) {
@@ -184,13 +184,13 @@ TEST(FaultyDevice, SharedMemoryFailsOnRequest) {
     auto sharing = device.sharing();
     worked.push_back(sharing.has_value());
     if (!sharing) sharing = device.sharing();
-    auto memory = (*sharing)->memory().allocate(kBytes);
+    auto memory = (*sharing)->memory().allocate(kSharedBytes);
     worked.push_back(memory.has_value());
-    if (!memory) memory = (*sharing)->memory().allocate(kBytes);
+    if (!memory) memory = (*sharing)->memory().allocate(kSharedBytes);
     auto handle = (*sharing)->handle_of(*memory);
     worked.push_back(handle.has_value());
     if (!handle) handle = (*sharing)->handle_of(*memory);
-    worked.push_back((*sharing)->open(*handle, kBytes).has_value());
+    worked.push_back((*sharing)->open(*handle, kSharedBytes).has_value());
     std::vector<bool> expected(4, true);
     expected[number - 1] = false;
     EXPECT_EQ(worked, expected) << number;

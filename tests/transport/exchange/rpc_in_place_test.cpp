@@ -13,8 +13,8 @@ namespace {
 using transport::Peer;
 using transport::testing::Bytes;
 
-constexpr std::size_t kMost = 10'000;
-constexpr std::size_t kFloats = 4096;
+constexpr std::size_t kMostLent = 10'000;
+constexpr std::size_t kLent = 4096;
 
 std::vector<transport::testing::EndpointKind> mapping_kinds() {
   std::vector<transport::testing::EndpointKind> all;
@@ -34,7 +34,7 @@ class RpcInPlace : public ::testing::TestWithParam<transport::testing::EndpointK
     group_.emplace(GetParam(), 2);
     for (std::size_t r = 0; r < 2; ++r) {
       calls_[r] = std::make_unique<Rpc>(
-          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMost, 1,
+          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMostLent, 1,
           [this](Rpc::Incoming incoming) { serve(std::move(incoming)); },
           [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); }, PieceOptions{},
           r == 0 || maps ? &group_->arenas(r) : nullptr);
@@ -61,8 +61,8 @@ class RpcInPlace : public ::testing::TestWithParam<transport::testing::EndpointK
     return group_->bytes_sent(0) + group_->bytes_sent(1) - before;
   }
   [[nodiscard]] core::Buffer vector(float first = 1) {
-    auto buffer = core::Buffer::allocate(group_->arenas(0), kFloats).value();
-    for (std::size_t i = 0; i < kFloats; ++i) buffer.data()[i] = first + static_cast<float>(i);
+    auto buffer = core::Buffer::allocate(group_->arenas(0), kLent).value();
+    for (std::size_t i = 0; i < kLent; ++i) buffer.data()[i] = first + static_cast<float>(i);
     return buffer;
   }
 
@@ -92,7 +92,7 @@ TEST_P(RpcInPlace, TheCalleeHasTheCallersVectorItself) {
   const auto bytes = call({.header = "x", .vector = mine.view(), .lend = Lend::both});
   EXPECT_EQ(result_, "done");
   EXPECT_EQ(bytes, 2 * sizeof(Envelope) + sizeof(ArenaPlace)) << "no float travels";
-  EXPECT_EQ(seen.size(), kFloats);
+  EXPECT_EQ(seen.size(), kLent);
 }
 
 TEST_P(RpcInPlace, EveryWayToLendLeavesTheNumbersOfMessages) {
@@ -101,16 +101,20 @@ TEST_P(RpcInPlace, EveryWayToLendLeavesTheNumbersOfMessages) {
     std::vector<float> ends[2];
     for (const bool in_place : {false, true}) {
       meet();
-      if (in_place) ASSERT_TRUE(offer());
+      if (in_place) {
+        ASSERT_TRUE(offer());
+      }
       auto mine = vector();
       serve = [&](Rpc::Incoming incoming) {
-        if (lend != Lend::write) EXPECT_EQ(incoming.vector[10], 11);
+        if (lend != Lend::write) {
+          EXPECT_EQ(incoming.vector[10], 11);
+        }
         if (lend != Lend::read)
           for (std::size_t i = 0; i < incoming.vector.size(); ++i) incoming.vector[i] = static_cast<float>(i) / 3;
         incoming.reply("done");
       };
       (void)call({.header = "x", .vector = mine.view(), .lend = lend});
-      ends[in_place ? 1 : 0].assign(mine.data(), mine.data() + kFloats);
+      ends[in_place ? 1 : 0].assign(mine.data(), mine.data() + kLent);
     }
     EXPECT_EQ(ends[0], ends[1]);
   }
@@ -120,19 +124,19 @@ TEST_P(RpcInPlace, WhatIsRoundedPackedOrElsewhereTravels) {
   ASSERT_TRUE(offer());
   auto mine = vector();
   const auto rounded = call({.header = "x", .vector = mine.view(), .lend = Lend::read, .half = core::HalfKind::bf16});
-  EXPECT_EQ(rounded, 2 * sizeof(Envelope) + kFloats * 2);
+  EXPECT_EQ(rounded, 2 * sizeof(Envelope) + kLent * 2);
   const auto whole = call({.header = "x",
                            .vector = mine.view(),
                            .lend = Lend::read,
                            .half = core::HalfKind::bf16,
                            .rounding = core::Rounding::none});
   EXPECT_EQ(whole, 2 * sizeof(Envelope) + sizeof(ArenaPlace)) << "the format is not used";
-  auto elsewhere = core::Buffer::allocate(allocator_, kFloats).value();
-  EXPECT_EQ(call({.header = "x", .vector = elsewhere.view(), .lend = Lend::read}), 2 * sizeof(Envelope) + kFloats * 4);
-  const std::vector<float> marks(kFloats, 1.F);
+  auto elsewhere = core::Buffer::allocate(allocator_, kLent).value();
+  EXPECT_EQ(call({.header = "x", .vector = elsewhere.view(), .lend = Lend::read}), 2 * sizeof(Envelope) + kLent * 4);
+  const std::vector<float> marks(kLent, 1.F);
   const Packing packing(marks);
   EXPECT_EQ(call({.header = "x", .vector = mine.view(), .lend = Lend::read, .packing = &packing}),
-            2 * sizeof(Envelope) + kFloats * 4);
+            2 * sizeof(Envelope) + kLent * 4);
   EXPECT_EQ(call({.header = "x", .vector = mine.view().subspan(1, 100), .lend = Lend::read}),
             2 * sizeof(Envelope) + 400)
       << "not aligned";
@@ -141,7 +145,7 @@ TEST_P(RpcInPlace, WhatIsRoundedPackedOrElsewhereTravels) {
 
 TEST_P(RpcInPlace, WithoutAnOfferOrWithARefusedOneVectorsTravel) {
   auto mine = vector();
-  EXPECT_EQ(call({.header = "x", .vector = mine.view(), .lend = Lend::both}), 2 * sizeof(Envelope) + 2 * kFloats * 4);
+  EXPECT_EQ(call({.header = "x", .vector = mine.view(), .lend = Lend::both}), 2 * sizeof(Envelope) + 2 * kLent * 4);
   mine = {};
   meet(false);
   const auto refused = offer();
@@ -149,7 +153,7 @@ TEST_P(RpcInPlace, WithoutAnOfferOrWithARefusedOneVectorsTravel) {
   EXPECT_EQ(refused.error().code, core::Errc::config);
   EXPECT_NE(refused.error().message.find("shares no device memory"), std::string::npos) << refused.error().message;
   mine = vector();
-  EXPECT_EQ(call({.header = "x", .vector = mine.view(), .lend = Lend::both}), 2 * sizeof(Envelope) + 2 * kFloats * 4);
+  EXPECT_EQ(call({.header = "x", .vector = mine.view(), .lend = Lend::both}), 2 * sizeof(Envelope) + 2 * kLent * 4);
   EXPECT_EQ(result_, "done");
   EXPECT_EQ(mine.data()[0], 2);
   EXPECT_TRUE(lost_[0].empty() && lost_[1].empty());
@@ -163,7 +167,7 @@ TEST_P(RpcInPlace, CallsKeepTheirOrder) {
     incoming.reply("");
   };
   auto mine = vector();
-  auto elsewhere = core::Buffer::allocate(allocator_, kMost).value();
+  auto elsewhere = core::Buffer::allocate(allocator_, kMostLent).value();
   std::size_t open = 0;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
     ++open;
@@ -264,13 +268,13 @@ TEST_P(RpcInPlaceOfARawPeer, PlacesOutsideAnArenaAreErrorsOfTheCall) {
   ASSERT_TRUE(offer());
   auto mine = vector();
   auto place = group_->arenas(0).place_of(mine.view());
-  place.offset = kFloats - 16;
+  place.offset = kLent - 16;
   bool served = false;
   serve = [&](Rpc::Incoming incoming) {
     served = incoming.header == "lie";
     incoming.reply("done");
   };
-  Envelope envelope{.lend = Lend::both, .id = 77, .floats = kFloats, .mapped = 1};
+  Envelope envelope{.lend = Lend::both, .id = 77, .floats = kLent, .mapped = 1};
   envelope.set("lie");
   send(transport::TagKind::signal, 0, envelope);
   send(transport::TagKind::push, 77, place);
