@@ -1,4 +1,6 @@
 // Sums by NCCL over processes, with the tests' stand-in for the library and the host's for devices.
+#include <dlfcn.h>
+
 #include <cstdlib>
 
 #include "tests/nodes/nodes_fixture.hpp"
@@ -55,9 +57,13 @@ TEST_F(Nccl, SumsLikeMessagesButForTheOrder) {
 
 TEST_F(Nccl, IsRefusedInOneLineWhereItCannotSum) {
   start_nodes(2);
-  Process missing(by_nccl());
-  EXPECT_EQ(missing.wait(), 78) << missing.err();
-  EXPECT_NE(missing.err().find("NCCL cannot be loaded"), std::string::npos) << missing.err();
+  if (void* const real = ::dlopen("libnccl.so.2", RTLD_LAZY)) {  // else it is missing
+    ::dlclose(real);
+  } else {
+    Process missing(by_nccl());
+    EXPECT_EQ(missing.wait(), 78) << missing.err();
+    EXPECT_NE(missing.err().find("NCCL cannot be loaded"), std::string::npos) << missing.err();
+  }
   const std::vector<std::pair<const char*, const char*>> settings{
       {"cluster.deterministic=true", "an order of its own"},
       {"cluster.device=cpu", "in the memory of GPUs"},

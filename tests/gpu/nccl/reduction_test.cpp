@@ -63,6 +63,13 @@ TEST(NcclLibrary, SaysWhatItIsAndWhatIsMissing) {
   EXPECT_NE(other.error().message.find("ncclAllReduce"), std::string::npos) << other.error().message;
 }
 
+TEST(NcclLibrary, TheRealOneHasTheSameFunctions) {
+  const auto real = NcclLibrary::open();
+  if (!real) GTEST_SKIP() << real.error().message;
+  EXPECT_EQ((*real)->version().substr(0, 2), "2.");
+  EXPECT_NE((*real)->error(2, "a call").message.find("NCCL: a call: "), std::string::npos);
+}
+
 TEST(NcclReduction, RanksSumInPlaceOneAfterTheOther) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (std::size_t r = 0; r < 3; ++r) ranks.push_back(std::make_unique<Rank>(r));
