@@ -106,6 +106,12 @@ core::Result<void> check_devices(const Settings& settings) {
                       fmt::format("{}: cluster.precision = \"{}\": a CPU computes in \"fp32\" or \"bf16\": use one of "
                                   "them, or GPUs for all workers (cluster.device = \"cuda\")",
                                   settings.config.where("cluster.precision"), cluster.precision));
+  const auto& algorithm = exchange::info(exchange::algorithm_of(settings.exchange.algorithm));
+  if (algorithm.on_devices && settings.backends() != std::vector<std::string_view>{"gpu"})
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.algorithm = \"{}\" sums in the memory of GPUs: use \"auto\", or GPUs "
+                                  "for all workers (cluster.device = \"cuda\")",
+                                  settings.config.where("exchange.algorithm"), algorithm.name));
   return {};
 }
 

@@ -65,8 +65,21 @@ core::Allocator& Site::arenas_here() const {
   return context_.backend->arenas(setup_.workers.empty() ? nn::CompileOptions{} : options_of(setup_.workers.front()));
 }
 
+/// That of exchange.algorithm = "nccl"; null where nothing is summed so.
+core::Result<std::shared_ptr<core::DeviceReduction>> Site::make_reduction() const {
+  const auto& algorithm = exchange::info(exchange::algorithm_of(context_.spec->settings->exchange.algorithm));
+  if (!algorithm.on_devices || !context_.spec->needs.group || setup_.workers.empty()) return {};
+  auto made = context_.backend->reduction_for(*memory_.memory);
+  if (!made)
+    made.error().message =
+        fmt::format("exchange.algorithm = \"{}\": {}; without it use \"auto\"", algorithm.name, made.error().message);
+  return made;
+}
+
 core::Result<void> Site::open() {
   if (setup_.exchange.in_place()) return {};
+  auto reduction = make_reduction();
+  if (!reduction) return tl::unexpected(std::move(reduction.error()));
   exchanger_ = context_.system->spawn<caf::detached>(
       actors::exchanger, ExchangerSetup{.site = setup_.site,
                                         .options = setup_.options,
@@ -78,6 +91,7 @@ core::Result<void> Site::open() {
                                         .memory = memory_.memory,
                                         .copier = memory_.copier,
                                         .mappable = mappable_,
+                                        .reduction = std::move(*reduction),
                                         .clock = context_.clock,
                                         .moves = moves_});
   core::Result<void> opened;

@@ -102,6 +102,7 @@ class Site {
 
   [[nodiscard]] nn::CompileOptions options_of(std::uint32_t worker) const;
   [[nodiscard]] core::Allocator& arenas_here() const;
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceReduction>> make_reduction() const;
 
   SiteContext context_;
   SiteSetup setup_;

@@ -18,6 +18,7 @@
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
 #include "core/devices/device_copier.hpp"
+#include "core/devices/device_reduction.hpp"
 #include "experiment/state/vector_memory.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
@@ -34,7 +35,8 @@ struct ExchangerSetup {
   core::Allocator* memory = nullptr;       // of the vectors of members here; outlives the actor
   std::shared_ptr<core::DeviceCopier> copier{};  // of device memory, for endpoints that cannot reach it
   experiment::MappableMemory mappable{};         // of the device of `memory`, for arenas that sites of this host map
-  const core::Clock* clock = nullptr;            // outlives the actor
+  std::shared_ptr<core::DeviceReduction> reduction{};  // of exchange.algorithm = "nccl"; null: there is none
+  const core::Clock* clock = nullptr;                  // outlives the actor
   /// Grows while bytes move to or from other sites: threads that wait for these sites watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> moves = std::make_shared<std::atomic<std::uint64_t>>(0);
 };

@@ -60,7 +60,8 @@ SiteAddress ExchangerBody::open() {
     arenas_ = exchange::Arenas::create(transport::map_device_memory(setup_.mappable.sharing));
   else if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory)
     arenas_ = exchange::Arenas::create(endpoint_);
-  operations_.emplace(*endpoint_);
+  if (setup_.reduction) device_sums_.emplace(std::exchange(setup_.reduction, {}), completions_);
+  operations_.emplace(*endpoint_, device_sums_ ? &*device_sums_ : nullptr);
   calls_.emplace(
       *endpoint_, *operations_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
       [this](exchange::Rpc::Incoming incoming) { serve(std::move(incoming)); },
@@ -118,6 +119,10 @@ void ExchangerBody::poll() {
         if (completion.outcome == transport::Outcome::failed) lost(completion.peer, completion.error);
         continue;
       }
+      if (joining_ && joining_->first == completion.operation) {
+        joined(completion);
+        continue;
+      }
       operations_->deliver(completion);
     }
     completions.clear();
@@ -143,6 +148,7 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (measuring_) measuring_->give_up(error);
+  if (device_sums_) device_sums_->abort({core::Errc::peer_lost, error.message});
   if (setup_.copier && (error.code == core::Errc::io || error.code == core::Errc::out_of_memory))
     return run_error(error);  // a copy failed: the device here, not the peer
   SiteLost loss{setup_.site, site, error.message};
@@ -288,6 +294,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
 void ExchangerBody::halt() {
   if (std::exchange(halted_, true) || !endpoint_) return;
   endpoint_->close();
+  if (device_sums_) device_sums_->close();
   std::vector<transport::Completion> completions;
   completions_->poll(completions);
   // What ends may compute, and a device that has failed fails again: its error has been reported.

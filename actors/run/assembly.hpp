@@ -67,8 +67,10 @@ class Assembly {
   [[nodiscard]] core::Result<void> ask_for_mapping();
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
   void sum_without_mapping();
-  /// The answers of all sites; `only_workers`: of those that have workers.
-  [[nodiscard]] core::Result<void> order_all(const MeasureOrder& order, bool only_workers,
+  [[nodiscard]] core::Result<void> join_devices();
+  /// The answers of the sites to which `asked` applies.
+  [[nodiscard]] core::Result<void> order_all(const MeasureOrder& order,
+                                             const std::function<bool(const SiteHandle&)>& asked,
                                              const std::function<void(SiteHandle&, const Measured&)>& told);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   /// Whether one backend plan serves all workers: a plan is for one batch size.

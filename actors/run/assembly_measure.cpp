@@ -2,6 +2,8 @@
 // "auto".
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "actors/exchanger/measuring.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
@@ -15,6 +17,9 @@ namespace {
 
 constexpr std::uint32_t kMeasureRounds = 5;
 
+constexpr auto kEverySite = [](const auto&) { return true; };
+constexpr auto kHasWorkers = [](const auto& handle) { return !handle.members.workers.empty(); };
+
 }  // namespace
 
 /// Whether the sites of each host map each other's device memory: each has tried its peers' when it connected.
@@ -27,7 +32,7 @@ core::Result<void> Assembly::ask_for_mapping() {
                            .algorithms = {std::string(exchange::name(exchange::Algorithm::shm))},
                            .rounds = 1};
   core::Result<void> result;
-  auto ordered = order_all(order, false, [&](SiteHandle& handle, const Measured& told) {
+  auto ordered = order_all(order, kEverySite, [&](SiteHandle& handle, const Measured& told) {
     if (told.error.empty()) return;
     const auto error = at(handle, {told.code, told.error});
     if (told.code != core::Errc::config && result) result = tl::unexpected(error);
@@ -36,6 +41,38 @@ core::Result<void> Assembly::ask_for_mapping() {
   if (!result) return result;
   exchange_.mapped = not_mapped_.empty();
   return ordered;
+}
+
+/// exchange.algorithm = "nccl": the first worker's site makes a group, and those of all workers join it at the same time.
+core::Result<void> Assembly::join_devices() {
+  const auto& algorithm = exchange::info(exchange::algorithm_of(spec_.settings->exchange.algorithm));
+  if (!algorithm.on_devices || !spec_.needs.group || exchange_.in_place()) return {};
+  if (spec_.needs.subgroups)
+    return core::fail(
+        core::Errc::config,
+        fmt::format("exchange.algorithm = \"{}\" sums over all workers, and the groups of {} are smaller: "
+                    "use \"auto\"",
+                    algorithm.name, spec_.settings->strategy));
+  MeasureOrder order{.worker_sites = exchange_.worker_sites,
+                     .site_hosts = exchange_.site_hosts,
+                     .floats = {},
+                     .algorithms = {std::string(algorithm.name)},
+                     .rounds = 1};
+  core::Result<void> result;
+  const auto note_error = [&](const SiteHandle& handle, const Measured& told) {
+    if (!told.error.empty() && result) result = tl::unexpected(at(handle, {told.code, told.error}));
+  };
+  const auto is_first = [&](const SiteHandle& handle) { return handle.number == exchange_.worker_sites.front(); };
+  if (auto ordered = order_all(order, is_first,
+                               [&](SiteHandle& handle, const Measured& told) {
+                                 note_error(handle, told);
+                                 order.group = told.group;
+                               });
+      !ordered)
+    return ordered;
+  if (!result) return result;
+  if (auto ordered = order_all(order, kHasWorkers, note_error); !ordered) return ordered;
+  return result;
 }
 
 /// Sums in mapped memory have the bits of asa, which needs none.
@@ -85,7 +122,7 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
     for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
   core::Result<void> result;
   // The slowest member's time counts: the others wait for it.
-  auto ordered = order_all(order, true, [&](SiteHandle& handle, const Measured& told) {
+  auto ordered = order_all(order, kHasWorkers, [&](SiteHandle& handle, const Measured& told) {
     const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
     if (!can_be && result) result = tl::unexpected(at(handle, {core::Errc::corrupt, "it measured invalid times"}));
     if (!told.error.empty() && result) result = tl::unexpected(at(handle, {told.code, told.error}));
@@ -97,7 +134,7 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   return timings;
 }
 
-core::Result<void> Assembly::order_all(const MeasureOrder& order, bool only_workers,
+core::Result<void> Assembly::order_all(const MeasureOrder& order, const std::function<bool(const SiteHandle&)>& asked,
                                        const std::function<void(SiteHandle&, const Measured&)>& told) {
   using Asking = decltype(self_->request(SiteActor{}, kNoDeadline, order));
   using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
@@ -106,7 +143,7 @@ core::Result<void> Assembly::order_all(const MeasureOrder& order, bool only_work
   // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason. The deadline is for a site that does
   // neither. Here, silence ends the request (receive() below).
   for (auto& handle : sites_) {
-    if (only_workers && handle.members.workers.empty()) continue;
+    if (!asked(handle)) continue;
     if (handle.there)
       there.emplace_back(&handle, self_->request(handle.there, measure_deadline(order), order));
     else if (handle.here)

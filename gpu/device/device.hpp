@@ -85,6 +85,9 @@ class Stream {
   [[nodiscard]] virtual core::Result<std::unique_ptr<StepGraph>> end_capture() = 0;
   virtual core::Result<void> launch(const StepGraph& graph) = 0;
 
+  /// The library's own handle, for a library that enqueues its own work; null where there is none.
+  [[nodiscard]] virtual void* native() noexcept = 0;
+
   /// Names what follows in profiles, until pop_range(): NVTX. `name` must outlive the call only.
   virtual void push_range(const char* name) noexcept = 0;
   virtual void pop_range() noexcept = 0;

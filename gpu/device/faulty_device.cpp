@@ -79,6 +79,7 @@ class FaultyStream final : public Stream {
   core::Result<void> launch(const StepGraph& graph) override {
     return checked(CallKind::graph, [&] { return inner_->launch(*static_cast<const FaultyGraph&>(graph).inner); });
   }
+  [[nodiscard]] void* native() noexcept override { return inner_->native(); }
   void push_range(const char* name) noexcept override { inner_->push_range(name); }
   void pop_range() noexcept override { inner_->pop_range(); }
 

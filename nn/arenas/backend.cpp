@@ -31,4 +31,8 @@ core::Result<std::shared_ptr<core::DeviceSharing>> Backend::sharing_for(const co
   return core::fail(core::Errc::config, "it is not the memory of a device that others map");
 }
 
+core::Result<std::shared_ptr<core::DeviceReduction>> Backend::reduction_for(const core::Allocator& /*memory*/) {
+  return core::fail(core::Errc::config, "it sums in the memory of GPUs only");
+}
+
 }  // namespace troupe::nn

@@ -313,7 +313,7 @@ TEST_F(Training, NodesReportTheirState) {
 TEST_F(Training, NodesReportTheirGpus) {
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const std::string usual = before ? before : "";
-  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKE_NVML_FOLDER ":" + usual).c_str(), 1);
+  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKES_FOLDER ":" + usual).c_str(), 1);
   start_nodes(1);
   before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
   Process text(program({"nodes", names()}));
