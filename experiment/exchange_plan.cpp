@@ -107,8 +107,11 @@ bool ExchangePlan::on_one_host() const {
 }
 
 bool ExchangePlan::has_neighbours(std::uint32_t site) const {
-  const auto is_neighbour = [&](std::uint32_t other) { return other != site && on_one_host(site, other); };
-  return std::ranges::any_of(worker_sites, is_neighbour) || std::ranges::any_of(server_sites, is_neighbour);
+  const auto any_member = [&](const auto& at) {
+    return std::ranges::any_of(worker_sites, at) || std::ranges::any_of(server_sites, at);
+  };
+  return any_member([&](std::uint32_t other) { return other == site; }) &&
+         any_member([&](std::uint32_t other) { return other != site && on_one_host(site, other); });
 }
 
 Algorithm ExchangePlan::reduction(std::size_t floats, core::Rounding rounding) const {

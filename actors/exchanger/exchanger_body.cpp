@@ -85,7 +85,9 @@ core::Result<void> ExchangerBody::connect_to(std::uint32_t site, const std::stri
   peers_[site] = connection->peer;
   establishing_.push_back(connection->established);
   calls_->listen(connection->peer);
-  if (setup_.mappable.sharing && setup_.exchange.on_one_host(setup_.site, site)) offer_arenas(site, connection->peer);
+  const auto& plan = setup_.exchange;
+  if (setup_.mappable.sharing && plan.has_neighbours(site) && plan.on_one_host(setup_.site, site))
+    offer_arenas(site, connection->peer);
   return {};
 }
 

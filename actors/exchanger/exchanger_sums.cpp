@@ -73,8 +73,8 @@ caf::result<Measured> ExchangerBody::join(const MeasureOrder& order) {
 void ExchangerBody::joined(const transport::Completion& completion) {
   auto promise = std::move(joining_->second);
   joining_.reset();
-  if (completion.outcome == transport::Outcome::done) return promise.deliver(Measured{});
-  promise.deliver(Measured{.error = completion.error.message, .code = completion.error.code});
+  const bool done = completion.outcome == transport::Outcome::done;
+  promise.deliver(done ? Measured{} : Measured{.error = completion.error.message, .code = completion.error.code});
 }
 
 void ExchangerBody::offer_arenas(std::uint32_t site, transport::Peer peer) {

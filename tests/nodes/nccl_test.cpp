@@ -66,7 +66,7 @@ TEST_F(Nccl, IsRefusedInOneLineWhereItCannotSum) {
   }
   const std::vector<std::pair<const char*, const char*>> settings{
       {"cluster.deterministic=true", "an order of its own"},
-      {"cluster.device=cpu", "in the memory of GPUs"},
+      {"cluster.device=cpu", "sums in the memory of GPUs"},
       {"exchange.wire=bf16", "in float32"},
       {"strategy.name=pairs", "the groups of pairs are smaller"},
   };

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/wait.hpp"
+
 namespace {
 
 constexpr int kSystemError = 2;
@@ -111,7 +113,8 @@ int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
   comm->rank = rank;
   comm->ranks = ranks;
   if (comm->shared->joined.fetch_add(1) + 1 == ranks) ::unlink(id.path);
-  while (comm->shared->joined.load() < ranks) ::usleep(1000);
+  while (!troupe::tests::eventually([&] { return comm->shared->joined.load() >= ranks; })) {
+  }
   *made = comm;
   return 0;
 }

@@ -1,4 +1,4 @@
-#include "gpu/device/host_sharing.hpp"
+#include "gpu/device/sharing/host_sharing.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
