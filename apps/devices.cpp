@@ -96,6 +96,21 @@ class DevicesBackend final : public nn::Backend {
     return std::shared_ptr<core::DeviceCopier>();
   }
 
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, opened] : opened_)
+      if (opened.backend && &memory == &opened.backend->arenas()) return opened.backend->sharing_for(memory);
+    return Backend::sharing_for(memory);
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceReduction>> reduction_for(
+      const core::Allocator& memory) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, opened] : opened_)
+      if (opened.backend && &memory == &opened.backend->arenas()) return opened.backend->reduction_for(memory);
+    return Backend::reduction_for(memory);
+  }
+
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                                    const nn::CompileOptions& options) override {
     const auto& name = name_in(options);

@@ -53,6 +53,12 @@ core::Result<void> check_exchange(const core::Config& config, Use use) {
   if (in_place && text("exchange.wire") != "fp32")
     return refuse("exchange.wire",
                   "members of one process lend each other memory: use \"fp32\", or an exchange.endpoint");
+  if (algorithm.on_devices && text("exchange.wire") != "fp32")
+    return refuse("exchange.wire", "NCCL sums in float32: use \"fp32\", or exchange.algorithm = \"asa16\"");
+  if (algorithm.on_devices && std::get<bool>(config.value("cluster.deterministic")))
+    return refuse("exchange.algorithm",
+                  "NCCL sums in an order of its own, which no replay has: use \"auto\", or cluster.deterministic = "
+                  "false");
   if (algorithm.in_mapped_memory && endpoint && !endpoint->maps_memory)
     return refuse(
         "exchange.algorithm",

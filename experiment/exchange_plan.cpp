@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -49,6 +50,7 @@ json to_object(const ExchangePlan& plan) {
               {"site_hosts", plan.site_hosts},       {"packed", plan.packed},
               {"reductions", std::move(reductions)}, {"measured", std::move(measured)}};
   if (plan.on_devices) object["on_devices"] = true;  // the text of plans without devices stays as it was
+  if (plan.mapped) object["mapped"] = true;
   return object;
 }
 
@@ -77,6 +79,7 @@ ExchangePlan from_object(const json& object) {
   object.at("site_hosts").get_to(plan.site_hosts);
   object.at("packed").get_to(plan.packed);
   plan.on_devices = object.value("on_devices", false);
+  plan.mapped = object.value("mapped", false);
   plan.reductions = reductions_of(object.at("reductions"));
   for (const auto& one : object.value("measured", json::array()))
     plan.measured.push_back({one.at("floats").get<std::size_t>(),
@@ -94,6 +97,22 @@ core::Error corrupt(const std::string& origin, const std::string& why) {
 }
 
 }  // namespace
+
+bool ExchangePlan::on_one_host(std::uint32_t site, std::uint32_t other) const {
+  return site_hosts.empty() || site_hosts.at(site) == site_hosts.at(other);
+}
+
+bool ExchangePlan::on_one_host() const {
+  return std::ranges::adjacent_find(site_hosts, std::not_equal_to()) == site_hosts.end();
+}
+
+bool ExchangePlan::has_neighbours(std::uint32_t site) const {
+  const auto any_member = [&](const auto& at) {
+    return std::ranges::any_of(worker_sites, at) || std::ranges::any_of(server_sites, at);
+  };
+  return any_member([&](std::uint32_t other) { return other == site; }) &&
+         any_member([&](std::uint32_t other) { return other != site && on_one_host(site, other); });
+}
 
 Algorithm ExchangePlan::reduction(std::size_t floats, core::Rounding rounding) const {
   const auto fits = [floats](const exchange::Choice& reduction) {

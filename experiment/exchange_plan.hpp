@@ -29,10 +29,15 @@ struct ExchangePlan {
   std::vector<std::uint32_t> site_hosts{};       // by site, numbers that identify hosts; empty: all on one host
   bool packed = false;                           // arenas are sent without their padding
   bool on_devices = false;                       // vectors are in device memory where a site can (vector_memory.hpp)
+  bool mapped = false;                           // and processes of one host map each other's
   std::vector<exchange::Choice> reductions{{}};  // by length as sent; ascending, the last one for all greater lengths
   std::vector<exchange::Timing> measured{};      // the measurements behind the choice; empty: none
 
   [[nodiscard]] bool in_place() const noexcept { return endpoint.empty(); }
+  /// Whether two sites are on one host; whether all are, and whether another one is on this site's.
+  [[nodiscard]] bool on_one_host(std::uint32_t site, std::uint32_t other) const;
+  [[nodiscard]] bool on_one_host() const;
+  [[nodiscard]] bool has_neighbours(std::uint32_t site) const;
   [[nodiscard]] exchange::Algorithm reduction(std::size_t floats, core::Rounding rounding = core::Rounding::both) const;
   /// The largest usable gradient that the wire format can represent.
   [[nodiscard]] float largest_usable() const noexcept;

@@ -100,12 +100,16 @@ core::Result<void> check_devices(const Settings& settings) {
     return core::fail(core::Errc::config,
                       fmt::format("{}: cluster.devices has {} values for {} workers: give at most one per worker",
                                   settings.config.where("cluster.devices"), cluster.devices.size(), cluster.workers));
-  const bool gpus_only = cluster.precision == "tf32" || cluster.precision == "fp16";
-  if (gpus_only && settings.backends() != std::vector<std::string_view>{"gpu"})
+  if (settings.backends() == std::vector<std::string_view>{"gpu"}) return {};
+  const auto refuse = [&](std::string_view key, std::string_view value, std::string_view why) {
     return core::fail(core::Errc::config,
-                      fmt::format("{}: cluster.precision = \"{}\": a CPU computes in \"fp32\" or \"bf16\": use one of "
-                                  "them, or GPUs for all workers (cluster.device = \"cuda\")",
-                                  settings.config.where("cluster.precision"), cluster.precision));
+                      fmt::format("{}: {} = \"{}\": {}, or GPUs for all workers (cluster.device = \"cuda\")",
+                                  settings.config.where(key), key, value, why));
+  };
+  if (cluster.precision == "tf32" || cluster.precision == "fp16")
+    return refuse("cluster.precision", cluster.precision, R"(a CPU computes in "fp32" or "bf16": use one of them)");
+  if (exchange::info(exchange::algorithm_of(settings.exchange.algorithm)).on_devices)
+    return refuse("exchange.algorithm", settings.exchange.algorithm, R"(it sums in the memory of GPUs: use "auto")");
   return {};
 }
 
@@ -308,11 +312,12 @@ const core::Table<ExchangeConfig>& exchange_table() {
       {{"endpoint", &ExchangeConfig::endpoint, one_of(names_of_endpoints()),
         "what carries parameters between workers; auto: members of one process lend each other memory"},
        {"algorithm", &ExchangeConfig::algorithm, one_of(names_of_algorithms()),
-        "how sums over workers are formed; auto: in place within a process, else what the members measure to be "
-        "fastest"},
+        "how sums over workers are formed; auto: in place within a process, else the fastest that members measure"},
        {"deadline_s", &ExchangeConfig::deadline_s, between(1, 1e6),
         "a run ends when a worker has waited so long for a server or a reduction and nothing has moved meanwhile: "
         "longer than the slowest worker needs"},
+       {"map_devices", &ExchangeConfig::map_devices, core::anything(),
+        "processes of one host map each other's device memory where they can; false: they copy through the host"},
        {"wire", &ExchangeConfig::wire, one_of({"fp32", "fp16", "bf16"}),
         "number format of differences between processes: gradients, sums of steps, what servers answer; parameters "
         "that a worker goes on from travel in float32"}}};

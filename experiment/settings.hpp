@@ -62,6 +62,7 @@ struct ExchangeConfig {
   std::string algorithm = "auto";
   std::string wire = "fp32";
   double deadline_s = 600;
+  bool map_devices = true;
 };
 
 [[nodiscard]] const core::Table<RunConfig>& run_table();

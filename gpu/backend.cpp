@@ -8,6 +8,7 @@
 
 #include "gpu/device/host_device.hpp"
 #include "gpu/kernels_of.hpp"
+#include "gpu/nccl/reduction.hpp"
 #include "gpu/replica.hpp"
 #include "gpu/stream_copier.hpp"
 #include "gpu/thread_streams.hpp"
@@ -56,6 +57,22 @@ class GpuBackend final : public nn::Backend {
     for (const auto& seat : seats_)
       if (&memory == &seat->device->memory()) return std::make_shared<StreamCopier>(seat->device);
     return std::shared_ptr<core::DeviceCopier>();
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return seat->device->sharing();
+    return Backend::sharing_for(memory);
+  }
+
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceReduction>> reduction_for(
+      const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory())
+        return NcclLibrary::open().map([&](auto library) -> std::shared_ptr<core::DeviceReduction> {
+          return std::make_shared<NcclReduction>(seat->device, std::move(library));
+        });
+    return Backend::reduction_for(memory);
   }
 
   [[nodiscard]] core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,

@@ -13,6 +13,8 @@
 
 #include "core/buffer.hpp"
 #include "core/devices/device_copier.hpp"
+#include "core/devices/device_reduction.hpp"
+#include "core/devices/device_sharing.hpp"
 #include "core/error.hpp"
 #include "core/kernels.hpp"
 #include "nn/graph.hpp"
@@ -241,6 +243,13 @@ class Backend {
   /// Copies between `memory` and the host without a thread of the caller; null where the host reads `memory`. The backend outlives it. Errors:
   /// Errc::config, no copier is there, and why.
   [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory);
+  /// Further memory of the device of `memory`, which other processes of the host map: replicas take it for their arenas, and kernels_for(memory)
+  /// compute with it. Each call makes one of its own, which the backend outlives. Errc::config: there is none, and why.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory);
+  /// Sums of vectors in `memory`, and in further memory of its device, by a library of the devices. Each call makes one of its own, which the
+  /// backend outlives. Errc::config: there is none, and why.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceReduction>> reduction_for(
+      const core::Allocator& memory);
   /// Errc::config: the graph cannot be compiled as requested (names the node). Errc::out_of_memory: memory runs out. Errors of the
   /// given plan, or of this machine with it, begin with kPlanRefused.
   [[nodiscard]] virtual core::Result<std::unique_ptr<Replica>> compile(const Graph& graph,

@@ -54,6 +54,8 @@ Site::Site(const SiteContext& context, SiteSetup setup)
       setup_(std::move(setup)),
       pinning_(pin_site(*context.spec->settings, setup_.exchange, setup_.site, setup_.workers)),
       memory_(experiment::vector_memory(*context.backend, setup_.exchange, arenas_here(), *context.memory)),
+      mappable_(experiment::mappable_memory(*context.backend, *context.spec->settings, setup_.exchange, setup_.site,
+                                            memory_)),
       self_(*context.system) {}
 
 Site::~Site() { halt(); }
@@ -63,8 +65,21 @@ core::Allocator& Site::arenas_here() const {
   return context_.backend->arenas(setup_.workers.empty() ? nn::CompileOptions{} : options_of(setup_.workers.front()));
 }
 
+/// That of exchange.algorithm = "nccl"; null where nothing is summed so.
+core::Result<std::shared_ptr<core::DeviceReduction>> Site::make_reduction() const {
+  const auto& algorithm = exchange::info(exchange::algorithm_of(context_.spec->settings->exchange.algorithm));
+  if (!algorithm.on_devices || !context_.spec->needs.group || setup_.workers.empty()) return {};
+  auto made = context_.backend->reduction_for(*memory_.memory);
+  if (!made)
+    made.error().message =
+        fmt::format("exchange.algorithm = \"{}\": {}; without it use \"auto\"", algorithm.name, made.error().message);
+  return made;
+}
+
 core::Result<void> Site::open() {
   if (setup_.exchange.in_place()) return {};
+  auto reduction = make_reduction();
+  if (!reduction) return tl::unexpected(std::move(reduction.error()));
   exchanger_ = context_.system->spawn<caf::detached>(
       actors::exchanger, ExchangerSetup{.site = setup_.site,
                                         .options = setup_.options,
@@ -75,6 +90,8 @@ core::Result<void> Site::open() {
                                         .kernels = &context_.backend->kernels_for(*memory_.memory),
                                         .memory = memory_.memory,
                                         .copier = memory_.copier,
+                                        .mappable = mappable_,
+                                        .reduction = std::move(*reduction),
                                         .clock = context_.clock,
                                         .moves = moves_});
   core::Result<void> opened;
@@ -163,7 +180,7 @@ WorkerSetup Site::worker_setup(std::size_t index) const {
   core::Allocator* const loans = arenas_ ? arenas_.get() : memory_.memory;
   auto& arenas = context_.backend->arenas(compile);
   const bool own = arenas.space() == core::MemorySpace::device || context_.backend->capabilities().own_arenas;
-  compile.arenas = own ? &arenas : loans;
+  compile.arenas = own && !mappable_.sharing ? &arenas : loans;  // mappable: more memory of the same device
   compile.gradients = !spec.needs.local_steps;
   return {.self = w,
           .workers = spec.workers,

@@ -102,11 +102,13 @@ class Site {
 
   [[nodiscard]] nn::CompileOptions options_of(std::uint32_t worker) const;
   [[nodiscard]] core::Allocator& arenas_here() const;
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceReduction>> make_reduction() const;
 
   SiteContext context_;
   SiteSetup setup_;
   SitePinning pinning_;
-  experiment::VectorMemory memory_;  // of shards, and of what workers lend unless the exchanger maps arenas
+  experiment::VectorMemory memory_;      // of shards, and of what workers lend unless the exchanger maps arenas
+  experiment::MappableMemory mappable_;  // of the exchanger's arenas, where vectors are on a device
   std::shared_ptr<const nn::Layout> layout_;
   std::string address_;
   std::shared_ptr<std::atomic<std::uint64_t>> moves_ = std::make_shared<std::atomic<std::uint64_t>>(0);

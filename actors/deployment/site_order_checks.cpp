@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/deployment/placement.hpp"
+#include "core/devices/device_reduction.hpp"
 #include "transport/exchange/collectives/algorithm.hpp"
 
 namespace troupe::actors {
@@ -93,7 +94,12 @@ Refusal SiteOrderChecks::check(const SiteDirectory& actors) const {
 Refusal SiteOrderChecks::check(const MeasureOrder& order) const {
   if (order.worker_sites != exchange_.worker_sites || (!order.site_hosts.empty() && order.site_hosts.size() < sites()))
     return std::string("the group that measures is not the run's group");
-  if (order.floats.empty() || order.floats.size() > kMostLengths ||
+  // Without lengths it asks for mapped memory, or for a group.
+  const bool asks = order.algorithms.size() == 1 && is_algorithm(order.algorithms.front()) &&
+                    (exchange::info(exchange::algorithm_of(order.algorithms.front())).in_mapped_memory ||
+                     exchange::info(exchange::algorithm_of(order.algorithms.front())).on_devices);
+  if (order.group.size() > core::kMostGroupName) return std::string("a group's name that is too long");
+  if ((order.floats.empty() && !asks) || order.floats.size() > kMostLengths ||
       std::ranges::any_of(order.floats, [this](auto floats) { return floats == 0 || floats > most_floats_; }))
     return std::string("invalid lengths to measure");
   if (order.algorithms.empty() || order.algorithms.size() > kMostAlgorithms ||

@@ -3,7 +3,8 @@
 ///
 /// Members of other sites have proxies (actors/protocol/proxy.hpp). A vector that is lent to a proxy travels as a call
 /// (transport/exchange/rpc.hpp) to the exchanger of the member's site, which lends its copy to the member. Workers order reductions over
-/// sites here. These run over the endpoint, or in the workers' arenas where the endpoint can map them (the answer to Prepare has them).
+/// sites here. These run over the endpoint, or in the workers' arenas where the endpoint, or the devices of one host, can map them (the answer to
+/// Prepare has them).
 ///
 /// Once a second it reports the sites with which bytes have moved (TransferNews) to the coordinator and the workers of its site: waits for
 /// these sites are extended.
@@ -17,6 +18,8 @@
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
 #include "core/devices/device_copier.hpp"
+#include "core/devices/device_reduction.hpp"
+#include "experiment/state/vector_memory.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {
@@ -31,7 +34,9 @@ struct ExchangerSetup {
   const core::Kernels* kernels = nullptr;  // for `memory`
   core::Allocator* memory = nullptr;       // of the vectors of members here; outlives the actor
   std::shared_ptr<core::DeviceCopier> copier{};  // of device memory, for endpoints that cannot reach it
-  const core::Clock* clock = nullptr;            // outlives the actor
+  experiment::MappableMemory mappable{};         // of the device of `memory`, for arenas that sites of this host map
+  std::shared_ptr<core::DeviceReduction> reduction{};  // of exchange.algorithm = "nccl"; null: there is none
+  const core::Clock* clock = nullptr;                  // outlives the actor
   /// Grows while bytes move to or from other sites: threads that wait for these sites watch it.
   std::shared_ptr<std::atomic<std::uint64_t>> moves = std::make_shared<std::atomic<std::uint64_t>>(0);
 };

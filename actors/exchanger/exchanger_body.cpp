@@ -7,6 +7,7 @@
 
 #include "actors/protocol/call_headers.hpp"
 #include "actors/protocol/supervision.hpp"
+#include "transport/device/mapped_device_memory.hpp"
 
 namespace troupe::actors {
 
@@ -54,13 +55,18 @@ SiteAddress ExchangerBody::open() {
   auto endpoint = transport::make_endpoint(setup_.exchange.endpoint, endpoint_options());
   if (!endpoint) return refuse(endpoint.error());
   endpoint_ = std::move(*endpoint);
-  if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory) arenas_ = exchange::Arenas::create(endpoint_);
-  operations_.emplace(*endpoint_);
+  not_mapped_ = setup_.mappable.why_not;
+  if (setup_.mappable.sharing)
+    arenas_ = exchange::Arenas::create(transport::map_device_memory(setup_.mappable.sharing));
+  else if (setup_.maps_arenas && endpoint_->capabilities().maps_peer_memory)
+    arenas_ = exchange::Arenas::create(endpoint_);
+  if (setup_.reduction) device_sums_.emplace(std::exchange(setup_.reduction, {}), completions_);
+  operations_.emplace(*endpoint_, device_sums_ ? &*device_sums_ : nullptr);
   calls_.emplace(
       *endpoint_, *operations_, *setup_.kernels, *setup_.memory, setup_.most_floats, kRun,
       [this](exchange::Rpc::Incoming incoming) { serve(std::move(incoming)); },
       [this](transport::Peer peer, const core::Error& error) { lost(peer, error); },
-      setup_.exchange.on_devices ? kPieces : exchange::PieceOptions{});
+      setup_.exchange.on_devices ? kPieces : exchange::PieceOptions{}, on_device() ? arenas_.get() : nullptr);
   tick();
   return {.text = endpoint_->address().text, .error = {}};
 }
@@ -79,6 +85,9 @@ core::Result<void> ExchangerBody::connect_to(std::uint32_t site, const std::stri
   peers_[site] = connection->peer;
   establishing_.push_back(connection->established);
   calls_->listen(connection->peer);
+  const auto& plan = setup_.exchange;
+  if (setup_.mappable.sharing && plan.has_neighbours(site) && plan.on_one_host(setup_.site, site))
+    offer_arenas(site, connection->peer);
   return {};
 }
 
@@ -112,6 +121,10 @@ void ExchangerBody::poll() {
         if (completion.outcome == transport::Outcome::failed) lost(completion.peer, completion.error);
         continue;
       }
+      if (joining_ && joining_->first == completion.operation) {
+        joined(completion);
+        continue;
+      }
       operations_->deliver(completion);
     }
     completions.clear();
@@ -124,6 +137,7 @@ void ExchangerBody::after_event() {
   operations_->flush();
   for (auto& [which, running] : running_) note_wait(running);
   for (const auto which : std::exchange(over_, {})) running_.erase(which);
+  answer_mapping();
   if (!measuring_ || measuring_->go_on()) return;
   measuring_.reset();
   for (const auto& peer : peers_)
@@ -136,6 +150,7 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
   if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
   if (measuring_) measuring_->give_up(error);
+  if (device_sums_) device_sums_->abort({core::Errc::peer_lost, error.message});
   if (setup_.copier && (error.code == core::Errc::io || error.code == core::Errc::out_of_memory))
     return run_error(error);  // a copy failed: the device here, not the peer
   SiteLost loss{setup_.site, site, error.message};
@@ -281,6 +296,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
 void ExchangerBody::halt() {
   if (std::exchange(halted_, true) || !endpoint_) return;
   endpoint_->close();
+  if (device_sums_) device_sums_->close();
   std::vector<transport::Completion> completions;
   completions_->poll(completions);
   // What ends may compute, and a device that has failed fails again: its error has been reported.

@@ -14,6 +14,7 @@
 #include "actors/protocol/membership_inbox.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/requests/timer.hpp"
+#include "transport/device/device_sums.hpp"
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/collectives/collective.hpp"
 #include "transport/exchange/rpc.hpp"
@@ -51,7 +52,8 @@ class ExchangerBody {
   [[nodiscard]] caf::result<SnapshotTaken> snapshot(const MemberSnapshot& snapshot, const BorrowedView& space);
   void collective(const CollectiveOrder& order, const BorrowedView& slice);
 
-  /// REQUIRES: before begin(), with no other transfer under way.
+  /// REQUIRES: before begin(), with no other transfer under way. Without lengths: whether the devices of this host's sites map each other's memory,
+  /// as far as this site knows; Errc::config: they do not, and why.
   [[nodiscard]] caf::result<Measured> measure(const MeasureOrder& order);
 
   /// Disconnects the sites of lost members; their calls are refused.
@@ -86,6 +88,10 @@ class ExchangerBody {
   void fetch_piece(const std::shared_ptr<Fetching>& fetching);
   void give_piece(std::uint32_t from, std::uint64_t offset, const exchange::Rpc::Incoming& incoming);
   [[nodiscard]] core::Result<void> connect_to(std::uint32_t site, const std::string& address);
+  void offer_arenas(std::uint32_t site, transport::Peer peer);
+  void answer_mapping();
+  [[nodiscard]] caf::result<Measured> join(const MeasureOrder& order);
+  void joined(const transport::Completion& completion);
   /// A copy of `vector` without padding, or `vector` itself where nothing is packed.
   [[nodiscard]] BorrowedView packed(const BorrowedView& vector, ArenaPosition position);
   /// Copies `dense`, made by packed(), back into `vector`.
@@ -133,6 +139,7 @@ class ExchangerBody {
   std::shared_ptr<transport::Endpoint> endpoint_;
   std::shared_ptr<exchange::Arenas> arenas_;  // none: other sites cannot map members' memory
   exchange::Scratch scratch_;
+  std::optional<transport::DeviceSums> device_sums_;  // none: NCCL does not sum here
   std::optional<exchange::OperationQueue> operations_;
   std::optional<exchange::Rpc> calls_;
   std::vector<char> header_;                           // of the newest call or answer
@@ -145,6 +152,10 @@ class ExchangerBody {
   std::map<std::uint64_t, Running> running_;
   std::vector<std::uint64_t> over_;  // ended entries of running_
   std::unique_ptr<Measuring> measuring_;
+  std::size_t offers_ = 0;  // of arenas, not answered yet
+  std::string not_mapped_;  // why device memory of sites of this host is not mapped
+  std::optional<caf::typed_response_promise<Measured>> mapping_asked_;
+  std::optional<std::pair<transport::OperationId, caf::typed_response_promise<Measured>>> joining_;
   std::uint64_t next_running_ = 0;
   ArenaPacking arena_;
   CallChecks checks_;  // from begin() on

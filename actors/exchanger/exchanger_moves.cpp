@@ -12,6 +12,11 @@ constexpr auto kTellEvery = std::chrono::seconds(1);
 void ExchangerBody::tick() {
   if (halted_) return;
   timer_.send(kTellEvery, Tick{});
+  if (device_sums_)
+    if (const auto works = device_sums_->check(); !works) {
+      device_sums_->abort(works.error());
+      run_error(works.error());
+    }
   TransferNews news;
   for (std::uint32_t site = 0; site < peers_.size(); ++site) {
     if (!peers_[site]) continue;

@@ -1,6 +1,8 @@
 // Reductions and broadcasts over several sites: group, algorithm and memory.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "actors/exchanger/exchanger_body.hpp"
 
 namespace troupe::actors {
@@ -22,10 +24,18 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  if (order.floats.empty() && exchange::info(exchange::algorithm_of(order.algorithms.at(0))).on_devices)
+    return join(order);
+  if (order.floats.empty()) {
+    auto asked = self_->make_response_promise<Measured>();
+    mapping_asked_ = asked;
+    answer_mapping();
+    return asked;
+  }
   for (const auto& algorithm : order.algorithms) {
     const auto& info = exchange::info(exchange::algorithm_of(algorithm));
     const bool can = (!info.in_mapped_memory || arenas_) &&
-                     (!info.in_library || exchange::has_library(*operations_, order.worker_sites.size()));
+                     (!info.in_unknown_order() || exchange::has_library(*operations_, order.worker_sites.size()));
     if (measuring_ || !can) return failed({core::Errc::config, "site: it cannot measure " + algorithm + " now"});
   }
   exchange::Group group;
@@ -43,6 +53,45 @@ caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   measuring_ = std::move(*measuring);
   after_event();
   return promise;
+}
+
+caf::result<Measured> ExchangerBody::join(const MeasureOrder& order) {
+  if (!device_sums_ || joining_)
+    return Measured{.error = "site: it has no sums on devices, or joins a group already", .code = core::Errc::config};
+  if (order.group.empty()) {
+    auto made = device_sums_->make_group();
+    return made ? Measured{.group = std::move(*made)}
+                : Measured{.error = made.error().message, .code = made.error().code};
+  }
+  const auto rank = std::ranges::find(order.worker_sites, setup_.site) - order.worker_sites.begin();
+  auto promise = self_->make_response_promise<Measured>();
+  const auto operation = device_sums_->join(order.group, static_cast<std::size_t>(rank), order.worker_sites.size());
+  joining_.emplace(operation, promise);
+  return promise;
+}
+
+void ExchangerBody::joined(const transport::Completion& completion) {
+  auto promise = std::move(joining_->second);
+  joining_.reset();
+  const bool done = completion.outcome == transport::Outcome::done;
+  promise.deliver(done ? Measured{} : Measured{.error = completion.error.message, .code = completion.error.code});
+}
+
+void ExchangerBody::offer_arenas(std::uint32_t site, transport::Peer peer) {
+  ++offers_;
+  calls_->offer(peer, [this, site](const core::Result<void>& taken) {
+    --offers_;
+    const bool is_lost = !taken && taken.error().code == core::Errc::peer_lost;  // lost() reports it
+    if (!taken && !is_lost && not_mapped_.empty())
+      not_mapped_ = fmt::format("site {}: {}", site, taken.error().message);
+  });
+}
+
+void ExchangerBody::answer_mapping() {
+  if (!mapping_asked_ || offers_ > 0) return;
+  mapping_asked_->deliver(not_mapped_.empty() ? Measured{}
+                                              : Measured{.error = not_mapped_, .code = core::Errc::config});
+  mapping_asked_.reset();
 }
 
 void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {

@@ -300,12 +300,13 @@ constexpr typename Inspector::result_type inspect(Inspector& f, SiteOpened& x) {
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, MeasureOrder& x) {
-  return f(caf::meta::type_name("MeasureOrder"), x.worker_sites, x.site_hosts, x.floats, x.algorithms, x.rounds);
+  return f(caf::meta::type_name("MeasureOrder"), x.worker_sites, x.site_hosts, x.floats, x.algorithms, x.rounds,
+           x.group);
 }
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Measured& x) {
-  return f(caf::meta::type_name("Measured"), x.seconds, x.error, x.code);
+  return f(caf::meta::type_name("Measured"), x.seconds, x.error, x.code, x.group);
 }
 
 template <class Inspector>

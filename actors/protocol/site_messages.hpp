@@ -152,19 +152,23 @@ struct SiteOpened {
   core::Errc code = core::Errc::internal;
   bool operator==(const SiteOpened&) const = default;
 };
-/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, one warm-up round and then `rounds` rounds.
+/// Reduce vectors of zeros, all members in the same order: each length by each algorithm, one warm-up round and then `rounds` rounds. Without
+/// lengths, and with `shm` as the algorithm: say whether the sites of one host map each other's device memory. Errc::config: they do not. Without
+/// lengths, and with `nccl`: make a group of NCCL's, or join `group` where it is given.
 struct MeasureOrder {
   std::vector<std::uint32_t> worker_sites;  // by rank: the group
   std::vector<std::uint32_t> site_hosts;    // by site; none: all on one
   std::vector<std::uint64_t> floats;
   std::vector<std::string> algorithms;
   std::uint32_t rounds = 0;
+  std::string group{};  // core::DeviceReduction's name of it
   bool operator==(const MeasureOrder&) const = default;
 };
 struct Measured {
   std::vector<double> seconds{};  // by length, then by algorithm: of the best round at this site
   std::string error{};            // not empty: it failed, with `code`
   core::Errc code = core::Errc::internal;
+  std::string group{};  // that was made
   bool operator==(const Measured&) const = default;
 };
 /// Compile the replicas now. The rest follows with SiteAddresses, while training is paused for it.

@@ -45,7 +45,11 @@ core::Result<void> Assembly::make_sites(const Beginning& beginning) {
   }
   if (auto opened = open_sites(beginning); !opened) return opened;
   if (auto prepared = prepare_sites(); !prepared) return prepared;
-  return choose_reductions(beginning);
+  if (auto asked = ask_for_mapping(); !asked) return asked;
+  if (auto joined = join_devices(); !joined) return joined;
+  auto chosen = choose_reductions(beginning);
+  sum_without_mapping();
+  return chosen;
 }
 
 /// Adds the node's name to an error.

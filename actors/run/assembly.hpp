@@ -2,6 +2,7 @@
 /// epochs or file formats.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -63,7 +64,14 @@ class Assembly {
   [[nodiscard]] core::Result<void> open_sites(const Beginning& beginning);
   [[nodiscard]] core::Result<void> prepare_sites();
   [[nodiscard]] bool is_whole(const SiteHandle& handle) const;
+  [[nodiscard]] core::Result<void> ask_for_mapping();
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
+  void sum_without_mapping();
+  [[nodiscard]] core::Result<void> join_devices();
+  /// The answers of the sites to which `asked` applies.
+  [[nodiscard]] core::Result<void> order_all(const MeasureOrder& order,
+                                             const std::function<bool(const SiteHandle&)>& asked,
+                                             const std::function<void(SiteHandle&, const Measured&)>& told);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   /// Whether one backend plan serves all workers: a plan is for one batch size.
   [[nodiscard]] bool one_plan() const { return spec_.settings->data.batch.size() == 1; }
@@ -88,6 +96,8 @@ class Assembly {
   const std::stop_token stop_;
   std::shared_ptr<const StartState> start_;
   ExchangePlan exchange_;
+  std::string
+      not_mapped_;  // why processes do not map each other's device memory; empty: they do, or nothing is there to map
   std::shared_ptr<const nn::Layout> layout_;
   nn::Plan made_plan_;                // worker 0's
   std::uint64_t data_ = 0;            // fingerprint of the data set; only in a run over nodes

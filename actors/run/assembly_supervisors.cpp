@@ -49,6 +49,12 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
     auto memory = sites_[0].here->memory();
     if (!exchange_.in_place() && !exchange_.on_devices) memory.why_not = experiment::device_exchange(settings).why_not;
     notes.push_back({Note::Level::info, experiment::describe(memory)});
+    if (exchange_.mapped) notes.push_back({Note::Level::info, "processes of one host map each other's device memory"});
+    if (!not_mapped_.empty())
+      notes.push_back(
+          {Note::Level::info, fmt::format("processes do not map each other's device memory, so it is copied through "
+                                          "page-locked memory: {}",
+                                          not_mapped_)});
   }
   if (auto pinned = pinning_note(pinning_); !pinned.empty()) notes.push_back({Note::Level::info, std::move(pinned)});
   notes.insert(notes.end(), start_->notes.begin(), start_->notes.end());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/devices/device_copier.hpp"
+#include "core/devices/device_sharing.hpp"
 #include "experiment/exchange_plan.hpp"
 #include "experiment/settings.hpp"
 #include "nn/backend.hpp"
@@ -31,6 +32,15 @@ struct VectorMemory {
 /// `arenas`: of the site's workers, or of the backend's first device where there are servers only; `host`: memory of the host.
 [[nodiscard]] VectorMemory vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& arenas,
                                          core::Allocator& host);
+
+/// Memory of a site's device that the processes of its host map, for the arenas of its workers; null: there is none, or no other site on the host.
+struct MappableMemory {
+  std::shared_ptr<core::DeviceSharing> sharing{};
+  std::string why_not;  // one line, where there is another site, and the run exchanges in device memory
+};
+/// `memory`: what vector_memory() has given.
+[[nodiscard]] MappableMemory mappable_memory(nn::Backend& backend, const Settings& settings, const ExchangePlan& plan,
+                                             std::uint32_t site, const VectorMemory& memory);
 
 /// The memory of a process that has all members itself, as a replay: device memory only if the recorded members exchanged in place.
 [[nodiscard]] core::Allocator& vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& host);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "gpu/cuda/sharing.hpp"
+
 namespace troupe::gpu {
 namespace {
 
@@ -134,6 +136,10 @@ core::Result<bool> CudaDevice::reach(Device& peer) {
   if (auto enabled = context_->check(status, "cudaDeviceEnablePeerAccess"); !enabled)
     return tl::unexpected(enabled.error());
   return true;
+}
+
+core::Result<std::shared_ptr<core::DeviceSharing>> CudaDevice::sharing() {
+  return std::make_shared<CudaSharing>(context_);
 }
 
 core::Result<std::unique_ptr<Stream>> CudaDevice::make_stream() {

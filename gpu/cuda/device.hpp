@@ -23,6 +23,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
   /// CUDA's peer access, from this device to the other.
   [[nodiscard]] core::Result<bool> reach(Device& peer) override;
+  /// CUDA's IPC.
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing() override;
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,

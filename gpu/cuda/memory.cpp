@@ -7,8 +7,6 @@
 namespace troupe::gpu {
 namespace {
 
-/// Bytes of all kept blocks. What comes and goes while a run steps is small; what measurements and replicas leave other processes may need.
-constexpr std::size_t kMostKept = std::size_t{256} << 20;
 constexpr std::size_t kMostPinnedKept = std::size_t{64} << 20;
 
 /// Blocks of `allocate`, a call of the runtime named `what`, and of `free`.
@@ -51,8 +49,8 @@ BlockCache::Source pinned_blocks(const std::shared_ptr<CudaContext>& context) {
 
 }  // namespace
 
-CudaMemory::CudaMemory(std::shared_ptr<CudaContext> context)
-    : context_(std::move(context)), blocks_(device_blocks(context_), kMostKept) {}
+CudaMemory::CudaMemory(std::shared_ptr<CudaContext> context, std::size_t most_kept)
+    : context_(std::move(context)), blocks_(device_blocks(context_), most_kept) {}
 
 CudaMemory::~CudaMemory() {
   context_->enter_quietly();

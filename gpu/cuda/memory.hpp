@@ -16,7 +16,9 @@ namespace troupe::gpu {
 /// own, and for nothing else; so it may be called while a step runs or is captured on another thread.
 class CudaMemory final : public core::Allocator {
  public:
-  explicit CudaMemory(std::shared_ptr<CudaContext> context);
+  /// Bytes of all kept blocks. What comes and goes while a run steps is small; what measurements and replicas leave other processes may need.
+  static constexpr std::size_t kMostKept = std::size_t{256} << 20;
+  explicit CudaMemory(std::shared_ptr<CudaContext> context, std::size_t most_kept = kMostKept);
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
   ~CudaMemory() override;

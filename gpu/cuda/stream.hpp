@@ -70,6 +70,7 @@ class CudaStream final : public Stream {
   core::Result<void> begin_capture() override;
   [[nodiscard]] core::Result<std::unique_ptr<StepGraph>> end_capture() override;
   core::Result<void> launch(const StepGraph& graph) override;
+  [[nodiscard]] void* native() noexcept override { return stream_; }
   void push_range(const char* name) noexcept override;
   void pop_range() noexcept override;
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/devices/device_sharing.hpp"
 #include "core/error.hpp"
 #include "gpu/device/products.hpp"
 #include "gpu/kernels/kernel.hpp"
@@ -84,6 +85,9 @@ class Stream {
   [[nodiscard]] virtual core::Result<std::unique_ptr<StepGraph>> end_capture() = 0;
   virtual core::Result<void> launch(const StepGraph& graph) = 0;
 
+  /// The library's own handle, for a library that enqueues its own work; null where there is none.
+  [[nodiscard]] virtual void* native() noexcept = 0;
+
   /// Names what follows in profiles, until pop_range(): NVTX. `name` must outlive the call only.
   virtual void push_range(const char* name) noexcept = 0;
   virtual void pop_range() noexcept = 0;
@@ -103,6 +107,9 @@ class Device {
   /// From now on kernels and copies of this device may name memory of `peer`, a device of the same kind. Their order with work of the peer's
   /// streams is the caller's: the host waits for one before the other begins. False: this device does not reach the other's memory.
   [[nodiscard]] virtual core::Result<bool> reach(Device& peer) = 0;
+
+  /// Memory of this device for other processes to map, apart from memory(). The device outlives it. Errc::config: this device shares none.
+  [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceSharing>> sharing() = 0;
 
   [[nodiscard]] virtual core::Result<std::unique_ptr<Stream>> make_stream() = 0;
   [[nodiscard]] virtual core::Result<std::unique_ptr<Event>> make_event() = 0;

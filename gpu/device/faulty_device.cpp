@@ -79,6 +79,7 @@ class FaultyStream final : public Stream {
   core::Result<void> launch(const StepGraph& graph) override {
     return checked(CallKind::graph, [&] { return inner_->launch(*static_cast<const FaultyGraph&>(graph).inner); });
   }
+  [[nodiscard]] void* native() noexcept override { return inner_->native(); }
   void push_range(const char* name) noexcept override { inner_->push_range(name); }
   void pop_range() noexcept override { inner_->pop_range(); }
 
@@ -115,7 +116,8 @@ const char* to_string(CallKind kind) noexcept {
                                                        "launch",       "run",
                                                        "record",       "wait",
                                                        "synchronize",  "capture",
-                                                       "graph launch", "seconds_between"};
+                                                       "graph launch", "seconds_between",
+                                                       "sharing"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -165,6 +167,26 @@ class FaultyDevice::FaultyAllocator final : public core::Allocator {
   CallKind kind_;
 };
 
+class FaultyDevice::FaultySharing final : public core::DeviceSharing {
+ public:
+  FaultySharing(std::shared_ptr<core::DeviceSharing> inner, std::shared_ptr<FaultPlan> faults)
+      : inner_(std::move(inner)), faults_(std::move(faults)), memory_(inner_->memory(), faults_, CallKind::sharing) {}
+  [[nodiscard]] core::Allocator& memory() noexcept override { return memory_; }
+  [[nodiscard]] core::Result<std::string> handle_of(void* allocation) override {
+    if (auto failed = faults_->call(CallKind::sharing); !failed) return tl::unexpected(failed.error());
+    return inner_->handle_of(allocation);
+  }
+  [[nodiscard]] core::Result<std::shared_ptr<void>> open(const std::string& handle, std::size_t bytes) override {
+    if (auto failed = faults_->call(CallKind::sharing); !failed) return tl::unexpected(failed.error());
+    return inner_->open(handle, bytes);
+  }
+
+ private:
+  const std::shared_ptr<core::DeviceSharing> inner_;
+  const std::shared_ptr<FaultPlan> faults_;
+  FaultyAllocator memory_;
+};
+
 FaultyDevice::FaultyDevice(Device& device)
     : device_(device),
       faults_(std::make_shared<FaultPlan>()),
@@ -177,6 +199,13 @@ FaultyDevice::~FaultyDevice() = default;
 core::Allocator& FaultyDevice::memory() noexcept { return *memory_; }
 
 core::Allocator& FaultyDevice::pinned() noexcept { return *pinned_; }
+
+core::Result<std::shared_ptr<core::DeviceSharing>> FaultyDevice::sharing() {
+  if (auto failed = faults_->call(CallKind::sharing); !failed) return tl::unexpected(failed.error());
+  auto inner = device_.sharing();
+  if (!inner) return inner;
+  return std::make_shared<FaultySharing>(std::move(*inner), faults_);
+}
 
 core::Result<std::unique_ptr<Stream>> FaultyDevice::make_stream() {
   if (auto failed = faults_->call(CallKind::stream); !failed) return tl::unexpected(failed.error());

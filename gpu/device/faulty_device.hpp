@@ -30,8 +30,9 @@ enum class CallKind : std::uint8_t {
   capture,  ///< begin_capture, end_capture
   graph,    ///< launch of a captured step
   timing,   ///< seconds_between
+  sharing,  ///< memory for other processes: sharing, its allocations, handle_of, open
 };
-inline constexpr std::size_t kCallKinds = 14;
+inline constexpr std::size_t kCallKinds = 15;
 [[nodiscard]] const char* to_string(CallKind kind) noexcept;  // "allocation"
 
 struct Fault {
@@ -76,6 +77,7 @@ class FaultyDevice final : public Device {
   [[nodiscard]] core::Allocator& memory() noexcept override;
   [[nodiscard]] core::Allocator& pinned() noexcept override;
   [[nodiscard]] core::Result<bool> reach(Device& peer) override { return device_.reach(peer); }
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing() override;
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,
@@ -92,6 +94,7 @@ class FaultyDevice final : public Device {
 
  private:
   class FaultyAllocator;
+  class FaultySharing;
   Device& device_;
   std::shared_ptr<FaultPlan> faults_;
   std::shared_ptr<const int> live_;  // each object holds one reference more

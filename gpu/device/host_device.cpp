@@ -39,6 +39,7 @@ HostDevice::HostDevice(const HostDeviceOptions& options)
     : options_(options),
       memory_(core::MemorySpace::device, options.memory, options.hides_memory),
       pinned_(core::MemorySpace::host_pinned, std::numeric_limits<std::ptrdiff_t>::max()),
+      shared_(std::make_shared<host::SharedRanges>()),
       queue_(options.schedule_seed, options.executes_lazily) {
   info_.name = "host";
   info_.uuid = "host";
@@ -57,10 +58,18 @@ core::Result<bool> HostDevice::reach(Device& peer) {
   return true;
 }
 
+core::Result<std::shared_ptr<core::DeviceSharing>> HostDevice::sharing() {
+  if (options_.shares.empty()) return core::fail(core::Errc::config, "this device shares no memory");
+  return std::make_shared<host::HostSharing>(shared_, options_.shares, options_.memory, options_.hides_memory);
+}
+
 bool HostDevice::has_in_reach(const void* memory, std::size_t bytes) const {
-  if (memory_.contains(memory, bytes)) return true;
+  const auto has = [&](const HostDevice& device) {
+    return device.memory_.contains(memory, bytes) || device.shared_->contains(memory, bytes);
+  };
+  if (has(*this)) return true;
   const std::lock_guard lock(peers_mutex_);
-  return std::ranges::any_of(peers_, [&](const HostDevice* peer) { return peer->memory_.contains(memory, bytes); });
+  return std::ranges::any_of(peers_, [&](const HostDevice* peer) { return has(*peer); });
 }
 
 core::Result<std::unique_ptr<Stream>> HostDevice::make_stream() { return std::make_unique<host::HostStream>(*this); }

@@ -11,11 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gpu/device/device.hpp"
 #include "gpu/device/host_memory.hpp"
 #include "gpu/device/host_queue.hpp"
+#include "gpu/device/sharing/host_sharing.hpp"
 
 namespace troupe::gpu {
 
@@ -33,6 +35,7 @@ struct HostDeviceOptions {
   bool fuses_everything = false;  // any bias, addend and activation
   bool mixes_types = true;        // a bias may be added to products of another type than their factors
   bool hides_memory = false;      // code that reads or writes device memory on the host dies, as with a device
+  std::string shares = "host";  // memory is mapped by devices, of any process, that share under this name; empty: none
 };
 
 class HostDevice final : public Device {
@@ -47,6 +50,8 @@ class HostDevice final : public Device {
   [[nodiscard]] core::Allocator& pinned() noexcept override { return pinned_; }
   /// Any other HostDevice, which outlives this one's use of it.
   [[nodiscard]] core::Result<bool> reach(Device& peer) override;
+  /// In memory files, which any process of the same user maps.
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing() override;
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override;
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,
@@ -68,7 +73,7 @@ class HostDevice final : public Device {
   /// For its streams.
   [[nodiscard]] host::HostQueue& queue() noexcept { return queue_; }
   [[nodiscard]] const host::HostMemory& device_memory() const noexcept { return memory_; }
-  /// Whether all of `bytes` bytes belong to one allocation of this device or of one that it reaches.
+  /// Whether all of `bytes` bytes belong to one allocation of this device, of one that it reaches, or of another process's that it has mapped.
   [[nodiscard]] bool has_in_reach(const void* memory, std::size_t bytes) const;
   [[nodiscard]] const host::HostMemory& pinned_memory() const noexcept { return pinned_; }
   [[nodiscard]] const HostDeviceOptions& options() const noexcept { return options_; }
@@ -78,6 +83,7 @@ class HostDevice final : public Device {
   DeviceInfo info_;
   host::HostMemory memory_;
   host::HostMemory pinned_;
+  std::shared_ptr<host::SharedRanges> shared_;
   host::HostQueue queue_;
   mutable std::mutex peers_mutex_;
   std::vector<const HostDevice*> peers_;

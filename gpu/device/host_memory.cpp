@@ -34,6 +34,10 @@ void find_addresses(void* object, std::size_t bytes) noexcept {
   }
 }
 
+void* hidden(void* memory) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uint64_t>(memory) | kHidden);
+}
+
 core::Result<void*> HostMemory::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   void* memory = nullptr;
@@ -44,7 +48,7 @@ core::Result<void*> HostMemory::allocate(std::size_t bytes) {
                     "smaller model, a smaller batch or fewer workers",
                     bytes, live_bytes_, limit_));
   std::memset(memory, 0, bytes);
-  if (hides_) memory = reinterpret_cast<void*>(reinterpret_cast<std::uint64_t>(memory) | kHidden);
+  if (hides_) memory = hidden(memory);
   live_.emplace(reinterpret_cast<std::uintptr_t>(memory), bytes);
   live_bytes_ += bytes;
   return memory;

@@ -14,6 +14,8 @@ namespace troupe::gpu::host {
 [[nodiscard]] void* found(const void* address) noexcept;
 /// The same for every address in an object of `bytes` bytes that is aligned to 8, in place.
 void find_addresses(void* object, std::size_t bytes) noexcept;
+/// The hidden address of `memory`.
+[[nodiscard]] void* hidden(void* memory) noexcept;
 
 /// Zero-filled, aligned to 256 bytes, exactly as long as asked for: AddressSanitizer sees an access behind the end.
 class HostMemory final : public core::Allocator {

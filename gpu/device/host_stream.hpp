@@ -59,6 +59,7 @@ class HostStream final : public Stream {
   core::Result<void> begin_capture() override;
   [[nodiscard]] core::Result<std::unique_ptr<StepGraph>> end_capture() override;
   core::Result<void> launch(const StepGraph& graph) override;
+  [[nodiscard]] void* native() noexcept override { return nullptr; }
   void push_range(const char* /*name*/) noexcept override {}
   void pop_range() noexcept override {}
 

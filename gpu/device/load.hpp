@@ -45,7 +45,7 @@ struct DeviceSurvey {
 
 /// The symbols that the module exports: "troupe_gpu_version", "troupe_gpu_make" and "troupe_gpu_survey". Raise the version with every change
 /// of gpu/device/ or gpu/kernels/ that a module of an earlier build would not know: the loader refuses a module of another version.
-inline constexpr int kDeviceVersion = 3;
+inline constexpr int kDeviceVersion = 5;
 using DeviceVersion = int();
 using MakeDevice = void(int ordinal, core::Result<std::shared_ptr<Device>>& made);
 using SurveyDevices = void(DeviceSurvey& survey);

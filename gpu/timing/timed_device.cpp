@@ -93,6 +93,7 @@ class TimedStream final : public Stream {
   core::Result<void> launch(const StepGraph& graph) override {
     return timed(false, [&] { return inner_->launch(graph); });
   }
+  [[nodiscard]] void* native() noexcept override { return inner_->native(); }
   void push_range(const char* name) noexcept override { inner_->push_range(name); }
   void pop_range() noexcept override { inner_->pop_range(); }
 

@@ -34,6 +34,7 @@ class TimedDevice final : public Device {
   [[nodiscard]] core::Allocator& memory() noexcept override { return device_->memory(); }
   [[nodiscard]] core::Allocator& pinned() noexcept override { return device_->pinned(); }
   [[nodiscard]] core::Result<bool> reach(Device& peer) override { return device_->reach(peer); }
+  [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing() override { return device_->sharing(); }
   [[nodiscard]] core::Result<std::unique_ptr<Stream>> make_stream() override;
   [[nodiscard]] core::Result<std::unique_ptr<Event>> make_event() override { return device_->make_event(); }
   [[nodiscard]] core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& convolution,

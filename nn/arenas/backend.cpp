@@ -27,4 +27,12 @@ core::Result<std::shared_ptr<core::DeviceCopier>> Backend::copier_for(const core
   return std::shared_ptr<core::DeviceCopier>();
 }
 
+core::Result<std::shared_ptr<core::DeviceSharing>> Backend::sharing_for(const core::Allocator& /*memory*/) {
+  return core::fail(core::Errc::config, "it is not the memory of a device that others map");
+}
+
+core::Result<std::shared_ptr<core::DeviceReduction>> Backend::reduction_for(const core::Allocator& /*memory*/) {
+  return core::fail(core::Errc::config, "it sums in the memory of GPUs only");
+}
+
 }  // namespace troupe::nn

@@ -180,6 +180,8 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
     case Algorithm::ar: return nanoseconds(formula.ar());
     case Algorithm::asa: return nanoseconds(formula.asa(false));
     case Algorithm::asa16: return nanoseconds(formula.asa(true));
+    // NCCL's is taken for a ring: what it does depends on the machine.
+    case Algorithm::nccl:
     case Algorithm::ring: return nanoseconds(formula.ring());
     // shm over several hosts runs as hierarchical.
     case Algorithm::shm: return nanoseconds(formula.group().hosts == 1 ? formula.shm() : formula.hierarchical());

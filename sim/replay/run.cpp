@@ -81,13 +81,13 @@ core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const ex
     return core::fail(core::Errc::corrupt,
                       fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
                                   plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
-  const bool by_library = std::ranges::any_of(
-      plan.reductions, [](const auto& reduction) { return reduction.algorithm == exchange::Algorithm::ar; });
-  if (!by_library || !same_numbers) return {};
+  const auto by_library = std::ranges::find_if(
+      plan.reductions, [](const auto& reduction) { return exchange::info(reduction.algorithm).in_unknown_order(); });
+  if (by_library == plan.reductions.end() || !same_numbers) return {};
   return core::fail(core::Errc::config,
-                    fmt::format("{}: sums were formed by the MPI library (exchange.algorithm = \"ar\"), in an order of "
-                                "its own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
-                                file));
+                    fmt::format("{}: sums were formed by a library (exchange.algorithm = \"{}\"), in an order of its "
+                                "own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
+                                file, exchange::name(by_library->algorithm)));
 }
 
 class Replayer {

@@ -63,8 +63,8 @@ core::Result<void> SiteSums::meet(std::size_t workers) {
 void SiteSums::run(const strategies::Group& group, const std::vector<core::Span>& vectors, float scale,
                    core::Rounding rounding) {
   auto algorithm = plan_.reduction(vectors.front().size(), rounding);
-  // ar: only the MPI library knows its order; check_exchange rejects requests for its bits earlier.
-  if (algorithm == exchange::Algorithm::ar) algorithm = exchange::Algorithm::asa;
+  // ar, nccl: only the library knows its order; check_exchange rejects requests for its bits earlier.
+  if (exchange::info(algorithm).in_unknown_order()) algorithm = exchange::Algorithm::asa;
   // The same sums in the same order, without shared arenas.
   if (algorithm == exchange::Algorithm::shm) algorithm = exchange::Algorithm::asa;
   std::size_t left = group.size();

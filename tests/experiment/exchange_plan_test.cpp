@@ -38,6 +38,27 @@ TEST(ExchangePlan, SaysOnlyOfRunsOnDevicesThatTheyAre) {
   plan.exchange.on_devices = true;
   EXPECT_TRUE(parse_plan(to_json(plan), "plan.json")->exchange.on_devices);
   EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.on_devices);
+  EXPECT_EQ(to_json(plan).find("mapped"), std::string::npos);
+  plan.exchange.mapped = true;
+  EXPECT_TRUE(parse_plan(to_json(plan), "plan.json")->exchange.mapped);
+  EXPECT_FALSE(parse_plan(to_json(apart()), "plan.json")->exchange.mapped);
+}
+
+TEST(ExchangePlan, KnowsWhichSitesShareAHost) {
+  ExchangePlan plan{.endpoint = "tcp", .worker_sites = {1, 2, 3}, .server_sites = {0}, .site_hosts = {0, 0, 1, 2}};
+  EXPECT_TRUE(plan.on_one_host(0, 1));
+  EXPECT_FALSE(plan.on_one_host(1, 2));
+  EXPECT_FALSE(plan.on_one_host());
+  EXPECT_TRUE(plan.has_neighbours(0));
+  EXPECT_TRUE(plan.has_neighbours(1)) << "the server's";
+  EXPECT_FALSE(plan.has_neighbours(2));
+  plan.site_hosts = {};
+  EXPECT_TRUE(plan.on_one_host() && plan.on_one_host(1, 3) && plan.has_neighbours(3));
+  const ExchangePlan alone{.endpoint = "tcp", .worker_sites = {0}, .server_sites = {0}};
+  EXPECT_FALSE(alone.has_neighbours(0));
+  const ExchangePlan without_servers{.endpoint = "tcp", .worker_sites = {1, 2}};
+  EXPECT_FALSE(without_servers.has_neighbours(0)) << "it has no members";
+  EXPECT_TRUE(without_servers.has_neighbours(2));
 }
 
 TEST(ExchangePlan, PlanInPlaceHasNoExchangeEntry) {

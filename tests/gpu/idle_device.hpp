@@ -17,6 +17,9 @@ class IdleDevice : public Device {
   [[nodiscard]] core::Allocator& memory() noexcept override { return host_.memory(); }
   [[nodiscard]] core::Allocator& pinned() noexcept override { return host_.pinned(); }
   core::Result<bool> reach(Device& /*peer*/) override { return false; }
+  core::Result<std::shared_ptr<core::DeviceSharing>> sharing() override {
+    return core::fail(core::Errc::config, "this device shares no memory");
+  }
   core::Result<std::unique_ptr<Stream>> make_stream() override { return std::make_unique<IdleStream>(*this); }
   core::Result<std::unique_ptr<Event>> make_event() override { return std::make_unique<IdleEvent>(); }
   core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(const Convolution& c, std::size_t w) override {
@@ -74,6 +77,7 @@ class IdleDevice : public Device {
       return told();
     }
     core::Result<void> wait(Event&) override { return told(); }
+    [[nodiscard]] void* native() noexcept override { return nullptr; }
     core::Result<void> synchronize() override { return told(); }
     core::Result<void> begin_capture() override {
       capture_ = std::make_unique<IdleGraph>();

@@ -57,9 +57,28 @@ TEST_P(FatalLoss, KilledNodeEndsTheRunAndResumeContinuesIt) {
   EXPECT_EQ(summary(again)["samples"], kEpochs * 1200) << again.err();
 }
 
+/// A worker that ends while others map its device's memory, and have mapped theirs to it.
+TEST_F(Faults, RunsContinueWithoutANodeWhoseDeviceMemoryIsMapped) {
+  start_nodes(2);
+  for (const char* strategy : {"easgd", "local_sgd", "gossip"}) {
+    Process run(train(with(kLong, with({std::string("strategy.name=") + strategy, "cluster.device=cuda_on_host"}))));
+    ASSERT_TRUE(run.says("epoch 1/")) << run.err();
+    EXPECT_NE(run.err().find("processes of one host map each other's device memory"), std::string::npos) << run.err();
+    nodes_.back().process().kill();
+    EXPECT_EQ(run.wait(), 0) << strategy << ": " << run.err();
+    EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
+    EXPECT_GE(summary(run)["samples"].get<std::int64_t>(), static_cast<std::int64_t>(kEpochs * 1200 - 200))
+        << run.err();
+    start_node();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, FatalLoss,
                          testing::Values(Together{"bsp", {"strategy.name=bsp"}},
                                          Together{"bsp_shm", {"strategy.name=bsp", "exchange.algorithm=shm"}},
+                                         Together{"bsp_on_mapped_devices",
+                                                  {"strategy.name=bsp", "exchange.algorithm=shm",
+                                                   "cluster.device=cuda_on_host"}},
                                          Together{"pairs", {"strategy.name=pairs"}},
                                          Together{"pairs_shm", {"strategy.name=pairs", "exchange.algorithm=shm"}}),
                          [](const auto& info) { return info.param.name; });

@@ -46,16 +46,24 @@ TEST_P(Sums, HaveTheBitsOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(, Sums, testing::Values("asa", "shm"),
                          [](const auto& info) { return std::string(info.param); });
 
-class OnDevices : public NodesFixture, public testing::WithParamInterface<const char*> {};
+struct Devices {
+  std::string name;
+  std::vector<std::string> settings;
+  bool mapped = true;
+};
+
+class OnDevices : public NodesFixture, public testing::WithParamInterface<Devices> {};
 
 /// Processes whose members exchange in the memory of devices: the host's stand-in, whose memory the host cannot read.
 TEST_P(OnDevices, HaveTheBitsOfOneProcessResumeAndReplay) {
   start_nodes(2);
-  const std::vector<std::string> device{"cluster.device=cuda_on_host", std::string("exchange.endpoint=") + GetParam()};
-  auto settings = device;
-  settings.emplace_back("strategy.name=bsp");
+  auto settings = GetParam().settings;
+  settings.insert(settings.end(), {"cluster.device=cuda_on_host", "strategy.name=bsp"});
   Process over(train(with(settings)));
   ASSERT_EQ(over.wait(), 0) << over.err();
+  const auto note = GetParam().mapped ? "processes of one host map each other's device memory"
+                                      : "processes do not map each other's device memory";
+  EXPECT_NE(over.err().find(note), std::string::npos) << over.err();
   Process alone(program({"train", config_, "--set", "run.dir=" + folder_.file("here"), "--quiet", "--json", "--set",
                          "strategy.name=bsp", "--set", "cluster.device=cuda_on_host"}));
   ASSERT_EQ(alone.wait(), 0) << alone.err();
@@ -66,8 +74,24 @@ TEST_P(OnDevices, HaveTheBitsOfOneProcessResumeAndReplay) {
   expect_replays(this->run());
 }
 
-INSTANTIATE_TEST_SUITE_P(, OnDevices, testing::Values("shm", "tcp"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    , OnDevices,
+    testing::Values(Devices{"shm", {"exchange.endpoint=shm"}}, Devices{"tcp", {"exchange.endpoint=tcp"}},
+                    Devices{"shm_summed_in_place", {"exchange.endpoint=shm", "exchange.algorithm=shm"}},
+                    Devices{"shm_staged", {"exchange.endpoint=shm", "exchange.map_devices=false"}, false},
+                    Devices{"tcp_staged", {"exchange.endpoint=tcp", "exchange.map_devices=false"}, false}),
+    [](const auto& info) { return info.param.name; });
+
+/// Servers at site 0, workers in other processes: pairs and pushes work in the workers' own memory.
+TEST_F(Training, AsynchronousRunsOnMappedDevicesReplay) {
+  start_nodes(2);
+  for (const char* strategy : {"easgd", "downpour", "gossip"}) {
+    Process run(train(with({std::string("strategy.name=") + strategy, "cluster.device=cuda_on_host"})));
+    ASSERT_EQ(run.wait(), 0) << strategy << ": " << run.err();
+    EXPECT_NE(run.err().find("map each other's device memory"), std::string::npos) << run.err();
+    expect_replays(summary(run)["run"]);
+  }
+}
 
 /// Nodes get the weights from the coordinator: the checkpoint lies on its host alone.
 TEST_F(Training, ARunFromACheckpointHasTheBitsOfOneProcess) {
@@ -289,7 +313,7 @@ TEST_F(Training, NodesReportTheirState) {
 TEST_F(Training, NodesReportTheirGpus) {
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const std::string usual = before ? before : "";
-  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKE_NVML_FOLDER ":" + usual).c_str(), 1);
+  ::setenv("LD_LIBRARY_PATH", (TROUPE_FAKES_FOLDER ":" + usual).c_str(), 1);
   start_nodes(1);
   before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
   Process text(program({"nodes", names()}));

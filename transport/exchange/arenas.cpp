@@ -6,30 +6,25 @@
 
 namespace troupe::exchange {
 
-namespace {
+Arenas::Arenas(std::shared_ptr<transport::MappedMemory> mapped) : mapped_(std::move(mapped)) {}
 
-transport::MappedMemory& mapped_memory_of(transport::Endpoint* endpoint) {
+std::shared_ptr<Arenas> Arenas::create(const std::shared_ptr<transport::Endpoint>& endpoint) {
   auto* const mapped = endpoint ? endpoint->mapped_memory() : nullptr;
   if (!mapped) throw std::invalid_argument("arenas: no endpoint that maps memory");
-  return *mapped;
+  return create(std::shared_ptr<transport::MappedMemory>(endpoint, mapped));
 }
 
-}  // namespace
-
-Arenas::Arenas(std::shared_ptr<transport::Endpoint> endpoint)
-    : endpoint_(std::move(endpoint)), mapped_(mapped_memory_of(endpoint_.get())) {}
-
-std::shared_ptr<Arenas> Arenas::create(std::shared_ptr<transport::Endpoint> endpoint) {
-  return std::shared_ptr<Arenas>(new Arenas(std::move(endpoint)));
+std::shared_ptr<Arenas> Arenas::create(std::shared_ptr<transport::MappedMemory> mapped) {
+  return std::shared_ptr<Arenas>(new Arenas(std::move(mapped)));
 }
 
-core::MemorySpace Arenas::space() const noexcept { return mapped_.allocator().space(); }
+core::MemorySpace Arenas::space() const noexcept { return mapped_->allocator().space(); }
 
 core::Result<void*> Arenas::allocate(std::size_t bytes) {
-  auto buffer = core::Buffer::allocate(mapped_.allocator(), (bytes + sizeof(float) - 1) / sizeof(float));
+  auto buffer = core::Buffer::allocate(mapped_->allocator(), (bytes + sizeof(float) - 1) / sizeof(float));
   if (!buffer) return tl::unexpected(buffer.error());
   auto memory = std::make_shared<core::Buffer>(std::move(*buffer));
-  auto exposure = mapped_.expose(memory);
+  auto exposure = mapped_->expose(memory);
   if (!exposure) return tl::unexpected(exposure.error());
   if (exposure->key().text.size() > ArenaPlace{}.key.size())
     throw std::logic_error("arenas: a key that is too long: " + exposure->key().text);
@@ -77,11 +72,13 @@ core::Result<transport::Mapping> Arenas::vector_at(transport::Peer owner, const 
       place.offset % core::kAlignmentFloats != 0)
     return core::fail(core::Errc::corrupt, "a member's vector is outside its arena");
   const std::string key(place.key.begin(), std::ranges::find(place.key, '\0'));
-  auto& arena = attached_[owner][key];
+  auto& known = attached_[owner];
+  const auto found = known.find(key);
+  auto arena = found == known.end() ? nullptr : found->second;
   if (!arena) {
-    auto mapping = mapped_.attach({key}, place.arena_floats);
+    auto mapping = mapped_->attach({key}, place.arena_floats);
     if (!mapping) return tl::unexpected(mapping.error());
-    arena = std::make_shared<transport::Mapping>(std::move(*mapping));
+    arena = known[key] = std::make_shared<transport::Mapping>(std::move(*mapping));
   }
   if (arena->view().size() != place.arena_floats)
     return core::fail(core::Errc::corrupt, "a member says that its arena has another length than before");

@@ -49,7 +49,7 @@ OperationQueue::Ticket OperationQueue::receive(Peer peer, Tag tag, transport::Me
 
 OperationQueue::Ticket OperationQueue::sum(core::Span vector, Done done) {
   const Ticket ticket{next_ticket_++};
-  auto operation = endpoint_.native_reduction()->sum(vector);
+  auto operation = native_reduction()->sum(vector);
   if (!operation) {
     end(ticket, {}, std::move(done), std::move(operation.error()));
     return ticket;

@@ -23,13 +23,15 @@ class OperationQueue {
   enum class Ticket : std::uint64_t {};
   using Done = std::function<void(Ticket, const transport::Completion&)>;
 
-  explicit OperationQueue(transport::Endpoint& endpoint) noexcept : endpoint_(endpoint) {}
+  /// `sums`: instead of the endpoint's native reduction, with completions in the same queue; null: the endpoint's. It outlives the object.
+  explicit OperationQueue(transport::Endpoint& endpoint, transport::NativeReduction* sums = nullptr) noexcept
+      : endpoint_(endpoint), sums_(sums) {}
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
 
   Ticket send(transport::Peer peer, transport::Tag tag, transport::ConstMemoryView memory, Done done);
   Ticket receive(transport::Peer peer, transport::Tag tag, transport::MemoryView memory, Done done);
-  /// A sum over all members of the job by the endpoint's native_reduction(), which must exist. It cannot be cancelled.
+  /// A sum over all members of the job by native_reduction(), which must exist. It cannot be cancelled.
   Ticket sum(core::Span vector, Done done);
   /// Disconnects the peer: it is lost for all exchanges.
   void give_up(transport::Peer peer, std::string_view why) { endpoint_.disconnect(peer, why); }
@@ -40,7 +42,9 @@ class OperationQueue {
   bool deliver(const transport::Completion& completion);
   void flush();
 
-  [[nodiscard]] transport::NativeReduction* native_reduction() const noexcept { return endpoint_.native_reduction(); }
+  [[nodiscard]] transport::NativeReduction* native_reduction() const noexcept {
+    return sums_ ? sums_ : endpoint_.native_reduction();
+  }
   [[nodiscard]] std::size_t outstanding() const noexcept { return posted_.size() + waiting_count_ + ended_.size(); }
 
  private:
@@ -67,6 +71,7 @@ class OperationQueue {
   void retry(transport::Peer peer);
 
   transport::Endpoint& endpoint_;
+  transport::NativeReduction* const sums_;
   std::uint64_t next_ticket_ = 1;
   std::map<transport::OperationId, Posted> posted_;
   std::map<Ticket, transport::OperationId> operations_;

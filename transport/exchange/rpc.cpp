@@ -1,27 +1,23 @@
 #include "transport/exchange/rpc.hpp"
 
 #include <algorithm>
-#include <array>
-#include <deque>
 #include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "transport/exchange/envelope.hpp"
-#include "transport/exchange/on_wire.hpp"
+#include "transport/exchange/rpc_state.hpp"
 
 namespace troupe::exchange {
 
 using core::Errc;
 using transport::Peer;
 using transport::TagKind;
+using Type = Envelope::Type;
 
 namespace {
 
 constexpr std::uint32_t kIds = 1U << 24;  // as many as a tag can number
-using Type = Envelope::Type;
-
 /// For a vector that is sent.
 transport::MemoryView read_only(transport::ConstMemoryView view) {
   return {const_cast<std::byte*>(view.data), view.size, view.space};
@@ -29,52 +25,9 @@ transport::MemoryView read_only(transport::ConstMemoryView view) {
 
 }  // namespace
 
-struct Rpc::Outgoing {
-  Envelope envelope;
-  PaddedSlice slice;
-  std::shared_ptr<const void> owner;  // of the slice
-  VectorPool::Loan room;
-  WireMemory memory;  // in the room
-  Answered answered;
-  std::size_t moves_left = 0;          // of the vector, to the callee and back
-  std::size_t posted = 0;              // operations that have not ended: they borrow the caller's memory
-  std::optional<Envelope> answer{};    // of the callee
-  std::optional<core::Error> error{};  // that ended the channel
-};
-
-struct Rpc::ServedCall {
-  Channel& channel;
-  Envelope envelope;  // of the call; from the reply on, that of the answer
-  WireFormat format;
-  std::size_t floats_counted = 0;
-  VectorPool::Loan room;
-  WireMemory memory;  // in the room
-  VectorPool::Loan whole;
-  PaddedSlice slice;            // in `whole`, where the handler asked for it
-  bool vector_arrived = false;  // all of it
-  bool replied = false;
-  int sends_left = 0;  // of the answer
-};
-
-/// The calls from and to one peer.
-struct Rpc::Channel {
-  Peer peer{};
-  std::optional<core::Error> lost{};
-  std::uint32_t next_id = 0;
-  std::array<Envelope, 2> received{};  // one is handled while the next one arrives
-  std::size_t newest = 0;
-  std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
-  // Received calls, in the peer's order; the first `with_memory` have their memory.
-  std::deque<std::shared_ptr<ServedCall>> waiting{};
-  std::size_t with_memory = 0;
-  std::size_t open = 0;         // received calls with memory whose answers are not sent yet
-  std::size_t open_floats = 0;  // floats of their vectors
-  bool handing_over = false;
-};
-
 Rpc::Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::Kernels& kernels,
          core::Allocator& memory, std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost,
-         const PieceOptions& pieces)
+         const PieceOptions& pieces, Arenas* arenas)
     : endpoint_(endpoint),
       operations_(operations),
       kernels_(kernels),
@@ -82,6 +35,7 @@ Rpc::Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::
       most_floats_(most_floats),
       run_(run),
       pieces_(pieces),
+      arenas_(arenas),
       handler_(std::move(handler)),
       lost_(std::move(lost)) {}
 Rpc::~Rpc() = default;
@@ -145,7 +99,10 @@ void Rpc::send_envelope(Channel& channel, const Envelope& envelope, std::functio
 
 void Rpc::handle(Channel& channel, const Envelope& envelope) {
   if (!envelope.plausible(most_floats_)) return drop(channel, {Errc::corrupt, "it sent an invalid envelope"});
-  envelope.type == Type::call ? serve(channel, envelope) : answered(channel, envelope);
+  if (envelope.mapped != 0 && !channel.maps)
+    return drop(channel, {Errc::corrupt, "it lent a vector in place that this site does not map"});
+  const bool asks = envelope.type == Type::call || envelope.type == Type::offer;
+  asks ? serve(channel, envelope) : answered(channel, envelope);
 }
 
 // ---- the caller's side
@@ -166,6 +123,14 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
     outgoing->slice = {call.vector, call.packing, call.offset};
     outgoing->envelope.floats = outgoing->slice.floats();
     const auto format = outgoing->envelope.format();
+    const bool whole = !call.packing && !format.rounds_there() && !format.rounds_back();
+    if (channel.lends && whole && !call.vector.empty() && arenas_->contains(call.vector)) {
+      outgoing->place = arenas_->place_of(call.vector);
+      outgoing->envelope.mapped = outgoing->place.offset % core::kAlignmentFloats == 0 ? 1 : 0;
+    }
+  }
+  if (call.lend != Lend::nothing && outgoing->envelope.mapped == 0) {
+    const auto format = outgoing->envelope.format();
     auto room = vectors_.take(caller_floats(outgoing->slice, format));
     if (!room) return answered(tl::unexpected(std::move(room.error())));
     outgoing->room = std::move(*room);
@@ -173,16 +138,23 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
   }
   outgoing->owner = std::move(call.owner);
   outgoing->answered = std::move(answered);
+  begin(channel, outgoing);
+}
+
+void Rpc::begin(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   while (channel.calls.contains(channel.next_id)) channel.next_id = (channel.next_id + 1) % kIds;
   outgoing->envelope.id = std::exchange(channel.next_id, (channel.next_id + 1) % kIds);
-  outgoing->moves_left = (outgoing->envelope.reads() ? 1U : 0U) + (outgoing->envelope.writes() ? 1U : 0U);
+  const auto& envelope = outgoing->envelope;
+  outgoing->moves_left = envelope.mapped != 0 ? 1 : (envelope.reads() ? 1U : 0U) + (envelope.writes() ? 1U : 0U);
   outgoing->error = channel.lost;
   channel.calls[outgoing->envelope.id] = outgoing;
   ++outgoing->posted;
   send_envelope(channel, outgoing->envelope, [this, &channel, outgoing] { operation_ended(channel, *outgoing, 0); });
-  if (outgoing->envelope.reads())
+  if (envelope.mapped != 0)
+    send_place(channel, outgoing);
+  else if (envelope.reads())
     send_vector(channel, outgoing);
-  else if (outgoing->envelope.writes())
+  else if (envelope.writes())
     receive_vector(channel, outgoing);
 }
 
@@ -228,7 +200,8 @@ void Rpc::complete_if_done(Channel& channel, std::uint32_t id) {
   const auto& answer = outgoing->answer;
   if (outgoing->error) return outgoing->answered(tl::unexpected(std::move(*outgoing->error)));
   const bool refused = answer->type == Type::run_error;
-  if (outgoing->envelope.writes() && !(refused && outgoing->slice.packing))  // else the vector stays as it is
+  const bool moved = outgoing->envelope.mapped == 0 && outgoing->envelope.writes();
+  if (moved && !(refused && outgoing->slice.packing))  // else the vector stays as it is
     decode_answer(kernels_, outgoing->envelope.format(), outgoing->slice, outgoing->memory,
                   answer->rounding == core::Rounding::change);
   if (refused) return outgoing->answered(core::fail(static_cast<Errc>(answer->code), std::string(answer->text())));
@@ -258,6 +231,14 @@ void Rpc::make_room(Channel& channel) {
     const auto& envelope = served->envelope;
     const std::size_t most = kMostVectors * most_floats_;
     if (served->floats_counted > most - std::min(channel.open_floats, most)) return;
+    if (envelope.mapped != 0 || envelope.type == Type::offer) {
+      ++channel.open;
+      if (envelope.mapped != 0)
+        receive_place(channel, served);
+      else
+        served->vector_arrived = true;
+      continue;
+    }
     auto room = vectors_.take(callee_floats(envelope.floats, served->format));
     if (!room) return drop(channel, room.error());
     served->room = std::move(*room);
@@ -287,10 +268,19 @@ void Rpc::hand_over(Channel& channel) {
     const auto served = std::move(channel.waiting.front());
     channel.waiting.pop_front();
     --channel.with_memory;
+    if (served->envelope.type == Type::offer) {
+      const auto tried = try_arena(channel, served->envelope.text());
+      answer(served, tried.map([] { return std::string_view(); }));
+      continue;
+    }
+    if (served->mapping && !*served->mapping) {
+      answer(served, tl::unexpected(served->mapping->error()));
+      continue;
+    }
     handler_({.from = channel.peer,
               .header = served->envelope.text(),
               .lend = served->envelope.lend,
-              .vector = served->memory.dense,
+              .vector = served->mapping ? (*served->mapping)->view() : served->memory.dense,
               .reply = Reply(*this, served)});
   }
   channel.handing_over = false;
@@ -299,6 +289,7 @@ void Rpc::hand_over(Channel& channel) {
 void Rpc::free_room(Channel& channel, ServedCall& served) {
   served.room = {};
   served.whole = {};
+  served.mapping.reset();
   --channel.open;
   channel.open_floats -= served.floats_counted;
   if (!channel.lost) hand_over(channel);
@@ -325,7 +316,7 @@ void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::st
   auto& channel = served->channel;
   if (std::exchange(served->replied, true)) throw std::invalid_argument("rpc: a call was answered twice");
   if (channel.lost) return;
-  const bool writes = served->envelope.writes();
+  const bool writes = served->envelope.writes() && served->envelope.mapped == 0;
   // Unsent answers count as calls: a peer that takes no answers must not make more of them wait than kMostCalls.
   served->sends_left = writes ? 2 : 1;
   const auto sent = [this, &channel, served] {
@@ -349,6 +340,8 @@ void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::st
 void Rpc::drop(Channel& channel, const core::Error& error) {
   if (channel.lost) return;
   channel.lost = error;
+  channel.lends = channel.maps = false;
+  if (arenas_) arenas_->forget(channel.peer);
   channel.waiting.clear();
   channel.with_memory = 0;
   endpoint_.disconnect(channel.peer, error.message);  // ends the peer's other operations

@@ -16,6 +16,12 @@
 /// direction, and 256 bytes per envelope. Where the 16-bit format cannot represent the change (NaN, infinity, above 65,504 in fp16), the
 /// callee sends the rounded vector itself, which replaces the caller's.
 ///
+/// In place. Where a site has arenas in a device's memory (arenas.hpp), it offers them to a peer of its host. The peer tries: it maps a small
+/// arena, and its device reads and writes it. If it can, later calls with vectors in arenas send their place instead of their floats, and the
+/// callee lends the caller's memory itself to its member, until it has answered: as in one process. The floats are those of a call by
+/// messages. If it cannot, vectors travel. Vectors that are rounded or packed travel in any case. A caller that has given the peer up does not know
+/// when the peer stops to use a vector that it has lent; its end is the run's, or the vector is only read.
+///
 /// Vectors are in the memory of the kernels. On a device they should travel in pieces, so that copies to and
 /// from the host overlap with transfers (pieces.hpp); all members of a run have the same options.
 ///
@@ -69,6 +75,8 @@ struct Call {
   std::shared_ptr<const void> owner{};  // of the vector, held until the answer
 };
 
+class Arenas;
+
 class Rpc {
  public:
   /// The header is valid during the call of the function.
@@ -80,9 +88,10 @@ class Rpc {
 
   /// `lost` is called once for every lost peer; calls to it end with the same error when none of their memory is lent. All arguments
   /// outlive the object. Destroy it after the endpoint was closed and its completions were delivered. Incoming calls may have vectors of up
-  /// to `most_floats`: the connection to a peer that announces more is closed.
+  /// to `most_floats`: the connection to a peer that announces more is closed. `arenas`: of the kernels' memory; null: nothing is lent in place.
   Rpc(transport::Endpoint& endpoint, OperationQueue& operations, const core::Kernels& kernels, core::Allocator& memory,
-      std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost, const PieceOptions& pieces = {});
+      std::size_t most_floats, std::uint8_t run, Handler handler, Lost lost, const PieceOptions& pieces = {},
+      Arenas* arenas = nullptr);
   ~Rpc();
   Rpc(const Rpc&) = delete;
   Rpc& operator=(const Rpc&) = delete;
@@ -93,6 +102,8 @@ class Rpc {
   /// Accepts calls from a connected peer. Once per peer.
   void listen(transport::Peer peer);
   void call(transport::Peer peer, Call call, Answered answered);
+  /// Offers this site's arenas to a peer of its host. `answered` once: without an error, calls to it lend in place from now on. REQUIRES arenas.
+  void offer(transport::Peer peer, std::function<void(core::Result<void>)> answered);
 
  private:
   struct Channel;
@@ -103,13 +114,17 @@ class Rpc {
   void handle(Channel& channel, const Envelope& envelope);
   void serve(Channel& channel, const Envelope& envelope);
   void make_room(Channel& channel);
+  void receive_place(Channel& channel, const std::shared_ptr<ServedCall>& served);
   void hand_over(Channel& channel);
+  [[nodiscard]] core::Result<void> try_arena(Channel& channel, std::string_view place);
   void free_room(Channel& channel, ServedCall& served);
   void answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result);
   void answered(Channel& channel, const Envelope& envelope);
   void send_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void receive_vector(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void send_place(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void operation_ended(Channel& channel, Outgoing& outgoing, std::size_t moves);
+  void begin(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void complete_if_done(Channel& channel, std::uint32_t id);
   /// `next` holds the envelope.
   void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);
@@ -130,6 +145,7 @@ class Rpc {
   const std::size_t most_floats_;
   const std::uint8_t run_;
   const PieceOptions pieces_;
+  Arenas* const arenas_;
   const Handler handler_;
   const Lost lost_;
   std::map<transport::Peer, std::unique_ptr<Channel>> channels_;
@@ -154,7 +170,7 @@ struct Rpc::Incoming {
   transport::Peer from{};
   std::string_view header{};  // valid until the reply
   Lend lend = Lend::nothing;
-  /// Owned by the callee until it replies: a copy, or zeros for Lend::write.
+  /// Owned by the callee until it replies: a copy, or zeros for Lend::write; or the caller's vector itself.
   core::Span vector{};
   Reply reply{};
 

@@ -129,6 +129,7 @@ TEST_F(SiteOrders, ImpossibleMeasureOrdersAreRefused) {
       {"another group", [](auto& m) { m.worker_sites = {1}; }},
       {"no hosts for some", [](auto& m) { m.site_hosts = {0}; }},
       {"no lengths", [](auto& m) { m.floats.clear(); }},
+      {"a group's name that is too long", [](auto& m) { m.group.assign(1000, 'x'); }},
       {"a length of nothing", [](auto& m) { m.floats = {0}; }},
       {"a length beyond all", [](auto& m) { m.floats = {1001}; }},
       {"lengths without end", [](auto& m) { m.floats.assign(10'000, 1); }},
@@ -142,6 +143,10 @@ TEST_F(SiteOrders, ImpossibleMeasureOrdersAreRefused) {
     auto changed = measure;
     lie(changed);
     EXPECT_NE(checks().check(changed), std::nullopt) << what;
+  }
+  for (const char* asked : {"shm", "nccl"}) {
+    const MeasureOrder question{{1, 2, 3}, {0, 0, 1, 1}, {}, {asked}, 1};
+    EXPECT_EQ(checks().check(question), std::nullopt) << asked << ": whether it can, without lengths";
   }
 }
 

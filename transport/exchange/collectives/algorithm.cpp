@@ -16,6 +16,7 @@ constexpr std::array<AlgorithmInfo, kAlgorithms> kRows{{
     {"asa16", Algorithm::asa16},
     {"ring", Algorithm::ring},
     {"hierarchical", Algorithm::hierarchical},
+    {"nccl", Algorithm::nccl, false, false, /*on_devices=*/true},
 }};
 
 }  // namespace

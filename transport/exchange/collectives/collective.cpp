@@ -20,8 +20,8 @@ void check(const OperationQueue& operations, const Group& group, const Collectiv
   if (task.chunks.floats == 0 || task.chunks.floats % core::kAlignmentFloats != 0 || task.chunks.window == 0)
     refuse("chunks are not a multiple of the alignment, or no chunk may be under way");
   if (task.algorithm == Algorithm::automatic) refuse("no algorithm of this kind");
-  if (task.algorithm == Algorithm::ar && !task.root && !has_library(operations, group.size()))
-    refuse("ar: the endpoint has no reduction of its own over this group");
+  if (info(task.algorithm).in_unknown_order() && !task.root && !has_library(operations, group.size()))
+    refuse("ar, nccl: no library sums over this group");
   if (task.algorithm != Algorithm::shm) return;
   if (!task.arenas || !task.arenas->contains(task.vector)) refuse("shm: the vector is in no arena");
 }
@@ -42,7 +42,7 @@ std::uint64_t asa_floats(std::size_t floats, std::size_t rank, std::size_t ranks
 }  // namespace
 
 bool has_library(const OperationQueue& operations, std::size_t members) {
-  const auto* native = operations.native_reduction();
+  const auto* const native = operations.native_reduction();
   return native && native->members() == members;
 }
 
@@ -52,7 +52,7 @@ std::unique_ptr<Collective> make_collective(OperationQueue& operations, const co
   if (task.algorithm == Algorithm::hierarchical && flat(group)) task.algorithm = Algorithm::asa;
   const auto make = task.algorithm == Algorithm::shm            ? make_shared_memory
                     : task.root                                 ? make_broadcast
-                    : task.algorithm == Algorithm::ar           ? make_library
+                    : info(task.algorithm).in_unknown_order()   ? make_library
                     : task.algorithm == Algorithm::ring         ? make_ring
                     : task.algorithm == Algorithm::hierarchical ? make_hierarchical
                                                                 : make_asa;
@@ -65,7 +65,7 @@ std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, s
   if (n == 1) return 0;
   if (task.algorithm == Algorithm::shm) return (n - 1) * sizeof(ArenaPlace);
   if (task.root) return rank == *task.root ? (n - 1) * floats * sizeof(float) : 0;
-  if (task.algorithm == Algorithm::ar) return 0;
+  if (info(task.algorithm).in_unknown_order()) return 0;
   if (task.algorithm == Algorithm::asa16) return asa_floats(floats, rank, n) * sizeof(std::uint16_t);
   if (task.algorithm == Algorithm::ring) return (2 * floats - slice(rank + 1) - slice(rank + 2)) * sizeof(float);
   if (task.algorithm != Algorithm::hierarchical || flat(group)) return asa_floats(floats, rank, n) * sizeof(float);

@@ -11,6 +11,7 @@
 ///   shm            as asa, in place over mapped arenas (transport/exchange/arenas.hpp, transport/exchange/reduce.hpp)
 ///   ar             the MPI library's all-reduce, in the library's order, over the whole job. Members start these in the same
 ///                  order. It cannot be cancelled
+///   nccl           NCCL's all-reduce over all workers, in its order, otherwise as ar; its abort ends it
 ///
 /// Bytes that a member sends: collective_bytes(). Memory beside the vector: for asa a window of chunks per peer, at most one own slice per
 /// peer; for the others less. A Scratch provides the memory and takes it back.
@@ -80,7 +81,7 @@ class Collective {
   virtual void cancel() = 0;
 };
 
-/// Whether the endpoint of `operations` has a native reduction over `members` members: `ar` needs it.
+/// Whether `operations` has a native reduction over `members` members: `ar` and `nccl` need it.
 [[nodiscard]] bool has_library(const OperationQueue& operations, std::size_t members);
 
 /// `operations` and `kernels` outlive the collective; it must live until `done` has been called. Broken preconditions are bugs

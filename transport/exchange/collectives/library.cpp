@@ -1,4 +1,4 @@
-// ar: the MPI library's all-reduce (MPI_Iallreduce), where the endpoint has one. The library chooses the order of the sum.
+// ar: the MPI library's all-reduce (MPI_Iallreduce), where the endpoint has one. nccl: NCCL's. The library chooses the order of the sum.
 #include "transport/exchange/collectives/task.hpp"
 
 namespace troupe::exchange {

@@ -1,0 +1,102 @@
+// Calls whose vectors are lent where they are: offers of arenas, their trial, and places instead of floats.
+#include <cstring>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "transport/exchange/rpc_state.hpp"
+
+namespace troupe::exchange {
+
+using core::Errc;
+using transport::TagKind;
+
+namespace {
+
+/// Of each half of the arena that an offer is tried with.
+constexpr std::size_t kTrialFloats = 64;
+
+/// Numbers that memory does not have by chance; all floats can be compared.
+std::vector<float> trial_numbers() {
+  std::random_device random;
+  std::vector<float> numbers(kTrialFloats);
+  for (auto& number : numbers) number = static_cast<float>(random() >> 8) + 1;
+  return numbers;
+}
+
+/// A device that fails fails again where it counts: here it only cannot be mapped.
+template <class Try>
+core::Result<void> tried(const Try& attempt) {
+  try {
+    return attempt();
+  } catch (const core::KernelsFailed& failed) {
+    return tl::unexpected(failed.error());
+  }
+}
+
+}  // namespace
+
+void Rpc::offer(transport::Peer peer, std::function<void(core::Result<void>)> answered) {
+  auto& channel = *channels_.at(peer);
+  auto trial = core::Buffer::allocate(*arenas_, 2 * kTrialFloats, "the trial of mapped memory");
+  if (!trial) return answered(tl::unexpected(std::move(trial.error())));
+  const auto arena = std::make_shared<core::Buffer>(std::move(*trial));
+  const auto numbers = trial_numbers();
+  const auto filled = tried([&]() -> core::Result<void> {
+    kernels_.upload(arena->view().first(kTrialFloats), numbers);
+    return {};
+  });
+  if (!filled) return answered(filled);
+  const auto place = arenas_->place_of(arena->view());
+  auto outgoing = std::make_shared<Outgoing>();
+  outgoing->envelope.type = Envelope::Type::offer;
+  outgoing->envelope.set({reinterpret_cast<const char*>(&place), sizeof place});
+  outgoing->owner = arena;
+  outgoing->answered = [this, &channel, arena, numbers,
+                        answered = std::move(answered)](const core::Result<std::string_view>& result) {
+    if (!result) return answered(tl::unexpected(result.error()));
+    const auto read = tried([&]() -> core::Result<void> {
+      std::vector<float> written(kTrialFloats);
+      kernels_.download(written, arena->view().subspan(kTrialFloats, kTrialFloats));
+      if (written == numbers) return {};
+      return core::fail(Errc::config, "what its device wrote to this device's memory did not arrive");
+    });
+    channel.lends = read.has_value();
+    answered(read);
+  };
+  begin(channel, outgoing);
+}
+
+void Rpc::send_place(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
+  ++outgoing->posted;
+  const transport::MemoryView view{reinterpret_cast<std::byte*>(&outgoing->place), sizeof(ArenaPlace)};
+  move(true, channel, TagKind::push, outgoing->envelope.id, view,
+       [this, &channel, outgoing] { operation_ended(channel, *outgoing, 1); });
+}
+
+void Rpc::receive_place(Channel& channel, const std::shared_ptr<ServedCall>& served) {
+  const transport::MemoryView view{reinterpret_cast<std::byte*>(&served->place), sizeof(ArenaPlace)};
+  move(false, channel, TagKind::push, served->envelope.id, view, [this, &channel, served] {
+    if (channel.lost) return;
+    served->mapping = arenas_->vector_at(channel.peer, served->place, served->envelope.floats);
+    served->vector_arrived = true;
+    hand_over(channel);
+  });
+}
+
+/// Whether this site's device reads and writes a peer's small arena: the second half becomes as the first.
+core::Result<void> Rpc::try_arena(Channel& channel, std::string_view bytes) {
+  if (!arenas_) return core::fail(Errc::config, "this process shares no device memory");
+  ArenaPlace place;
+  std::memcpy(&place, bytes.data(), sizeof place);
+  auto arena = arenas_->vector_at(channel.peer, place, 2 * kTrialFloats);
+  if (!arena) return tl::unexpected(std::move(arena.error()));
+  const auto added = tried([&]() -> core::Result<void> {
+    kernels_.axpy(arena->view().subspan(kTrialFloats, kTrialFloats), 1, arena->view().first(kTrialFloats));
+    return {};
+  });
+  channel.maps = added.has_value();
+  return added;
+}
+
+}  // namespace troupe::exchange
