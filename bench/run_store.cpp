@@ -159,14 +159,14 @@ void measure_looks(const std::string& folder, int runs) {
 
 }  // namespace
 
-/// FOLDER [RUNS] [POINTS of a run] [ROUNDS] [DIRECTORIES]
+/// FOLDER [RUNS] [POINTS of a run] [ROUNDS] [DIRECTORIES]; a store that is in the folder is measured again, not filled.
 int main(int argc, char** argv) {
   const auto number = [&](int index, int usual) { return argc > index ? std::atoi(argv[index]) : usual; };
   if (argc < 2) return 2;
   const std::string folder = argv[1];
   const int runs = number(2, 100'000), points = number(3, 100), rounds = number(4, 11), directories = number(5, 10'000);
   const auto file = folder + "/synthetic.sqlite";
-  {
+  if (!std::filesystem::exists(file)) {
     auto database = need(store::Database::open(file, true));
     need(store::make_schema(database, store::Make::anew));
     const auto begin = Clock::now();

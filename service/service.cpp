@@ -16,7 +16,8 @@ namespace {
 constexpr std::chrono::seconds kWatch{2};  // between looks at which runs have changed
 constexpr std::int64_t kWatched = 200;     // the newest runs: only those change by themselves
 
-constexpr std::size_t kMostArchives = 8;  // that wait
+constexpr std::chrono::milliseconds kTidy{2'000};  // between looks for files of removed data sets
+constexpr std::size_t kMostArchives = 8;           // that wait
 
 }  // namespace
 
@@ -33,6 +34,7 @@ Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
               .live = &live_,
               .events = &events_,
               .counters = &counters_,
+              .upload_limits = setup_.uploads,
               .samples = &samples_};
   add_routes(router_, context_);
 }
@@ -54,6 +56,11 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
   made.files_worker_ =
       std::make_unique<Worker>([&made] { return made.samples_.close_idle(std::chrono::steady_clock::now()); });
   made.archives_worker_ = std::make_unique<Worker>(nullptr, kMostArchives);
+  made.uploads_worker_ = std::make_unique<Worker>();
+  made.unpacking_worker_ = std::make_unique<Worker>([&made] {
+    made.uploads_->tidy(made.tidying_.get_token());
+    return kTidy;
+  });
   made.live_worker_ = std::make_unique<Worker>([&made] { return made.live_.poll(); });
   auto server = HttpServer::start(
       {.listen = made.setup_.listen,
@@ -64,7 +71,9 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
                    {Where::files, made.files_worker_.get()},
                    {Where::archives, made.archives_worker_.get()},
                    {Where::live, made.live_worker_.get()},
-                   {Where::jobs, made.jobs_worker_.get()}}},
+                   {Where::jobs, made.jobs_worker_.get()},
+                   {Where::uploads, made.uploads_worker_.get()},
+                   {Where::unpacking, made.unpacking_worker_.get()}}},
       made.router_, made.counters_);
   if (!server) return tl::unexpected(server.error());
   made.server_ = std::move(*server);
@@ -73,8 +82,9 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
 
 void Service::stop() {
   if (server_) server_->stop();
-  for (auto* worker :
-       {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get(), jobs_worker_.get()})
+  tidying_.request_stop();
+  for (auto* worker : {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get(),
+                       jobs_worker_.get(), uploads_worker_.get(), unpacking_worker_.get()})
     if (worker != nullptr) worker->stop();
 }
 
@@ -123,6 +133,8 @@ core::Result<void> Service::open_datasets() {
   if (!registry) return tl::unexpected(std::move(registry.error()));
   datasets_ = std::move(*registry);
   context_.datasets = datasets_.get();
+  uploads_ = std::make_unique<Uploads>(*datasets_, setup_.uploads);
+  context_.uploads = uploads_.get();
   return {};
 }
 

@@ -1,9 +1,10 @@
 /// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
-/// its own: one for connections, one each for the run store, files, archives, running runs and jobs' requests; JobRunner's; one per node.
+/// its own: one for connections, one each for the run store, files, archives, running runs, jobs' requests, uploads and unpacking; JobRunner's; one per node.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ServiceSetup {
   Features features{};
   std::optional<JobOptions> jobs{};  // nothing: no jobs; its callbacks are the service's
   AskNode ask_node{};                // null: no nodes
+  UploadLimits uploads{};
 };
 
 /// Whether the program was built with its pages.
@@ -59,11 +61,14 @@ class Service {
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
   bool watching_ = false;
+  std::stop_source tidying_;
   SampleReader samples_;
   std::unique_ptr<DatasetRegistry> datasets_;
+  std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<JobRunner> runner_;
   std::unique_ptr<NodeRegistry> nodes_;
-  std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_, jobs_worker_;
+  std::unique_ptr<Worker> store_worker_, files_worker_, archives_worker_, live_worker_, jobs_worker_, uploads_worker_,
+      unpacking_worker_;
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -40,6 +40,9 @@ struct OpenRun {
 /// Nothing: it is no whole number, or one that std::int64_t does not have.
 [[nodiscard]] std::optional<std::int64_t> whole_number(const Json& value);
 
+/// A registered data set as lists have it. `users`: the runs that use it.
+[[nodiscard]] Json dataset_row(const DatasetEntry& entry, Json users);
+
 /// An error of a query, whose message names an option of the command line: "--sort: …" becomes "sort: …".
 [[nodiscard]] Response query_failure(core::Error error);
 

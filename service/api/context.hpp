@@ -8,6 +8,7 @@
 #include "service/access/users.hpp"
 #include "service/datasets/dataset_registry.hpp"
 #include "service/datasets/sample_reader.hpp"
+#include "service/datasets/uploads.hpp"
 #include "service/events/hub.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
@@ -35,9 +36,11 @@ struct Context {
   EventHub* events = nullptr;           // any thread
   Counters* counters = nullptr;         // any thread
   DatasetRegistry* datasets = nullptr;  // any thread
-  SampleReader* samples = nullptr;      // Where::files
-  JobRunner* runner = nullptr;          // any thread; null: no jobs
-  NodeRegistry* nodes = nullptr;        // any thread; null: no nodes
+  Uploads* uploads = nullptr;           // any thread
+  UploadLimits upload_limits{};
+  SampleReader* samples = nullptr;  // Where::files
+  JobRunner* runner = nullptr;      // any thread; null: no jobs
+  NodeRegistry* nodes = nullptr;    // any thread; null: no nodes
 };
 
 }  // namespace troupe::service

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/config/config.hpp"
 #include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
 #include "service/datasets/dataset_registry.hpp"
@@ -26,12 +27,18 @@ core::Result<Json> used_by(store::RunStore& store, const DatasetEntry& entry) {
   return runs;
 }
 
-Json row_of(const DatasetEntry& entry, Json users) {
-  return {{"name", entry.name},
-          {"kind", entry.kind},
-          {"path", entry.path},
-          {"resize", entry.resize},
-          {"used_by", std::move(users)}};
+/// The first job that waits or runs, and whose configuration names this path: it may have no run yet.
+core::Result<std::optional<std::int64_t>> job_of(Context& context, const DatasetEntry& entry) {
+  if (context.runner == nullptr || entry.path.empty()) return std::nullopt;
+  const auto jobs = context.runner->list();
+  if (!jobs) return tl::unexpected(jobs.error());
+  const auto path = core::to_toml(core::Value{entry.path});
+  for (const auto& job : *jobs) {
+    const bool is_over =
+        job.state != JobState::queued && job.state != JobState::running && job.state != JobState::stopping;
+    if (!is_over && job.spec.config.find(path) != std::string::npos) return job.id;
+  }
+  return std::nullopt;
 }
 
 Response no_such_dataset(const std::string& name) {
@@ -45,7 +52,7 @@ Response list_datasets(Context& context, const Request&) {
   for (const auto& entry : context.datasets->list()) {
     auto users = used_by(**store, entry);
     if (!users) return failure(users.error());
-    rows.push_back(row_of(entry, std::move(*users)));
+    rows.push_back(dataset_row(entry, std::move(*users)));
   }
   return answer(rows);
 }
@@ -63,7 +70,7 @@ Response add_dataset(Context& context, const Request& request) {
   if (!resize) return failure(400, "usage", "resize: it must be a whole number of 64 bits");
   entry.resize = *resize;
   if (const auto added = context.datasets->add(entry); !added) return failure(added.error());
-  return answer(row_of(entry, Json::array()), 201);
+  return answer(dataset_row(entry, Json::array()), 201);
 }
 
 Response remove_dataset(Context& context, const Request& request) {
@@ -77,6 +84,10 @@ Response remove_dataset(Context& context, const Request& request) {
   if (!users->empty())
     return failure(409, "usage",
                    fmt::format("{} is used by {}: wait for its end, or stop it", name, (*users)[0].get<std::string>()));
+  const auto job = job_of(context, *entry);
+  if (!job) return failure(job.error());
+  if (*job)
+    return failure(409, "usage", fmt::format("{} is used by job {}: delete it, or wait for its end", name, **job));
   const auto removed = context.datasets->remove(name);
   if (!removed) return failure(removed.error());
   return *removed ? answer_nothing() : no_such_dataset(name);
@@ -92,7 +103,7 @@ Response show_dataset(Context& context, const Request& request) {
   if (!store) return failure(store.error());
   auto users = used_by(*store, *entry);
   if (!users) return failure(users.error());
-  auto json = row_of(*entry, std::move(*users));
+  auto json = dataset_row(*entry, std::move(*users));
   json["classes"] = facts->classes;
   json["samples"] = {{"train", facts->train}, {"test", facts->test}};
   json["shape"] = {facts->channels, facts->height, facts->width};
@@ -115,6 +126,15 @@ Response show_sample(Context& context, const Request& request) {
 }
 
 }  // namespace
+
+Json dataset_row(const DatasetEntry& entry, Json users) {
+  return {{"name", entry.name},
+          {"kind", entry.kind},
+          {"path", entry.path},
+          {"resize", entry.resize},
+          {"uploaded", !entry.folder.empty()},
+          {"used_by", std::move(users)}};
+}
 
 void add_dataset_routes(Router& router, Context& context) {
   const auto add = [&](Method method, const std::string& path, Role role, Where where,

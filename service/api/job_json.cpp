@@ -1,12 +1,14 @@
 #include "service/api/job_json.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "experiment/settings.hpp"
 #include "service/api/answers.hpp"
+#include "transport/net/address.hpp"
 
 namespace troupe::service {
 namespace {
@@ -61,6 +63,21 @@ core::Result<void> take_config(const Json& body, JobRequest& request) {
     text->overrides.push_back("model.command=" + core::to_toml(core::Value{request.spec.command}));
   request.problems = check_config(*text).errors;
   if (request.problems.empty()) describe(*text, request.spec);
+  return {};
+}
+
+/// "h1:4242,h2:4242"; whether they are there, the job finds out. Errc::config.
+core::Result<void> check_nodes(std::string_view nodes) {
+  std::set<std::string_view> seen;
+  while (!nodes.empty()) {
+    const auto one = nodes.substr(0, nodes.find(','));
+    if (const auto at = transport::parse_host_port(one); !at)
+      return core::fail(core::Errc::config, "nodes: " + at.error().message);
+    if (!seen.insert(one).second) return core::fail(core::Errc::config, fmt::format("nodes: {} is there twice", one));
+    nodes.remove_prefix(one.size());
+    if (nodes == ",") return core::fail(core::Errc::config, "nodes: an address is missing behind the last comma");
+    if (!nodes.empty()) nodes.remove_prefix(1);
+  }
   return {};
 }
 
@@ -139,6 +156,7 @@ core::Result<JobRequest> job_request(const Json& body, const std::string& user) 
     auto nodes = text_in(body, "nodes", "");
     if (!nodes) return tl::unexpected(std::move(nodes.error()));
     spec.nodes = std::move(*nodes);
+    std::erase(spec.nodes, ' ');  // "h1:4242, h2:4242"
   }
   if (body.contains("priority")) {
     const auto priority = whole_number(body["priority"]);
@@ -153,6 +171,7 @@ core::Result<JobRequest> job_request(const Json& body, const std::string& user) 
   if (!request.problems.empty()) return request;
   if (spec.name.empty()) spec.name = std::string(name(spec.kind));
   if (auto fine = check_spec(spec); !fine) return tl::unexpected(std::move(fine.error()));
+  if (auto fine = check_nodes(spec.nodes); !fine) return tl::unexpected(std::move(fine.error()));
   return request;
 }
 

@@ -38,8 +38,11 @@ void add_live_routes(Router& router, Context& context) {
               .where = Where::live,
               .handler = [&context](const Request& request) {
                 const auto& run = request.parameter("run");
-                const auto state = context.live->state(run);
-                return state ? answer(*state) : live_failure(run, state.error());
+                auto state = context.live->state_text(run);
+                if (!state) return live_failure(run, state.error());
+                Response response;
+                response.body = std::move(*state);
+                return response;
               }});
   router.add({.method = Method::get,
               .pattern = "/api/v1/runs/{run}/events",

@@ -12,6 +12,7 @@ void add_routes(Router& router, Context& context) {
   add_option_routes(router, context);
   add_catalogue_routes(router, context);
   add_dataset_routes(router, context);
+  add_upload_routes(router, context);
   add_job_routes(router, context);
   add_node_routes(router, context);
   add_dashboard_routes(router, context);

@@ -15,6 +15,7 @@ void add_option_routes(Router& router, Context& context);     // options, check
 void add_catalogue_routes(Router& router, Context& context);  // strategies, optimizers, models
 void add_server_routes(Router& router, Context& context);     // health, metrics, session, server, openapi.json
 void add_dataset_routes(Router& router, Context& context);    // datasets
+void add_upload_routes(Router& router, Context& context);     // uploads of data sets
 void add_job_routes(Router& router, Context& context);        // jobs
 void add_node_routes(Router& router, Context& context);       // nodes
 void add_dashboard_routes(Router& router, Context& context);  // the pages

@@ -48,6 +48,7 @@ Response describe_server(const Context& context, const Request& request) {
                  {"user", request.user},
                  {"role", name(request.role)},
                  {"slots", {{"total", slots.total}, {"running", slots.running}}},
+                 {"upload_limit", context.upload_limits.bytes},
                  {"features",
                   {{"cuda", context.features.cuda},
                    {"mpi", context.features.mpi},

@@ -39,6 +39,11 @@ core::Result<data::DataConfig> config_of(const DatasetEntry& entry) {
 
 }  // namespace
 
+DatasetRegistry::DatasetRegistry(std::string file) : file_(std::move(file)) {
+  std::error_code ignored;
+  folder_ = (std::filesystem::absolute(file_, ignored).lexically_normal().parent_path() / "datasets").string();
+}
+
 core::Result<std::unique_ptr<DatasetRegistry>> DatasetRegistry::open(std::string file) {
   std::unique_ptr<DatasetRegistry> registry(new DatasetRegistry(std::move(file)));
   std::error_code error;
@@ -52,7 +57,9 @@ core::Result<std::unique_ptr<DatasetRegistry>> DatasetRegistry::open(std::string
   try {
     for (const auto& one : json.at("datasets")) {
       DatasetEntry entry{one.at("name").get<std::string>(), one.at("kind").get<std::string>(),
-                         one.at("path").get<std::string>(), one.at("resize").get<std::int64_t>()};
+                         one.at("path").get<std::string>(), one.at("resize").get<std::int64_t>(),
+                         one.value("folder", std::string())};
+      if (!entry.folder.empty()) entry.path = registry->folder_ + "/" + entry.folder;  // the directory may have moved
       registry->entries_.insert_or_assign(entry.name, entry);
     }
   } catch (const nlohmann::json::exception&) {
@@ -74,7 +81,7 @@ std::optional<DatasetEntry> DatasetRegistry::find(std::string_view name) const {
   return place == entries_.end() ? std::nullopt : std::optional(place->second);
 }
 
-core::Result<void> DatasetRegistry::add(const DatasetEntry& entry) {
+core::Result<void> DatasetRegistry::check(const DatasetEntry& entry) const {
   const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };
   if (!is_dataset_name(entry.name))
     return refuse(fmt::format("name: it has 1 to {} bytes, does not begin with '.', and has no blanks, '/' or '\\'",
@@ -86,10 +93,16 @@ core::Result<void> DatasetRegistry::add(const DatasetEntry& entry) {
     return refuse(fmt::format("kind: no data set is called \"{}\"{}", entry.kind,
                               core::nearest_hint(entry.kind, kinds, core::Quotes::no)));
   }
-  std::error_code error;
-  if (!row->drawn && !std::filesystem::exists(entry.path, error))
-    return refuse(fmt::format("path: there is no {} on the service's host", entry.path.empty() ? "path" : entry.path));
   if (auto fits = config_of(entry); !fits) return tl::unexpected(std::move(fits.error()));
+  return {};
+}
+
+core::Result<void> DatasetRegistry::add(const DatasetEntry& entry) {
+  const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };
+  if (auto good = check(entry); !good) return good;
+  std::error_code error;
+  if (!data::find_dataset(entry.kind)->drawn && !std::filesystem::exists(entry.path, error))
+    return refuse(fmt::format("path: there is no {} on the service's host", entry.path.empty() ? "path" : entry.path));
   const std::scoped_lock lock(mutex_);
   if (entries_.contains(entry.name)) return refuse(fmt::format("name: {} is taken", entry.name));
   if (entries_.size() >= kMostDatasets)
@@ -113,7 +126,11 @@ core::Result<bool> DatasetRegistry::remove(const std::string& name) {
 core::Result<void> DatasetRegistry::write(const Entries& entries) const {
   auto list = nlohmann::ordered_json::array();
   for (const auto& [name, entry] : entries)
-    list.push_back({{"name", name}, {"kind", entry.kind}, {"path", entry.path}, {"resize", entry.resize}});
+    list.push_back({{"name", name},
+                    {"kind", entry.kind},
+                    {"path", entry.path},
+                    {"resize", entry.resize},
+                    {"folder", entry.folder}});
   const auto text = nlohmann::ordered_json{{"datasets", std::move(list)}}.dump(
                         -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                     "\n";

@@ -1,5 +1,5 @@
 /// The data sets that a service knows by a name of the user's: which reader (data.name) and which path on this host,
-/// `<run.dir>/.service/datasets.json`. The files stay where they are. Thread-safe.
+/// `<run.dir>/.service/datasets.json`. Files of a path stay where they are; those of an upload are in datasets/ beside this file. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct DatasetEntry {
   std::string kind;         // data.name
   std::string path;         // data.path; empty for data that the program draws
   std::int64_t resize = 0;  // data.resize: pictures need it; 0: as the default says
+  std::string folder{};     // of an upload, below DatasetRegistry::folder(): `path` follows from it; empty: none
   bool operator==(const DatasetEntry&) const = default;
 };
 
@@ -31,9 +32,13 @@ class DatasetRegistry {
   /// Reads the file, if it is there. Errc::corrupt, io.
   [[nodiscard]] static core::Result<std::unique_ptr<DatasetRegistry>> open(std::string file);
 
+  /// Of uploads, absolute; it need not be there.
+  [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
   /// By name.
   [[nodiscard]] std::vector<DatasetEntry> list() const;
   [[nodiscard]] std::optional<DatasetEntry> find(std::string_view name) const;
+  /// What can be said of an entry before its files are there. Errc::config: as add().
+  [[nodiscard]] core::Result<void> check(const DatasetEntry& entry) const;
   /// Errc::config: a name that is taken or is none, an unknown kind, or a path that is not there; io, no_space: it could not be stored.
   [[nodiscard]] core::Result<void> add(const DatasetEntry& entry);
   /// False: it is not known. Errc::io, no_space.
@@ -41,10 +46,10 @@ class DatasetRegistry {
 
  private:
   using Entries = std::map<std::string, DatasetEntry, std::less<>>;
-  explicit DatasetRegistry(std::string file) : file_(std::move(file)) {}
+  explicit DatasetRegistry(std::string file);
   core::Result<void> write(const Entries& entries) const;
 
-  std::string file_;
+  std::string file_, folder_;
   mutable std::mutex mutex_;  // guards entries_
   Entries entries_;
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -38,9 +39,9 @@ Response not_allowed(const std::vector<Method>& allowed) {
   return response;
 }
 
-Response call(const Route& route, const Request& request) {
+std::optional<Response> call(const std::function<std::optional<Response>()>& work) {
   try {
-    return route.handler(request);
+    return work();
   } catch (const std::bad_alloc&) {
     return failure(500, core::name(core::Errc::out_of_memory), "memory ran out");
   } catch (const std::exception& error) {
@@ -87,22 +88,54 @@ std::optional<Response> admit(Request& request, Connections& connections, RouteM
   return std::nullopt;
 }
 
-void answer_on_worker(const Route& route, Request request, Connections& connections,
-                      std::function<void(Response)> done) {
-  const auto found = connections.setup.workers.find(route.where);
-  if (found == connections.setup.workers.end()) return done(call(route, request));
-  auto* const worker = found->second;
-  request.stop = worker->token();
-  // A task must be copyable.
-  const auto shared = std::make_shared<Request>(std::move(request));
-  const auto posted = worker->post([&route, shared, done, owner = connections.shared_from_this()] {
-    auto response = std::make_shared<Response>(call(route, *shared));
+std::uint64_t most_body_bytes(const Request& request, std::uint64_t length, const Connections& connections) {
+  const auto usual = connections.setup.limits.body_bytes;
+  if (length <= usual) return usual;
+  const auto match = connections.router.match(request.method, request.path);
+  return match.route != nullptr && match.route->open_body ? match.route->body_bytes : usual;
+}
+
+void work_on_worker(Where where, Connections& connections, std::function<std::optional<Response>()> work,
+                    std::function<void(std::optional<Response>)> done) {
+  const auto found = connections.setup.workers.find(where);
+  if (found == connections.setup.workers.end()) return done(call(work));
+  const auto posted = found->second->post([work = std::move(work), done, owner = connections.shared_from_this()] {
+    // The answer is shared, as a task must be copyable.
+    auto response = std::make_shared<std::optional<Response>>(call(work));
     boost::asio::post(owner->io, [done, response] { done(std::move(*response)); });
   });
   if (posted) return;
   auto busy = failure(503, "busy", "too many requests wait: try again in a second");
   busy.headers.emplace_back("Retry-After", "1");
   done(std::move(busy));
+}
+
+void answer_on_worker(const Route& route, Request request, Connections& connections,
+                      std::function<void(std::optional<Response>)> done) {
+  const auto found = connections.setup.workers.find(route.where);
+  if (found != connections.setup.workers.end()) request.stop = found->second->token();
+  const auto shared = std::make_shared<Request>(std::move(request));
+  work_on_worker(
+      route.where, connections, [&route, shared] { return route.handler(*shared); }, std::move(done));
+}
+
+std::optional<Response> Upload::open(const Route& route, std::optional<std::uint64_t> length) {
+  auto sink = route.open_body(request, length);
+  if (!sink) return std::move(sink.error());
+  request.sink = std::move(*sink);
+  return std::nullopt;
+}
+
+std::optional<Response> Upload::write(std::size_t bytes) {
+  return request.sink->write(std::string_view(piece).substr(0, bytes));
+}
+
+void let_go(std::shared_ptr<Upload>& upload, Connections& connections) {
+  if (!upload) return;
+  const auto found = connections.setup.workers.find(Where::uploads);
+  // Without the worker, or when it has too much to do, it ends here.
+  if (found != connections.setup.workers.end()) static_cast<void>(found->second->post([upload] {}));
+  upload.reset();
 }
 
 }  // namespace troupe::service

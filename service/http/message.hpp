@@ -28,6 +28,8 @@ enum class Method : std::uint8_t { get, head, post, put, patch, del, options, ot
 enum class Role : std::uint8_t { none, read, run, admin };
 [[nodiscard]] std::string_view name(Role role) noexcept;  // "read"
 
+class BodySink;
+
 struct Request {
   Method method = Method::get;
   std::string path;                                           // as it was sent, percent-encoded
@@ -39,7 +41,8 @@ struct Request {
   std::map<std::string, std::string, std::less<>> parameters{};  // of the route's pattern, decoded
   std::string user{};                                            // who asks; empty: no token was needed
   Role role = Role::none;
-  std::stop_token stop{};  // the service ends
+  std::stop_token stop{};            // the service ends
+  std::shared_ptr<BodySink> sink{};  // has the body, in place of `body`, where the route has an open_body
 
   [[nodiscard]] std::string_view header(std::string_view lower_case) const;  // empty: it has none
   /// A named part of the path. REQUIRES that the route's pattern has it.
@@ -68,6 +71,14 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers{};  // REQUIRES values without line ends
   std::shared_ptr<FileBody> file{};
   std::shared_ptr<EventQueue> events{};  // server-sent events until the queue ends
+};
+
+/// Takes a body that is too large for memory, piece by piece. One thread at a time. Its end drops what came, unless the handler has used it.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  /// A refusal ends the request.
+  [[nodiscard]] virtual std::optional<Response> write(std::string_view piece) = 0;
 };
 
 [[nodiscard]] Response answer(const Json& json, int status = 200);

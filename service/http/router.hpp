@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,10 +23,17 @@ enum class Where : std::uint8_t {
   archives,  ///< packing runs, which takes long
   live,      ///< the thread that follows running runs
   jobs,      ///< requests about jobs and nodes, which may wait for the disk
+  uploads,   ///< writing bodies to files, piece by piece
+  unpacking  ///< unpacking and opening what was uploaded, which takes long
 };
 
 /// May throw: the client gets 500. Runs on one thread, the route's.
 using Handler = std::function<Response(const Request&)>;
+
+/// Makes the sink of a request whose head was admitted, on Where::uploads, or refuses it. `length`: of the body, as the client says; nothing:
+/// it does not.
+using OpenBody = std::function<tl::expected<std::unique_ptr<BodySink>, Response>(const Request& request,
+                                                                                 std::optional<std::uint64_t> length)>;
 
 /// `pattern`: segments and {name} for any one segment: "/api/v1/runs/{run}/curves". GET answers HEAD, too.
 struct Route {
@@ -36,6 +44,8 @@ struct Route {
   Handler handler;
   bool events = false;  // answers with server-sent events: the Origin is checked as for a change
   std::optional<std::chrono::milliseconds> answer_time{};  // until 503; nothing: Limits::answer_time
+  OpenBody open_body{};          // set: the body goes to its sink, and the handler is called when all of it is there
+  std::uint64_t body_bytes = 0;  // with open_body: more is 413
 };
 
 struct RouteMatch {

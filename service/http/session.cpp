@@ -12,6 +12,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -53,6 +54,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
 
   ~Session() override {
     let_go_of_events();
+    let_go(upload_, connections_);
     connections_.sessions.erase(this);
     --connections_.counters.open;
     if (welcome_ == Welcome::served) connections_.addresses.leave(peer_);
@@ -74,6 +76,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void close() override {
     closed_ = true;
     let_go_of_events();
+    let_go(upload_, connections_);
     timer_.cancel();
     error_code ignored;
     lowest().socket().close(ignored);
@@ -93,7 +96,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void read_header() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
-    parser_->body_limit(limits_.body_bytes);
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // the path decides
     if (!first_) lowest().expires_after(limits_.idle_time);
     http::async_read_header(
         stream_, buffer_, *parser_,
@@ -103,7 +106,6 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void got_header(const error_code& error) {
     first_ = false;
     keep_alive_ = false;
-    if (error == http::error::body_limit) return refuse_body();
     if (error == http::error::header_limit || error == http::error::buffer_overflow)
       return respond(failure(431, "usage", "the headers are too large"));
     if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
@@ -112,62 +114,135 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
     if (error) return part();
     request_ = request_of(parser_->get(), peer_, std::is_same_v<Stream, Secure>);
     is_head_ = request_.method == Method::head;
+    const auto length = parser_->content_length().value_or(0);
+    const auto most = most_body_bytes(request_, length, connections_);
+    if (length > most) return refuse_body(most);
     const bool keep_alive = parser_->get().keep_alive();
     if (auto refusal = admit(request_, connections_, match_)) {
       keep_alive_ = keep_alive && parser_->is_done();  // a body that nobody reads would be taken for the next request
       return respond(std::move(*refusal));
     }
     keep_alive_ = keep_alive;
+    if (match_.route->open_body) return open_sink();
     if (parser_->is_done()) return dispatch();
+    parser_->body_limit(limits_.body_bytes);
     lowest().expires_after(limits_.body_time);
-    if (request_.header("expect").empty()) return read_body();
+    expect_body(&Session::read_body);
+  }
+
+  void expect_body(void (Session::*read)()) {
+    const auto& request = upload_ ? upload_->request : request_;
+    if (request.header("expect").empty()) return (this->*read)();
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     net::async_write(stream_, net::buffer(kContinue),
-                     [self = this->shared_from_this()](const error_code& failed, std::size_t) {
-                       if (!failed) self->read_body();
+                     [self = this->shared_from_this(), read](const error_code& failed, std::size_t) {
+                       if (!failed) ((*self).*read)();
                      });
   }
 
   void read_body() {
     http::async_read(stream_, buffer_, *parser_,
                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
-                       if (error == http::error::body_limit) return self->refuse_body();
+                       if (error == http::error::body_limit) return self->refuse_body(self->limits_.body_bytes);
                        if (error) return self->part();
                        self->request_.body = std::move(self->parser_->get().body());
                        self->dispatch();
                      });
   }
 
-  void refuse_body() {
+  void refuse_body(std::uint64_t most) {
     keep_alive_ = false;
-    respond(failure(413, "usage", fmt::format("the body has more than {} bytes", limits_.body_bytes)));
+    respond(failure(413, "usage", fmt::format("the body has more than {} bytes", most)));
   }
 
-  void dispatch() {
+  // --- a body that goes to a sink: a piece is read when the sink has taken the one before it
+
+  void open_sink() {
+    const auto most = match_.route->body_bytes;
+    if (parser_->content_length().value_or(0) > most) return refuse_body(most);
+    pieces_.emplace(std::move(*parser_));
+    pieces_->body_limit(most);
+    upload_ = std::make_shared<Upload>(Upload{.request = std::move(request_)});
+    const auto given = pieces_->content_length();
+    const auto length = given ? std::optional<std::uint64_t>(*given) : std::nullopt;
+    let_worker([route = match_.route, upload = upload_, length] { return upload->open(*route, length); },
+               [](Session& self) { self.expect_body(&Session::read_piece); });
+  }
+
+  void read_piece() {
+    if (pieces_->is_done()) return end_upload();
+    lowest().expires_after(limits_.body_time);
+    auto& body = pieces_->get().body();
+    body.data = upload_->piece.data();
+    body.size = upload_->piece.size();
+    http::async_read(
+        stream_, buffer_, *pieces_,
+        [self = this->shared_from_this()](const error_code& error, std::size_t) { self->got_piece(error); });
+  }
+
+  void got_piece(const error_code& error) {
+    if (closed_) return;
+    if (error == http::error::body_limit) return refuse_body(match_.route->body_bytes);
+    if (error && error != http::error::need_buffer) return part();
+    const auto filled = upload_->piece.size() - pieces_->get().body().size;
+    if (filled == 0) return read_piece();
+    let_worker([upload = upload_, filled] { return upload->write(filled); }, [](Session& self) { self.read_piece(); });
+  }
+
+  void end_upload() {
+    request_ = std::move(upload_->request);
+    upload_.reset();
+    dispatch();
+  }
+
+  template <class Work>
+  void let_worker(Work work, void (*then)(Session&)) {
+    auto done = before_deadline(limits_.answer_time, "the service could not store the body in time",
+                                [then](Session& self, std::optional<Response> refusal) {
+                                  if (!refusal) return then(self);
+                                  self.keep_alive_ = false;
+                                  self.respond(std::move(*refusal));
+                                });
+    work_on_worker(Where::uploads, connections_, std::move(work), std::move(done));
+  }
+
+  // --- answers
+
+  /// What takes the result of a worker and calls `then`, once: with 503 after `time`.
+  std::function<void(std::optional<Response>)> before_deadline(
+      std::chrono::milliseconds time, const char* late, std::function<void(Session&, std::optional<Response>)> then) {
     const auto number = ++call_;
     const std::weak_ptr<Session> weak = this->shared_from_this();
-    const auto done = [weak, number](Response response) {
+    const auto done = [weak, number, then = std::move(then)](std::optional<Response> response) {
       const auto self = weak.lock();
       if (!self || self->closed_ || self->call_ != number) return;  // the deadline was earlier
       ++self->call_;
       self->timer_.cancel();
-      self->respond(std::move(response));
+      then(*self, std::move(response));
     };
-    // The handler goes on: who asks for a change again may make it twice.
-    const bool changes = request_.method != Method::get && request_.method != Method::head;
-    const auto* const late = changes ? "no answer within the deadline: the change may still be made, so look first"
-                                     : "no answer within the deadline: try again later";
-    timer_.expires_after(match_.route->answer_time.value_or(limits_.answer_time));
+    timer_.expires_after(time);
     // The worker must not be the last to hold the session: it would end on the wrong thread.
     timer_.async_wait([self = this->shared_from_this(), done, late](const error_code& error) {
       if (!error) done(failure(503, "timeout", late));
     });
+    return done;
+  }
+
+  void dispatch() {
+    // The handler goes on: who asks for a change again may make it twice.
+    const bool changes = request_.method != Method::get && request_.method != Method::head;
+    const auto* const late = changes ? "no answer within the deadline: the change may still be made, so look first"
+                                     : "no answer within the deadline: try again later";
+    auto done = before_deadline(
+        match_.route->answer_time.value_or(limits_.answer_time), late,
+        [](Session& self, std::optional<Response> response) { self.respond(std::move(response).value()); });
     // Nothing is read or written meanwhile: only the timer limits this.
-    answer_on_worker(*match_.route, std::move(request_), connections_, done);
+    answer_on_worker(*match_.route, std::move(request_), connections_, std::move(done));
   }
 
   void respond(Response response) {
     if (closed_) return;
+    let_go(upload_, connections_);
     ++connections_.counters.answers.at(static_cast<std::size_t>(response.status));
     const bool streams = response.events != nullptr;
     if (streams) keep_alive_ = false;
@@ -262,6 +337,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
 
   void part() {
     if (closed_) return;
+    let_go(upload_, connections_);
     lowest().expires_after(kParting);
     if constexpr (std::is_same_v<Stream, Secure>)
       stream_.async_shutdown([self = this->shared_from_this()](const error_code&) { self->shut(); });
@@ -293,7 +369,9 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   net::steady_timer timer_;
   beast::flat_buffer buffer_{kBuffer};
   std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::request_parser<http::buffer_body>> pieces_;
   Request request_;
+  std::shared_ptr<Upload> upload_;
   RouteMatch match_;
   std::string head_;  // what is being written, with the events after it
   Outgoing outgoing_;

@@ -121,12 +121,31 @@ void LiveRuns::catch_up(Followed& followed, Client& client) {
 core::Result<Json> LiveRuns::state(const std::string& run) {
   const auto followed = follow(run);
   if (!followed) return tl::unexpected(followed.error());
-  const auto status = status_of(run, **followed);
+  return state_of(run, **followed);
+}
+
+core::Result<std::shared_ptr<const std::string>> LiveRuns::state_text(const std::string& run) {
+  const auto found = follow(run);
+  if (!found) return tl::unexpected(found.error());
+  auto& followed = **found;
+  const auto now = Clock::now();
+  const bool is_new = followed.text_position == followed.file.position() && now - followed.text_made < kStateKept;
+  if (!followed.text || !is_new) {
+    followed.text = std::make_shared<const std::string>(
+        state_of(run, followed).dump(-1, ' ', false, Json::error_handler_t::replace));
+    followed.text_position = followed.file.position();
+    followed.text_made = now;
+  }
+  return followed.text;
+}
+
+Json LiveRuns::state_of(const std::string& run, const Followed& followed) const {
+  const auto status = status_of(run, followed);
   double silent = 0;
   struct stat file {};
-  if (status == "running" && ::fstat((*followed)->file.file(), &file) == 0)
+  if (status == "running" && ::fstat(followed.file.file(), &file) == 0)
     silent = std::max(0.0, std::difftime(std::time(nullptr), file.st_mtim.tv_sec));
-  return (*followed)->state.json(silent, status, (*followed)->file.position());
+  return followed.state.json(silent, status, followed.file.position());
 }
 
 std::string LiveRuns::status_of(const std::string& run, const Followed& followed) const {

@@ -31,6 +31,10 @@ class LiveRuns {
   /// Errc::config: there is no such run; io.
   [[nodiscard]] core::Result<Json> state(const std::string& run);
 
+  /// The same as text. Of many that ask while the file stays as it is, one pays for it; the text may be kStateKept old then.
+  [[nodiscard]] core::Result<std::shared_ptr<const std::string>> state_text(const std::string& run);
+  static constexpr std::chrono::milliseconds kStateKept{200};
+
   /// The lines of a run's file as events: those behind byte `from`, then new ones; without it only new ones. A position within a line is
   /// moved behind it. Errors as state().
   [[nodiscard]] core::Result<std::shared_ptr<EventQueue>> subscribe(const std::string& run,
@@ -53,12 +57,16 @@ class LiveRuns {
     RunState state;
     std::vector<Client> clients;
     Clock::time_point looked_at{};
+    std::shared_ptr<const std::string> text;  // of the state, when the file ended at text_position
+    std::uint64_t text_position = 0;
+    Clock::time_point text_made{};
   };
 
   [[nodiscard]] core::Result<Followed*> follow(const std::string& run);
   [[nodiscard]] core::Result<core::FileDescriptor> open_metrics(const std::string& run) const;
   static core::Result<void> read_all(Followed& followed);
   static void catch_up(Followed& followed, Client& client);
+  [[nodiscard]] Json state_of(const std::string& run, const Followed& followed) const;
   [[nodiscard]] std::string status_of(const std::string& run, const Followed& followed) const;
   /// Ends the streams of a run whose metrics.jsonl is another file by now: their clients come again, and the new file is followed.
   void forget_replaced(const std::string& run);

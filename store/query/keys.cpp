@@ -110,11 +110,13 @@ core::Result<std::string> column_condition(const Condition& condition, const Kno
   return comparison_of(condition, value, key.number ? number : std::nullopt, parameters);
 }
 
-std::string stored_condition(const Condition& condition, const KnownKey& key, std::vector<Cell>& parameters) {
-  const auto holds = comparison_of(condition, "value", number_of(condition.value), parameters);
-  if (key.where == Where::option)
-    return fmt::format("r.config IN (SELECT config FROM options WHERE key = {} AND {})", key.id, holds);
-  return fmt::format("r.id IN (SELECT run FROM results WHERE key = {} AND {})", key.id, holds);
+/// The index of the key's values has all of this; a configuration is that of one run or of few.
+std::string stored_selection(const Condition& condition, const KnownKey& key, std::vector<Cell>& parameters) {
+  const bool is_option = key.where == Where::option;
+  const auto holds = comparison_of(condition, is_option ? "o.value" : "value", number_of(condition.value), parameters);
+  if (!is_option) return fmt::format("SELECT run FROM results WHERE key = {} AND {}", key.id, holds);
+  return fmt::format("SELECT r.id FROM options o CROSS JOIN runs r ON r.config = o.config WHERE o.key = {} AND {}",
+                     key.id, holds);
 }
 
 core::Result<std::string> tag_condition(const Condition& condition, const std::string& place,
@@ -161,24 +163,32 @@ std::string expression_of(const KnownKey& key) {
   return "NULL";
 }
 
-core::Result<std::string> where_of(Database& database, const std::vector<Condition>& conditions,
-                                   std::vector<Cell>& parameters) {
-  std::string all = "1";
-  for (const auto& condition : conditions) {
-    const auto place = fmt::format("filter, column {}: ", condition.column);
-    const auto key = resolve_key(database, condition.key, place);
-    if (!key) return tl::unexpected(key.error());
-    core::Result<std::string> one;
-    if (key->where == Where::tags)
-      one = tag_condition(condition, place, parameters);
-    else if (key->where == Where::run || key->where == Where::column)
-      one = column_condition(condition, *key, place, parameters);
-    else
-      one = stored_condition(condition, *key, parameters);
-    if (!one) return one;
-    all += " AND (" + *one + ")";
+std::string values_of(const KnownKey& key) {
+  switch (key.where) {
+    case Where::run: return "SELECT id, path FROM directories";
+    case Where::option:
+      return fmt::format(
+          "SELECT r.id, o.value FROM options o CROSS JOIN runs r ON r.config = o.config WHERE o.key = {}", key.id);
+    case Where::result: return fmt::format("SELECT run, value FROM results WHERE key = {}", key.id);
+    default: return fmt::format("SELECT r.id, {} FROM runs r", expression_of(key));
   }
-  return all;
+}
+
+core::Result<Selection> selection_of(Database& database, const Condition& condition) {
+  const auto place = fmt::format("filter, column {}: ", condition.column);
+  const auto key = resolve_key(database, condition.key, place);
+  if (!key) return tl::unexpected(key.error());
+  Selection selection;
+  if (key->where == Where::option || key->where == Where::result) {
+    selection.statement = stored_selection(condition, *key, selection.parameters);
+    return selection;
+  }
+  const auto holds = key->where == Where::tags ? tag_condition(condition, place, selection.parameters)
+                                               : column_condition(condition, *key, place, selection.parameters);
+  if (!holds) return tl::unexpected(holds.error());
+  selection.statement = fmt::format("SELECT r.id FROM runs r WHERE ({})", *holds);
+  selection.scans = key->name != "accuracy";  // which has an index
+  return selection;
 }
 
 }  // namespace troupe::store

@@ -26,8 +26,16 @@ struct KnownKey {
 /// The value of the key for the run `r`, as an SQL expression.
 [[nodiscard]] std::string expression_of(const KnownKey& key);
 
-/// The conditions as one SQL expression over the run `r`; the values of its "?" are added to `parameters`.
-[[nodiscard]] core::Result<std::string> where_of(Database& database, const std::vector<Condition>& conditions,
-                                                 std::vector<Cell>& parameters);
+/// A statement with the columns run and value: of all runs that have one. Those that it leaves out have none.
+[[nodiscard]] std::string values_of(const KnownKey& key);
+
+/// A statement whose column is the ids of the runs that fulfil a condition, and the values of its "?".
+struct Selection {
+  std::string statement;
+  std::vector<Cell> parameters;
+  bool scans = false;  // it looks at each run `r`: where few are left, " AND r.id = ?" asks for one
+};
+/// Errc::usage: an unknown or ambiguous key, or a value that it cannot have.
+[[nodiscard]] core::Result<Selection> selection_of(Database& database, const Condition& condition);
 
 }  // namespace troupe::store

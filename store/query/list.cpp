@@ -4,14 +4,28 @@
 #include <fmt/ranges.h>
 
 #include "store/query/keys.hpp"
+#include "store/query/run_set.hpp"
 
 namespace troupe::store {
+namespace {
+
+/// SQLite sorts all runs by what is in their rows sooner than that is read into a set.
+bool is_in_row(const KnownKey& key) { return key.where == KnownKey::Where::column; }
+
+/// Of all runs.
+void list_all(Database& database, const Order& order, Listing& listing) {
+  const auto* direction = order.ascending ? "ASC" : "DESC";
+  Statement runs(database, fmt::format("SELECT r.id FROM runs r ORDER BY {} {} NULLS LAST, r.id {} LIMIT {} OFFSET {}",
+                                       expression_of(order.key), direction, direction,
+                                       order.limit > 0 ? order.limit : -1, order.limit > 0 ? order.offset : 0));
+  while (runs.next()) listing.runs.push_back(runs.integer(0));
+  listing.total = database.number("SELECT count(*) FROM runs");
+}
+
+}  // namespace
 
 core::Result<Listing> list(Database& database, const ListQuery& query) {
   Listing listing;
-  std::vector<Cell> parameters;
-  const auto where = where_of(database, query.conditions, parameters);
-  if (!where) return tl::unexpected(where.error());
   const auto sort = resolve_key(database, query.sort, "--sort: ");
   if (!sort) return tl::unexpected(sort.error());
   std::vector<std::string> expressions;
@@ -22,17 +36,15 @@ core::Result<Listing> list(Database& database, const ListQuery& query) {
     expressions.push_back(expression_of(*key));
   }
 
-  // First the runs, then their values: SQLite would look up the values of all runs before it sorts.
-  const auto from = fmt::format("FROM runs r WHERE {}", *where);
-  Statement runs(database,
-                 fmt::format("SELECT r.id {} ORDER BY {} {} NULLS LAST, r.id {} LIMIT {} OFFSET {}", from,
-                             expression_of(*sort), query.ascending ? "ASC" : "DESC", query.ascending ? "ASC" : "DESC",
-                             query.limit > 0 ? query.limit : -1, query.limit > 0 ? query.offset : 0));
-  for (runs.with_list(parameters); runs.next();) listing.runs.push_back(runs.integer(0));
-  listing.total = static_cast<std::int64_t>(listing.runs.size());
-  if (query.limit > 0 && (listing.total == query.limit || query.offset > 0)) {
-    Statement count(database, "SELECT count(*) " + from);
-    if (count.with_list(parameters).next()) listing.total = count.integer(0);
+  // First the runs, then their values.
+  const Order order{*sort, query.ascending, query.limit, query.offset};
+  if (query.conditions.empty() && is_in_row(*sort)) {
+    list_all(database, order, listing);
+  } else {
+    const auto set = runs_that(database, query.conditions);
+    if (!set) return tl::unexpected(set.error());
+    listing.runs = ordered(database, *set, order);
+    listing.total = set->count();
   }
 
   expressions.emplace_back("1");  // a listing may have no columns

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -117,6 +118,26 @@ TEST(ApiTest, RunsInGridsAndWithUnicodeNamesAreFound) {
     EXPECT_EQ(served.get(target + "/config").status, 200);
     EXPECT_EQ(served.get(target + "/export.zip").status, 200);
   }
+}
+
+TEST(ApiTest, TenThousandRunsAreListedPageByPage) {
+  constexpr int kRuns = 10'000;
+  const Served served({}, [](const tests::Folder& folder) {
+    for (int k = 0; k < kRuns; ++k)
+      folder.write(fmt::format("20260102-{:06}-r{}/config.toml", k, k), fmt::format("[run]\nseed = {}\n", k));
+  });
+  std::set<std::string> seen;
+  for (int offset = 0; offset < kRuns; offset += 1000) {
+    const auto page = good(served, kApi + "/runs", fmt::format("{}/runs?limit=1000&offset={}&sort=seed", kApi, offset));
+    EXPECT_EQ(page["total"], kRuns);
+    ASSERT_EQ(page["runs"].size(), 1000U);
+    EXPECT_EQ(page["runs"][0]["run"], fmt::format("20260102-{0:06}-r{0}", kRuns - 1 - offset));
+    for (const auto& row : page["runs"]) seen.insert(row["run"].get<std::string>());
+  }
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kRuns)) << "each once";
+  const auto some = good(served, kApi + "/runs", kApi + "/runs?filter=seed%3C100&limit=7");
+  EXPECT_EQ(some["total"], 100);
+  EXPECT_EQ(some["runs"].size(), 7U);
 }
 
 TEST(ApiTest, ARunThatComesIsListed) {

@@ -10,7 +10,9 @@
 #include <gmock/gmock.h>
 
 #include "tests/folder.hpp"
+#include "tests/service/archives.hpp"
 #include "tests/service/client.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::service {
 namespace {
@@ -104,6 +106,53 @@ TEST(ServeProgramTest, FirstStartSaysATokenOnceAndCtrlCEndsIt) {
   EXPECT_THAT(taken.text, testing::HasSubstr("another program listens there"));
   EXPECT_EQ(again.end(SIGTERM), 0);
   EXPECT_EQ(again.line(), "");  // no second token
+}
+
+/// Of sets that were being uploaded when the service was killed, each is whole or not there at all, and no file of it is left.
+TEST(ServeProgramTest, UploadsThatAKillEndsAreWholeOrNotThere) {
+  const tests::Folder folder;
+  const auto runs = folder.file("runs");
+  const auto token = run(fmt::format("--dir '{}' --add-user ann --role admin", runs)).text;
+  const auto authorization = fmt::format("Authorization: Bearer {}", token.substr(token.rfind(": ") + 2));
+  ASSERT_EQ(authorization.back(), '\n');
+  const auto header = authorization.substr(0, authorization.size() - 1) + "\r\n";
+  auto files = idx_set();
+  for (int i = 0; i < 500; ++i) files.push_back({fmt::format("more/{}", i), std::string(20'000, 'x')});
+  const auto body = packed("zip.stored", files);
+  const auto names_of = [](Client& client, const std::string& headers) {
+    client.send(request_text("GET", "/api/v1/datasets", headers));
+    std::vector<std::string> names;
+    for (const auto& one : client.receive().json()) names.push_back(one["name"]);
+    return names;
+  };
+  constexpr int kRounds = 12;
+  for (int round = 0; round < kRounds; ++round) {
+    Running service(runs);
+    Client client(port_in(service.line()));
+    client.send(request_text("PUT", fmt::format("/api/v1/datasets/set-{}/upload?kind=idx", round), header, body)
+                    .substr(0, round == 0 ? body.size() / 2 : std::string::npos));
+    tests::let_pass(std::chrono::milliseconds(5 * round));
+    static_cast<void>(service.end(SIGKILL));
+  }
+  Running service(runs);
+  Client client(port_in(service.line()));
+  const auto names = names_of(client, header);
+  EXPECT_THAT(names, testing::Not(testing::Contains("set-0")));
+  for (const auto& name : names) {
+    client.send(request_text("GET", "/api/v1/datasets/" + name, header));
+    EXPECT_EQ(client.receive().json()["samples"]["train"], 5) << name;
+  }
+  const auto uploads = runs + "/.service/datasets";
+  EXPECT_TRUE(tests::eventually([&] {
+    std::error_code ignored;
+    std::filesystem::directory_iterator found(uploads, ignored);
+    return std::distance(found, {}) == static_cast<std::ptrdiff_t>(names.size());
+  }));
+  for (const auto& one : std::filesystem::directory_iterator(uploads))
+    EXPECT_TRUE(std::filesystem::exists(one.path() / "more/499")) << one.path();
+  client.send(request_text("PUT", "/api/v1/datasets/set-0/upload?kind=idx", header, body));
+  EXPECT_EQ(client.receive().status, 201);
+  EXPECT_EQ(service.end(SIGINT), 0);
 }
 
 TEST(ServeProgramTest, OffLoopbackItNeedsTls) {

@@ -10,7 +10,7 @@
 namespace troupe::service {
 
 Served::Served(const Limits& limits, const std::function<void(const tests::Folder&)>& runs,
-               std::shared_ptr<SSL_CTX> tls) {
+               std::shared_ptr<SSL_CTX> tls, const UploadLimits& uploads) {
   runs(folder_);
   const auto hidden = service_folder(folder_.path());
   auto users = Users::open(hidden.value() + "/users.json");
@@ -21,7 +21,8 @@ Served::Served(const Limits& limits, const std::function<void(const tests::Folde
                                  .hosts = {"train.example.org"},
                                  .tls = std::move(tls),
                                  .limits = limits,
-                                 .version = "1.2.3"},
+                                 .version = "1.2.3",
+                                 .uploads = uploads},
                                 std::make_shared<Users>(std::move(*users)));
   if (!started) throw std::runtime_error(started.error().message);
   service_ = std::move(*started);

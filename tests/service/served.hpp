@@ -19,7 +19,7 @@ class Served {
  public:
   /// `limits`: of the service. The folder has the run kRun unless `runs` writes others.
   explicit Served(const Limits& limits = {}, const std::function<void(const tests::Folder&)>& runs = one_run,
-                  std::shared_ptr<SSL_CTX> tls = nullptr);
+                  std::shared_ptr<SSL_CTX> tls = nullptr, const UploadLimits& uploads = {});
 
   [[nodiscard]] const tests::Folder& folder() const noexcept { return folder_; }
   [[nodiscard]] std::uint16_t port() const noexcept { return service_->port(); }

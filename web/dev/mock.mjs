@@ -21,7 +21,7 @@ const run = promisify(execFile);
 const began = new Date().toISOString();
 const scratch = mkdtempSync(join(tmpdir(), "troupe-mock-"));
 const nodes = given.nodes ? JSON.parse(readFileSync(given.nodes, "utf8")) : [];
-const datasets = new Map([["glyphs", { name: "glyphs", kind: "glyphs", path: "", resize: 0, used_by: [] }]]);
+const datasets = new Map([["glyphs", { name: "glyphs", kind: "glyphs", path: "", resize: 0, uploaded: false, used_by: [] }]]);
 const kSlots = 1;
 const jobs = [];
 
@@ -213,7 +213,7 @@ async function answer(method, parts, query, body) {
   if (what === "jobs" && name && !job) throw new Refusal(404, "unknown", `no job ${name}`);
   const route = `${method} ${what}${name ? "/*" : ""}${sub ? `/${sub}` : ""}`;
   switch (route) {
-    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, slots: { total: kSlots, running: jobs.filter((j) => j.process).length }, features: { cuda: false, mpi: false, ucx: false, web: true } };
+    case "GET server": return { version: (await troupe("--version")).trim().replace(/^troupe /, "").split("\n")[0], started: began, directory: runs, user: "developer", role: given.role, slots: { total: kSlots, running: jobs.filter((j) => j.process).length }, upload_limit: 0, features: { cuda: false, mpi: false, ucx: false, web: true } };
     case "GET runs": return list(query);
     case "GET runs/*": { const { curves: _, ...rest } = await details(name); return rest; }
     case "GET runs/*/curves": return curves(name, query);
@@ -245,7 +245,7 @@ async function answer(method, parts, query, body) {
       return { ...known, input, parameters: plan.parameters, flops: plan.flops, layers: plan.layers.map((l) => ({ name: l.name, kind: l.type, inputs: [], shape: [...l.output.split("x").map(Number), 1, 1].slice(0, 3), parameters: l.parameters, flops: l.flops })) };
     }
     case "GET datasets": return [...datasets.values()];
-    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { path: "", resize: 0, ...body, used_by: [] }); return datasets.get(body.name);
+    case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { path: "", resize: 0, uploaded: false, ...body, used_by: [] }); return datasets.get(body.name);
     case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "unknown", `no data set ${name}`); return { ...datasets.get(name), classes: Array.from({ length: 10 }, (_, i) => String(i)), samples: { train: 60000, test: 10000 }, shape: [1, 28, 28] };
     case "DELETE datasets/*": datasets.delete(name); return {};
     case "GET nodes": return nodes;

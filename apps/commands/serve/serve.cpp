@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -30,6 +31,7 @@ struct ServeArguments {
   std::string directory = "runs";
   std::vector<std::string> hosts;
   int jobs = 1;
+  std::uint64_t upload_limit = service::UploadLimits{}.bytes;
   std::string add_user, remove_user, role = "read";
   security::TlsFiles tls;
 };
@@ -103,13 +105,21 @@ std::function<void(const core::Error&)> job_error_teller() {
   };
 }
 
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
 core::Result<service::JobOptions> job_options(const ServeArguments& arguments) {
   auto self = grid::this_executable();
   if (!self) return tl::unexpected(std::move(self.error()));
   service::JobOptions options;
   options.paths = {.executable = *self, .run_directory = arguments.directory};
   if (const auto files = tls_files(arguments); !files.empty())
-    options.paths.tls = {"--ca", files.ca, "--cert", files.certificate, "--key", files.key};
+    // Absolute: what a job's command line shows can be repeated from elsewhere.
+    options.paths.tls = {"--ca",  absolute(files.ca), "--cert", absolute(files.certificate),
+                         "--key", absolute(files.key)};
   options.supervisor = {*self, "supervise"};
   options.slots = static_cast<std::size_t>(arguments.jobs);
   options.on_error = job_error_teller();
@@ -140,7 +150,8 @@ core::Result<void> run_serve(const ServeArguments& arguments) {
                                           .version = TROUPE_VERSION,
                                           .features = features(),
                                           .jobs = *jobs,
-                                          .ask_node = node_asker(tls_files(arguments))},
+                                          .ask_node = node_asker(tls_files(arguments)),
+                                          .uploads = {.bytes = arguments.upload_limit}},
                                          *users);
   if (!service) return tl::unexpected(service.error());
   const auto address =
@@ -171,6 +182,11 @@ Action declare_serve(CLI::App& app) {
   app.add_option("--jobs", arguments->jobs, "jobs at once; others wait (docs/service-jobs.md)")
       ->check(whole_between(1, 1024))
       ->capture_default_str();
+  app.add_option("--upload-limit", arguments->upload_limit,
+                 "bytes of a data set that is uploaded, such as 500MB; 0: none is taken (docs/service.md)")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("4GB");
   app.add_option("--host", arguments->hosts,
                  "a further name under which browsers find the service, such as that of a proxy; may be given several "
                  "times")

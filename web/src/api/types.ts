@@ -9,6 +9,7 @@ export interface Server {
   user: string;
   role: Role;
   slots: { total: number; running: number };
+  upload_limit: number; // bytes; 0: no uploads
   features: { cuda: boolean; mpi: boolean; ucx: boolean; web: boolean };
 }
 
@@ -232,6 +233,7 @@ export interface DataSet {
   kind: string;
   path: string;
   resize: number; // pixels; 0: none
+  uploaded: boolean; // its files belong to the service
   used_by: string[];
 }
 

@@ -2,44 +2,14 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { address, at, message, put } from "../api/client";
 import { useList, useLoaded, useMay } from "../api/hooks";
-import type { DataSet, DataSetDetails, Option } from "../api/types";
+import type { DataSet, DataSetDetails } from "../api/types";
 import { count, extents } from "../lib/format";
 import { go, link } from "../lib/route";
 import { Ask, Empty, ErrorLine, Figure, Link, Page, Panel, Shown } from "../parts/misc";
+import { AddDataSet } from "./add_dataset";
 import { Table, type Column } from "../parts/table";
 
 const kSamples = 24;
-const kPictures = /^(folder|shards|csv)$/; // kinds whose pictures can have any size
-
-function Register({ done }: { done: () => void }): JSX.Element {
-  const [name, setName] = useState("");
-  const [kind, setKind] = useState("");
-  const [path, setPath] = useState("");
-  const [resize, setResize] = useState("");
-  const [error, setError] = useState<string | null>(null);
-  const options = useList<Option>("/options");
-  const kinds = options.data?.find((o) => o.key === "data.name")?.choices ?? [];
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    put("POST", "/datasets", { name: name.trim(), kind, path: path.trim(), ...(kPictures.test(kind) ? { resize: Number(resize) } : {}) }).then(
-      () => { setError(null); setName(""); setPath(""); setResize(""); done(); }, (problem: unknown) => setError(message(problem)));
-  };
-  return (
-    <Panel title="Register a data set">
-      <form class="form-lines limited" onSubmit={submit}>
-        <label for="ds-name">Name</label><input id="ds-name" required value={name} onInput={(e) => setName(e.currentTarget.value)} />
-        <label for="ds-kind">Kind</label>
-        <select id="ds-kind" required value={kind} onChange={(e) => setKind(e.currentTarget.value)}><option value="">choose…</option>{kinds.map((k) => <option key={k}>{k}</option>)}</select>
-        <label for="ds-path">Path on the server</label><input id="ds-path" placeholder="/data/mnist" value={path} onInput={(e) => setPath(e.currentTarget.value)} />
-        {kPictures.test(kind) && <><label for="ds-resize">Resize: pixels of the shorter side; the centre square is the image</label>
-          <input id="ds-resize" type="number" required min="1" max="65535" placeholder="64" value={resize} onInput={(e) => setResize(e.currentTarget.value)} /></>}
-        <ErrorLine error={error ?? options.error} />
-        <button type="submit" class="button primary" disabled={!name.trim() || !kind}>Register</button>
-      </form>
-      <p class="muted"><code>troupe data fetch</code> gets well-known sets, <code>troupe data convert</code> brings pictures into one file.</p>
-    </Panel>
-  );
-}
 
 export function DataSetsPage(): JSX.Element {
   const sets = useList<DataSet>("/datasets");
@@ -47,16 +17,16 @@ export function DataSetsPage(): JSX.Element {
   const columns: Column<DataSet>[] = [
     { key: "name", title: "data set", show: (d) => <Link to={link(["datasets", d.name])} class="run-link">{d.name}</Link> },
     { key: "kind", title: "kind", show: (d) => d.kind },
-    { key: "path", title: "path", wide: true, show: (d) => (d.path ? <code>{d.path}</code> : "–") },
+    { key: "path", title: "path", wide: true, show: (d) => (d.uploaded ? "uploaded" : d.path ? <code>{d.path}</code> : "–") },
     { key: "resize", title: "resize", numeric: true, show: (d) => (d.resize > 0 ? count(d.resize) : "–") },
     { key: "used_by", title: "used by", numeric: true, show: (d) => (d.used_by.length ? `${count(d.used_by.length)} running` : "–") },
   ];
   return (
     <Page title="Data sets">
       <Shown from={sets}>{(list) => list.length === 0
-        ? <Empty title="No data set is registered.">{admin ? "Register one below: a name for a path on the server." : "An administrator can register one."} The set <code>glyphs</code> needs no data: the program draws it.</Empty>
+        ? <Empty title="No data set is registered.">{admin ? "Add one below: a path on the server, or files that you send." : "An administrator can register one."} The set <code>glyphs</code> needs no data: the program draws it.</Empty>
         : <Table label="Data sets" columns={columns} rows={list} id={(d) => d.name} />}</Shown>
-      {admin && <Register done={sets.reload} />}
+      {admin && <AddDataSet done={sets.reload} />}
     </Page>
   );
 }
@@ -89,7 +59,7 @@ export function DataSetPage({ name }: { name: string }): JSX.Element {
               <Figure label="Samples, train" value={count(d.samples.train)} /><Figure label="Samples, test" value={count(d.samples.test)} />
               <Figure label="Shape" value={extents(d.shape)} />{d.resize > 0 && <Figure label="Resize" value={`${count(d.resize)} pixels`} />}
             </dl>
-            {d.path && <p class="muted">at <code>{d.path}</code></p>}
+            {d.path && <p class="muted">{d.uploaded ? "uploaded to" : "at"} <code>{d.path}</code></p>}
             <Panel title="Training samples" aside={all > kSamples && <span class="actions">
               <button type="button" class="button small" disabled={first === 0} onClick={() => setFirst(Math.max(0, first - kSamples))}>Before</button>
               <button type="button" class="button small" disabled={first + kSamples >= all} onClick={() => setFirst(first + kSamples)}>Next</button></span>}>
@@ -101,7 +71,7 @@ export function DataSetPage({ name }: { name: string }): JSX.Element {
           </>
         );
       }}</Shown>
-      {asking && <Ask title={`Remove ${name} from the list?`} text="The files stay where they are." yes="Remove" danger close={() => ask(false)}
+      {asking && <Ask title={`Remove ${name} from the list?`} text={set.data?.uploaded ? "Its files are removed from the server." : "The files stay where they are."} yes="Remove" danger close={() => ask(false)}
         act={() => put("DELETE", at("datasets", name)).then(() => go("#/datasets"), (problem: unknown) => setError(message(problem)))} />}
     </Page>
   );
