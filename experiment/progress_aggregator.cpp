@@ -54,6 +54,7 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
   progress.passed += earlier.passed;
   progress.replaced += earlier.replaced;
   progress.bytes += earlier.bytes;
+  for (const auto& row : earlier.traffic) count(progress.traffic, row);
   progress.staleness_sum += earlier.staleness_sum;
   progress.staleness_count += earlier.staleness_count;
   progress.staleness_max = std::max(progress.staleness_max, earlier.staleness_max);
@@ -74,6 +75,7 @@ void ProgressAggregator::add(const WorkerProgress& progress) {
   auto& latest = latest_.at(progress.worker);
   latest = progress;
   latest.done.clear();
+  latest.given_up.clear();
   epoch_.loss += progress.loss_sum;
   epoch_.top1 += progress.top1;
   epoch_.samples += progress.recent_samples;

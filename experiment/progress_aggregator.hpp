@@ -24,6 +24,7 @@ class ProgressAggregator {
 
   void add(const WorkerProgress& progress);
   [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
+  [[nodiscard]] const std::vector<WorkerProgress>& workers() const noexcept { return latest_; }
   /// Sets every worker to `steps` steps in this session, of `samples` samples each.
   void level(std::uint64_t steps, std::uint64_t samples);
   /// Ends the epoch at `train_s` seconds of the run's training time: returns its means over all sessions that took part, and resets them.

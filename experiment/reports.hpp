@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "experiment/accounts/traffic.hpp"
 
 namespace troupe::experiment {
 
@@ -62,6 +63,9 @@ struct WorkerProgress {
   std::vector<double> waits{};             // seconds of wait_s by cause: workers, then servers
   std::vector<std::uint64_t> done{};       // leases finished since the last report
   double loss_scale = 1;                   // of the latest step, in fp16
+  std::vector<Traffic> traffic{};          // `bytes` by purpose and member; none: not known (virtual time)
+  std::vector<std::uint64_t> given_up{};   // leases passed over since the last report: finished, but not computed
+  double distance = kUnknown;  // ‖x − c‖ when it last met the centre; unknown: not measured since the last report
   bool operator==(const WorkerProgress&) const = default;
 };
 
@@ -112,6 +116,51 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
+/// A worker joins or leaves, or is not heard.
+struct MemberReport {
+  enum class Event : std::uint8_t {
+    began,   ///< at the run's begin, where members are on nodes
+    absent,  ///< the run begins without it
+    joined,  ///< a new process takes the place of a lost or absent worker
+    lost,
+    silent,  ///< others report, and it does not
+    heard,   ///< the end of a silence
+  };
+  std::uint32_t worker = 0;
+  Event event = Event::lost;
+  std::string node{};         // where it is, or was; empty: in the coordinator's process
+  std::string reason{};       // one line; empty: none
+  std::uint64_t steps = 0;    // that it has reported, a former worker of this rank included
+  double epoch = 0;           // the run's position, in epochs
+  double train_s = 0;         // training time of the run so far
+  std::uint32_t members = 0;  // that take part now
+  bool operator==(const MemberReport&) const = default;
+};
+
+/// Where the samples are. `size` = done + given_up + leased + free + omitted, of the present epoch.
+struct LedgerReport {
+  std::uint32_t epoch = 0;  // from 0
+  std::uint64_t size = 0;
+  std::uint64_t done = 0;      // computed
+  std::uint64_t given_up = 0;  // in steps that were passed over
+  std::uint64_t leased = 0;    // workers have them
+  std::uint64_t free = 0;      // to be leased
+  std::uint64_t omitted = 0;   // not in this epoch: a dropped tail, slices of lost workers
+  // Of the run, all sessions included.
+  std::uint64_t useful = 0;       // done, and in the model that the run goes on with
+  std::uint64_t computed = 0;     // by any worker, counted each time
+  std::uint64_t lost = 0;         // leased to workers that were lost
+  std::uint64_t returned = 0;     // of these: leased again
+  std::uint64_t passed = 0;       // given up
+  std::uint64_t rolled_back = 0;  // had been useful, and are to be done again: behind the checkpoint of a resume
+  double possible = 0;  // what the members that were there would have computed at their own rates without a pause
+  double wall_s = 0;    // of all sessions
+  bool operator==(const LedgerReport&) const = default;
+};
+
+/// Share of what was possible that is useful; kUnknown when nothing was.
+[[nodiscard]] double goodput(const LedgerReport& ledger) noexcept;
+
 /// The result of a run: summary.json and `--json` (docs/formats/summary.md). `time` is per worker, averaged.
 struct Summary {
   std::string run, strategy, model, dataset, device = "cpu", precision = "fp32";
@@ -129,6 +178,7 @@ struct Summary {
   std::string stopped_by{};  // before the last epoch: name(coordination::EarlyStop) or "interrupt"; empty: not
   ValidationSummary validation{};
   double time_to_target_s = kUnknown;  // of training; unknown: no target, or not reached
+  LedgerReport ledger{};               // at the end; none possible: not known (replay, virtual time)
   bool operator==(const Summary&) const = default;
 };
 

@@ -8,11 +8,23 @@ namespace troupe::experiment {
 
 using Json = nlohmann::json;
 
+/// As in a worker line of metrics.jsonl.
+void to_json(nlohmann::json& json, const Traffic& row) {
+  json = nlohmann::json::array({name(row.purpose), row.member, row.bytes});
+}
+void from_json(const nlohmann::json& json, Traffic& row) {
+  const auto purpose = json.at(0).get<std::string>();
+  for (int p = 0; p <= static_cast<int>(kLastPurpose); ++p)
+    if (name(static_cast<Purpose>(p)) == purpose)
+      row = {static_cast<Purpose>(p), json.at(1).is_null() ? 0 : json.at(1).get<std::uint32_t>(), json.at(2)};
+}
+
 /// A worker's sums; figures since the last report are not kept.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerProgress, worker, steps, samples, compute_s, forward_s,
                                                 backward_s, optimizer_s, exchange_s, wait_s, load_s, exchanges, dropped,
                                                 skipped, refused, passed, replaced, bytes, staleness_sum,
-                                                staleness_count, staleness_max, norm_sum, norm_max, staleness, waits)
+                                                staleness_count, staleness_max, norm_sum, norm_max, staleness, waits,
+                                                traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EpochTotals, loss, top1, samples, began_s, closed, last_loss)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SessionTotals, train_s, samples, workers)
 

@@ -44,6 +44,10 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["replaced"] = p.replaced;
   json["gradient_norm_mean"] = p.steps > 0 ? Json(p.norm_sum / static_cast<double>(p.steps)) : Json(nullptr);
   json["gradient_norm_max"] = p.norm_max;
+  auto& traffic = json["traffic"] = Json::array();
+  for (const auto& row : p.traffic)
+    traffic.push_back(
+        {name(row.purpose), row.purpose == Purpose::collective ? Json(nullptr) : Json(row.member), row.bytes});
 }
 
 /// The least, mean and greatest time of any worker.
@@ -67,6 +71,32 @@ Json validation_of(const ValidationSummary& v) {
             {"accuracy", known(v.best_accuracy)},
             {"epoch", known(v.best_epoch)},
             {"train_s", known(v.best_train_s)}}}};
+}
+
+/// What the summary says of the ledger; null: not known.
+Json goodput_of(const LedgerReport& ledger) {
+  const double share = goodput(ledger);
+  if (share < 0) return nullptr;
+  return {{"share", share},
+          {"useful", ledger.useful},
+          {"possible", ledger.possible},
+          {"computed", ledger.computed},
+          {"lost", ledger.lost},
+          {"returned", ledger.returned},
+          {"passed", ledger.passed},
+          {"rolled_back", ledger.rolled_back}};
+}
+
+std::string_view name(MemberReport::Event event) {
+  switch (event) {
+    case MemberReport::Event::began: return "began";
+    case MemberReport::Event::absent: return "absent";
+    case MemberReport::Event::joined: return "joined";
+    case MemberReport::Event::lost: return "lost";
+    case MemberReport::Event::silent: return "silent";
+    case MemberReport::Event::heard: return "heard";
+  }
+  return "lost";
 }
 
 std::string_view name(Note::Level level) {
@@ -141,6 +171,7 @@ std::string to_json(const Summary& s) {
   json["stopped_by"] = s.stopped_by.empty() ? Json(nullptr) : Json(s.stopped_by);
   json["validation"] = validation_of(s.validation);
   json["time_to_target_s"] = known(s.time_to_target_s);
+  json["goodput"] = goodput_of(s.ledger);
   return one_line(json);
 }
 
@@ -172,6 +203,7 @@ std::string to_json(const WorkerProgress& p, double at_s) {
                     {"gradient_norm", p.recent_steps > 0 ? Json(p.recent_norm_sum / static_cast<double>(p.recent_steps))
                                                          : Json(nullptr)}};
   if (p.loss_scale != 1) json["recent"]["loss_scale"] = p.loss_scale;
+  if (p.distance != kUnknown) json["recent"]["distance"] = p.distance;
   return one_line(json);
 }
 
@@ -198,6 +230,41 @@ std::string to_json(const EvaluationReport& r, double at_s) {
                    {"top5", top5(r.top5)},
                    {"lr", r.lr},
                    {"train_s", r.train_s}});
+  return one_line(json);
+}
+
+std::string to_json(const MemberReport& r, double at_s) {
+  Json json = line("member", at_s);
+  json.update(Json{{"event", name(r.event)},
+                   {"worker", r.worker},
+                   {"node", r.node.empty() ? Json(nullptr) : Json(r.node)},
+                   {"reason", r.reason.empty() ? Json(nullptr) : Json(r.reason)},
+                   {"steps", r.steps},
+                   {"epoch", r.epoch},
+                   {"train_s", r.train_s},
+                   {"members", r.members}});
+  return one_line(json);
+}
+
+std::string to_json(const LedgerReport& r, double at_s) {
+  Json json = line("ledger", at_s);
+  const double share = goodput(r);
+  json.update(Json{{"epoch", r.epoch},
+                   {"size", r.size},
+                   {"done", r.done},
+                   {"given_up", r.given_up},
+                   {"leased", r.leased},
+                   {"free", r.free},
+                   {"omitted", r.omitted},
+                   {"useful", r.useful},
+                   {"computed", r.computed},
+                   {"lost", r.lost},
+                   {"returned", r.returned},
+                   {"passed", r.passed},
+                   {"rolled_back", r.rolled_back},
+                   {"possible", r.possible},
+                   {"goodput", share < 0 ? Json(nullptr) : Json(share)},
+                   {"wall_s", r.wall_s}});
   return one_line(json);
 }
 

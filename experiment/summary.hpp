@@ -15,6 +15,8 @@ namespace troupe::experiment {
 [[nodiscard]] std::string to_json(const WorkerProgress& progress, double at_s);  // kind "worker"
 [[nodiscard]] std::string to_json(const EpochReport& report, double at_s);       // kind "epoch"
 [[nodiscard]] std::string to_json(const EvaluationReport& report, double at_s);  // kind "evaluation"
+[[nodiscard]] std::string to_json(const MemberReport& report, double at_s);      // kind "member"
+[[nodiscard]] std::string to_json(const LedgerReport& report, double at_s);      // kind "ledger"
 [[nodiscard]] std::string to_json(const Note& note, double at_s);                // kind "note"
 [[nodiscard]] std::string to_json(const RunEnd& end, double at_s);               // kind "ended"
 

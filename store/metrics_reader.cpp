@@ -123,6 +123,7 @@ void MetricsReader::worker(const Json& line, NewPoints& found) {
   const double epoch = position_ + samples / epoch_samples_;
   add_point(found, "step.loss", epoch, seconds_ + busy_s, number_in(*recent, "loss"));
   add_point(found, "step.accuracy", epoch, seconds_ + busy_s, number_in(*recent, "accuracy"));
+  add_point(found, "step.distance", epoch, seconds_ + busy_s, number_in(*recent, "distance"));
 }
 
 void MetricsReader::epoch(const Json& line, NewPoints& found) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/member_message_checks.hpp"
@@ -34,7 +35,9 @@ struct CoordinatorSetup {
   const core::Clock* clock = nullptr;   // outlives the actor
   RejoinManagerActor rejoin_manager{};  // none: lost workers are not replaced
   std::vector<std::string> names{};     // of workers, for messages; none: "worker 1"
-  MemberMessageChecks checks{};         // for members in other processes
+  std::vector<std::string> nodes{};     // of workers: the names of their nodes; empty: in this process
+  std::optional<LedgerReport> ledger_before{};  // the last that an earlier session recorded
+  MemberMessageChecks checks{};                 // for members in other processes
 };
 
 class CoordinatorBody;

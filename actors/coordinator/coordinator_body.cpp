@@ -59,14 +59,6 @@ std::string without_peer(const std::string& why) {
   return sign == std::string::npos ? why : why.substr(sign + kSign.size());
 }
 
-/// ", but for 40 samples of steps under way, which are passed over"; empty when all of it is granted again.
-std::string passed_over(const coordination::Loss& lost) {
-  std::uint64_t samples = 0;
-  for (const auto& lease : lost.leases) samples += static_cast<std::uint64_t>(lease.samples);
-  if (lost.again || samples == 0) return {};
-  return fmt::format(", but for {} of steps under way, which are passed over", core::counted(samples, "sample"));
-}
-
 }  // namespace
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
@@ -75,6 +67,13 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       machine_(*this, options_of(setup_), setup_.leases),
       checks_(setup_.checks),
       progress_(setup_.started.workers, setup_.before),
+      ledger_(setup_.started.workers,
+              {.before = setup_.ledger_before,
+               .computed = setup_.before.samples,
+               .wall_s = setup_.before.wall_s,
+               .workers = setup_.before.session.workers},
+              setup_.leases->accounts()),
+      silence_(setup_.started.workers),
       epoch_(setup_.leases->epoch()) {
   const auto& started = setup_.started;
   result_.summary =
@@ -111,6 +110,7 @@ void CoordinatorBody::begin(const ActorDirectory& actors) {
   if (setup_.rejoin_manager) self_->monitor(setup_.rejoin_manager);
   setup_.started.lr_factor = setup_.leases->lr_factor();
   self_->send(actors_.recorder, setup_.started);
+  tell_beginning();
   if (keeps_journal()) journal_.add(encode(PlanRecord{setup_.plan_hash}));
   timer_.send(std::chrono::seconds(1), Tick{});
   machine_.begin(std::move(initial_members));
@@ -125,7 +125,8 @@ void CoordinatorBody::progressed(const WorkerProgress& progress) {
     experiment::add(whole, before->second);
   self_->send(actors_.recorder, whole);
   progress_.add(whole);
-  machine_.progressed(progress.worker, progress.steps + progress.passed, progress.done);
+  hear(progress.worker);
+  machine_.progressed(progress.worker, progress.steps + progress.passed, progress.done, progress.given_up);
 }
 
 void CoordinatorBody::site_lost(const SiteLost& news) {
@@ -139,6 +140,9 @@ void CoordinatorBody::tick() {
   tell_moves();
   silences_.check(setup_.clock->now());
   machine_.ticked();
+  if (machine_.ended()) return;
+  look_for_silence();
+  tell_ledger();
 }
 
 void CoordinatorBody::transfer_seen(const TransferNews& news) {
@@ -243,38 +247,6 @@ void CoordinatorBody::perform(const Order& order) {
   }
 }
 
-void CoordinatorBody::membership_changed(const strategies::Membership& membership) {
-  const MembershipNews news{membership.epoch, membership.workers};
-  if (actors_.exchanger) self_->send(actors_.exchanger, news);
-  for (const auto& server : actors_.servers) self_->send(server, news);
-  for (const auto w : news.workers) self_->send(actors_.workers[w], news);
-}
-
-void CoordinatorBody::removed(WorkerId worker) {
-  own_states_.erase(worker);
-  running_programs_.erase(worker);
-  peer_messages_.lost(worker);
-  if (!actors_.workers[worker]) return;
-  self_->send(actors_.workers[worker], Halt{});
-  self_->send(actors_.loaders[worker], Halt{});
-}
-
-void CoordinatorBody::lost(const coordination::Loss& loss) {
-  const auto& members = machine_.members();
-  note(Note::Level::warning,
-       fmt::format("{} is lost: {}; its batches return{}, {} of {} workers go on", machine_.name_of(loss.worker),
-                   loss.why, passed_over(loss), members.count(), setup_.started.workers));
-  // Before any record of the worker that takes its place.
-  if (keeps_journal()) journal_.add(encode(experiment::LostRecord{loss.worker, loss.again, loss.leases}));
-  flush_journal();
-}
-
-void CoordinatorBody::absent(WorkerId worker) {
-  running_programs_.erase(worker);
-  if (keeps_journal()) journal_.add(encode(experiment::AbsentRecord{worker}));
-  note(Note::Level::info, fmt::format("{} is not connected yet", machine_.name_of(worker)));
-}
-
 void CoordinatorBody::save() {
   save_requested_ = !machine_.ended();
   machine_.checkpoint_requested();
@@ -288,12 +260,15 @@ void CoordinatorBody::note(Note::Level level, std::string text) {
 
 void CoordinatorBody::ended(const std::optional<core::Error>& error) {
   send_report();
+  tell_fatal_losses(error);
   result_.failed = error.has_value();
   if (error) result_.error = *error;
   auto& summary = result_.summary;
   if (error && error->code == core::Errc::interrupted) summary.stopped_by = "interrupt";
   summary.epochs = setup_.leases->epoch() + (setup_.leases->epoch_done() ? 1 : 0);
   progress_.fill(summary, machine_.trained_s());
+  tell_ledger();
+  summary.ledger = told_ledger_;
   summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
   if (model_) summary.center_hash = nn::center_hash(*model_);
   experiment::take(summary, machine_.watch().state());

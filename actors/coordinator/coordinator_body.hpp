@@ -15,6 +15,8 @@
 #include "actors/requests/asking.hpp"
 #include "actors/requests/timer.hpp"
 #include "core/buffer.hpp"
+#include "experiment/accounts/silence_watch.hpp"
+#include "experiment/ledger/ledger.hpp"
 #include "experiment/state/weighted_mean.hpp"
 #include "strategies/coordination/coordinator.hpp"
 
@@ -103,6 +105,15 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] bool accepted(const Refusal& refusal);
   void fail(core::Errc code, const std::string& text) { machine_.fail({code, text}); }
   void note(Note::Level level, std::string text);
+  // What the recorder is told of members and samples (coordinator_membership.cpp).
+  [[nodiscard]] double session_s() const;
+  void tell_member(std::uint32_t worker, MemberReport::Event event, const std::string& reason);
+  void tell_beginning();
+  void tell_fatal_losses(const std::optional<core::Error>& error);
+  void hear(std::uint32_t worker);
+  void look_for_silence();
+  [[nodiscard]] LedgerReport ledger() const;
+  void tell_ledger();
   void tell_moves();
   void flush_journal();
   void enter_epoch(std::uint32_t epoch);
@@ -203,6 +214,10 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   bool save_requested_ = false;    // by the user, who is told about it
   PeerMessageLedger peer_messages_;
   ProgressAggregator progress_;
+  experiment::LedgerKeeper ledger_;
+  LedgerReport told_ledger_;
+  experiment::SilenceWatch silence_;
+  std::set<std::uint32_t> gone_;               // no members any more, and the recorder does not know why
   JournalBatch journal_;                       // of leases
   std::shared_ptr<core::Buffer> arena_;        // snapshots, in the workers' layout
   std::shared_ptr<std::vector<float>> model_;  // the latest snapshot, canonical

@@ -49,6 +49,8 @@ void CoordinatorBody::begin_newcomer(std::uint32_t worker, const Continuations& 
   ask<SiteBegun>(
       site_of(worker), member_silence(), site,
       [this, worker, next](const SiteBegun&) {
+        ledger_.joined(worker, session_s());
+        tell_member(worker, MemberReport::Event::joined, {});
         note(Note::Level::info, fmt::format("{} joined as a new member: {} of {} workers{}", machine_.name_of(worker),
                                             machine_.members().count(), setup_.started.workers,
                                             setup_.graph->is_program() ? "; its optimizer begins anew" : ""));

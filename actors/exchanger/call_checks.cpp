@@ -117,6 +117,8 @@ Refusal CallChecks::check(const ShardMessage& message, const ShardAnswer& answer
     return fmt::format("invalid version {} with staleness {}", reply.version, reply.staleness);
   if (reply.min_clock > kMostSteps) return fmt::format("invalid minimum clock {}", reply.min_clock);
   if (reply.held.count() < 0 || reply.queued.count() < 0) return std::string("negative waiting time");
+  if (std::isnan(answer.squared_distance) || (answer.squared_distance >= 0 && !message.measure))
+    return fmt::format("invalid distance {}", answer.squared_distance);
   if (reply.last && *reply.last >= sites_.worker_sites.size())
     return fmt::format("waited for unknown worker {}", *reply.last);
   return {};

@@ -51,11 +51,12 @@ using CoordinatorActor =
                      reacts_to<TransferNews>, reacts_to<StillEvaluating>, reacts_to<StillWriting>, reacts_to<Arrived>,
                      reacts_to<Tick>, reacts_to<AwaitEnd>>;
 /// Metrics, journal, checkpoints on disk, progress on the terminal.
-using RecorderActor = caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>,
-                                       reacts_to<EvaluationReport>, reacts_to<Note>, reacts_to<JournalRecords>,
-                                       replies_to<CheckpointOrder, CheckpointPayload>::with<CheckpointWritten>,
-                                       replies_to<RotateOrder, CheckpointPayload>::with<Rotated>,
-                                       replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
+using RecorderActor =
+    caf::typed_actor<reacts_to<RunStarted>, reacts_to<WorkerProgress>, reacts_to<EpochReport>,
+                     reacts_to<EvaluationReport>, reacts_to<MemberReport>, reacts_to<LedgerReport>, reacts_to<Note>,
+                     reacts_to<JournalRecords>, replies_to<CheckpointOrder, CheckpointPayload>::with<CheckpointWritten>,
+                     replies_to<RotateOrder, CheckpointPayload>::with<Rotated>,
+                     replies_to<Finish, RunEnd>::with<Finished>, reacts_to<Tick>>;
 
 /// A site in a node's process. It ends when it receives Halt or when its coordinator ends.
 using SiteActor = caf::typed_actor<replies_to<SiteOrder>::with<SiteOpened>, replies_to<CompileOrder>::with<SiteReady>,

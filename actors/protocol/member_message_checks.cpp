@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -76,13 +77,31 @@ Refusal MemberMessageChecks::check(const Sender& sender, const LeaseRequest& req
   return {};
 }
 
+/// The rows ascend, name members that there are, and make up the bytes.
+bool MemberMessageChecks::is_traffic(const WorkerProgress& p) const {
+  using experiment::Purpose;
+  const auto after = [](const experiment::Traffic& a, const experiment::Traffic& b) {
+    return std::pair(a.purpose, a.member) >= std::pair(b.purpose, b.member);
+  };
+  const auto known = [this](const experiment::Traffic& row) {
+    if (row.purpose > experiment::kLastPurpose || row.bytes > kMostCount) return false;
+    const auto members = row.purpose == Purpose::peer         ? facts_.workers
+                         : row.purpose == Purpose::collective ? std::uint32_t{1}
+                                                              : facts_.servers;
+    return row.member < members;
+  };
+  return std::ranges::adjacent_find(p.traffic, after) == p.traffic.end() && std::ranges::all_of(p.traffic, known) &&
+         (p.traffic.empty() || experiment::total_bytes(p.traffic) == p.bytes);
+}
+
 Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p) {
   if (sender.here) return {};
   if (!may_send_for_worker(sender, p.worker)) return fmt::format("worker {} is at another site", p.worker);
   auto& account = accounts_[p.worker];
-  if (p.steps > account.granted || p.steps < account.steps || p.done.size() > account.granted - account.done)
+  const auto finished = p.done.size() + p.given_up.size();
+  if (p.steps > account.granted || p.steps < account.steps || finished > account.granted - account.done)
     return fmt::format("worker {} says {} steps and {} leases done, after {} steps with {} leases", p.worker, p.steps,
-                       account.done + p.done.size(), account.steps, account.granted);
+                       account.done + finished, account.steps, account.granted);
   if (p.samples > account.granted * facts_.most_samples)
     return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
   for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.replaced,
@@ -105,9 +124,12 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
       (!p.waits.empty() && p.waits.size() != facts_.workers + facts_.servers) ||
       !std::ranges::all_of(p.staleness, [](std::uint64_t count) { return count <= kMostCount; }))
     return std::string("lists that are too long, or too short");
-  account.repeats = p.steps > account.steps || !p.done.empty() ? 0 : account.repeats + 1;
+  if (!is_traffic(p)) return std::string("bytes that are not those of its exchanges");
+  if (p.distance != experiment::kUnknown && !(std::isfinite(p.distance) && p.distance >= 0))
+    return fmt::format("invalid distance {}", p.distance);
+  account.repeats = p.steps > account.steps || finished > 0 ? 0 : account.repeats + 1;
   account.steps = p.steps;
-  account.done += p.done.size();
+  account.done += finished;
   if (account.repeats > kMostRepeats) return std::string("it says the same again and again");
   return {};
 }

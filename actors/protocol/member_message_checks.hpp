@@ -88,6 +88,7 @@ class MemberMessageChecks {
   [[nodiscard]] bool may_send_for_site(const Sender& sender, std::uint32_t site) const;
   [[nodiscard]] bool may_send_for_worker(const Sender& sender, std::uint32_t worker) const;
   [[nodiscard]] bool may_send_for_server(const Sender& sender, std::uint32_t shard) const;
+  [[nodiscard]] bool is_traffic(const WorkerProgress& progress) const;
   [[nodiscard]] Refusal check_record(const Sender& sender, const core::JournalRecord& record) const;
 
   /// Of a worker in another process, since it became a member.

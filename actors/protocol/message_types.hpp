@@ -92,6 +92,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunEnd))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SaveRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationReport))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::SplitScore))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::MemberReport))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::LedgerReport))
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

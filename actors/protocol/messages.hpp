@@ -148,11 +148,14 @@ struct ShardMessage {
   strategies::Rounding rounding = strategies::Rounding::both;  // what the wire may round of the slice
   /// The server's clock when the worker sent this, or when it arrived from another process; 0: unknown.
   std::int64_t sent_ns = 0;
+  bool measure =
+      false;  // how far the slice is from the centre, when the server meets it (experiment/accounts/distance.hpp)
   bool operator==(const ShardMessage&) const = default;
 };
 struct ShardAnswer {
   strategies::ShardReply reply;
-  std::string refused{};  // not empty: why the request was refused
+  std::string refused{};         // not empty: why the request was refused
+  double squared_distance = -1;  // of the slice from the centre, when the server met it; below 0: not measured
   bool operator==(const ShardAnswer&) const = default;
 };
 /// A member's part of a collective: its slice, borrowed with this message, is ready.

@@ -21,6 +21,8 @@ using experiment::EpochReport;
 using experiment::EvaluationReport;
 using experiment::ExchangePlan;
 using experiment::LeaseGranted;
+using experiment::LedgerReport;
+using experiment::MemberReport;
 using experiment::MetricsWriter;
 using experiment::Note;
 using experiment::optimizer_prefix;

@@ -77,6 +77,8 @@ class RecorderBody {
     if (events_) check_events(events_->evaluation(report, at()));
     line(to_json(report, at()));
   }
+  void member(const MemberReport& report) { line(to_json(report, at())); }
+  void ledger(const LedgerReport& report) { line(to_json(report, at())); }
   void note(const Note& note) {
     console_.note(note);
     line(to_json(note, at()));
@@ -258,6 +260,12 @@ RecorderActor::behavior_type recorder(RecorderActor::stateful_pointer<RecorderSt
       },
       [self](const EvaluationReport& report) {
         if (self->state.body->accepts_from_here()) self->state.body->evaluation(report);
+      },
+      [self](const MemberReport& report) {
+        if (self->state.body->accepts_from_here()) self->state.body->member(report);
+      },
+      [self](const LedgerReport& report) {
+        if (self->state.body->accepts_from_here()) self->state.body->ledger(report);
       },
       [self](const Note& note) {
         if (self->state.body->accepts(note)) self->state.body->note({note.level, one_line(note.text)});

@@ -8,6 +8,7 @@
 #include "actors/run/assembly.hpp"
 #include "data/order/lease_lookahead.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/ledger/ledger.hpp"
 #include "experiment/state/resume_notes.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
@@ -91,7 +92,11 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .rejoin_manager = rejoin_manager_,
                          .names = {},
                          .checks = checks};
-  for (std::uint32_t w = 0; w < spec_.workers; ++w) setup.names.push_back(name_of(w));
+  for (std::uint32_t w = 0; w < spec_.workers; ++w) {
+    setup.names.push_back(name_of(w));
+    const auto* node = node_of(w);
+    setup.nodes.push_back(node ? node->name : std::string());
+  }
   setup.started = {.name = settings.run.name,
                    .directory = beginning.directory->path(),
                    .strategy = settings.strategy,
@@ -106,6 +111,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
   if (beginning.checkpoint) {
     setup.before = beginning.checkpoint->totals;
     experiment::complete(setup.before, beginning.directory->read_summary());
+    setup.ledger_before = experiment::last_ledger(beginning.directory->metrics_file());
   }
   return setup;
 }
@@ -129,10 +135,15 @@ MemberMessageChecks Assembly::member_message_checks() const {
        .most_samples = static_cast<std::uint64_t>(std::ranges::max(spec_.settings->data.batch))});
 }
 
+/// Null: the worker is in this process.
+const Node* Assembly::node_of(std::uint32_t worker) const {
+  const auto& sites = launch_.placement.worker_sites;
+  return sites.empty() ? nullptr : sites_[sites[worker]].node;
+}
+
 /// "worker 1 (node h2:4242)".
 std::string Assembly::name_of(std::uint32_t worker) const {
-  const auto& sites = launch_.placement.worker_sites;
-  const auto* node = sites.empty() ? nullptr : sites_[sites[worker]].node;
+  const auto* node = node_of(worker);
   return node ? fmt::format("worker {} (node {})", worker, node->name) : fmt::format("worker {}", worker);
 }
 

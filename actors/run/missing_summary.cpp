@@ -8,6 +8,7 @@
 
 #include "core/clock.hpp"
 #include "experiment/evaluation.hpp"
+#include "experiment/ledger/ledger.hpp"
 #include "experiment/summary.hpp"
 #include "nn/hash.hpp"
 
@@ -47,6 +48,7 @@ Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint&
                         .accuracy = validation.accuracy,
                         .top5 = validation.top5};
   experiment::take(summary, checkpoint.totals.watched);
+  if (const auto ledger = experiment::last_ledger(directory.metrics_file())) summary.ledger = *ledger;
   summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));
   return summary;
 }

@@ -12,6 +12,7 @@
 #include "actors/protocol/supervision.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/requests/timer.hpp"
+#include "experiment/accounts/distance.hpp"
 #include "experiment/bad_updates.hpp"
 #include "nn/hash.hpp"
 #include "strategies/host/server_host.hpp"
@@ -49,6 +50,8 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
+    if (message.measure && setup_.kernels->space() != core::MemorySpace::device)
+      measured_.emplace(request.id, Measured{request.kind});
     // Time spent on the worker's own earlier requests is not waiting for other workers.
     auto& served = served_[request.worker];
     const auto since = std::max(core::Duration{message.sent_ns}, served);
@@ -82,6 +85,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   void halt() {
     host_.reset();
     payloads_.clear();
+    measured_.clear();
   }
 
   // strategies::ServerPort
@@ -90,11 +94,14 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     return setup_.kernels->all_within(payloads_.at(payload).data, core::kLargestUsable);
   }
   void run(const strategies::KernelCall& call, RequestId payload) override {
+    if (!measured_.empty()) measure(call, payload);
     setup_.memory->run(call, payload == 0 ? core::Span{} : payloads_.at(payload).data);
   }
   void reply(const strategies::ShardReply& reply) override {
     payloads_.erase(reply.request);
-    self_->send(actors_.workers.at(reply.worker), ShardAnswer{reply});
+    ShardAnswer answer{reply};
+    if (const auto measured = measured_.extract(reply.request)) answer.squared_distance = measured.mapped().squared;
+    self_->send(actors_.workers.at(reply.worker), std::move(answer));
   }
   void set_deadline(strategies::DeadlineId id, core::Duration after) override {
     timer_.send(after, DeadlineReached{id});
@@ -108,9 +115,21 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   void refused(const strategies::Request&) override { refused_ = true; }
 
  private:
+  /// A request whose distance from the centre its worker wants to know.
+  struct Measured {
+    strategies::Transfer kind{};
+    double squared = -1;  // below 0: not yet
+  };
+  void measure(const strategies::KernelCall& call, RequestId payload) {
+    const auto found = measured_.find(payload);
+    if (found == measured_.end() || found->second.squared >= 0) return;
+    if (!experiment::ends_at_server(call, found->second.kind)) return;
+    const auto center = setup_.memory->view(strategies::kCenter);
+    found->second.squared = experiment::squared_distance(*setup_.kernels, payloads_.at(payload).data, center);
+  }
   void refuse(const ShardMessage& message) {
     const auto& request = message.request;
-    ShardAnswer answer{{.worker = request.worker, .shard = message.shard, .exchange = request.exchange}, {}};
+    ShardAnswer answer{{.worker = request.worker, .shard = message.shard, .exchange = request.exchange}};
     answer.refused = fmt::format("it has seen version {} of shard {}, which has come to {}", request.version,
                                  setup_.self, host_->version());
     self_->send(actors_.workers.at(request.worker), std::move(answer));
@@ -149,6 +168,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   std::vector<strategies::WorkerId> members_;  // ascending
   MembershipInbox news_;
   std::map<RequestId, BorrowedView> payloads_;
+  std::map<RequestId, Measured> measured_;
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;

@@ -53,7 +53,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const BatchReady& ready, const BorrowedBatch& batch) { self->state.body->batch_ready(ready, batch); },
       [self](const StepOrder&) { self->state.body->compute_now(); },
       [self](const StepEnd&) { self->state.body->step_ended(); },
-      [self](const ShardAnswer& answer) { self->state.body->answered(answer.reply); },
+      [self](const ShardAnswer& answer) { self->state.body->answered(answer); },
       [self](const CollectiveOffer& offer, const BorrowedView& slice) { self->state.body->offered(offer, slice); },
       [self](const CollectiveDone& done) { self->state.body->share_done(done); },
       [self](const CollectiveEnded& ended) { self->state.body->collective_ended(ended); },

@@ -34,6 +34,8 @@ void WorkerBody::report() {
   self_->send(actors_.coordinator, progress_);
   if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
   progress_.done.clear();
+  progress_.given_up.clear();
+  progress_.distance = experiment::kUnknown;
   progress_.loss_sum = 0;
   progress_.top1 = progress_.recent_samples = 0;
   progress_.recent_norm_sum = 0;

@@ -49,7 +49,7 @@ void WorkerBody::take_batch() {
     batches_.pop_front();
     memory_->replica().discard(passed.view());
     ++next_step_;
-    progress_.done.push_back(passed.ready.lease.index);
+    progress_.given_up.push_back(passed.ready.lease.index);
     self_->send(actors_.loaders[setup_.self], BatchReturn{passed.ready.buffer});
   }
   if (batches_.empty()) return;
@@ -164,8 +164,6 @@ core::OptimizerStep WorkerBody::optimizer_step() const {
                             lease_.lr_factor);
 }
 
-void WorkerBody::run(const strategies::KernelCall& call, strategies::Shards shards) { memory_->run(call, shards); }
-
 void WorkerBody::set_deadline(strategies::DeadlineId id, core::Duration after) {
   timer_.send(after, DeadlineReached{id});
 }
@@ -183,14 +181,17 @@ void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto sent = now();
   const auto [asked, first] =
       asked_.try_emplace(request.request.exchange, Asked{{}, request.slot, request.request.kind});
-  if (first) asked->second.wait = await(actors_.server_sites, request.request.exchange);
+  if (first) {
+    asked->second.wait = await(actors_.server_sites, request.request.exchange);
+    asked->second.measured = may_measure(request) && measurement_begins();
+  }
   ++asked->second.parts_left;
-  progress_.bytes +=
-      wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count);
+  count_bytes(experiment::purpose_of(request.request.kind), request.shard,
+              wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count));
   flush_before_exchange();
   helping_.send(
       self_, actors_.servers[request.shard],
-      ShardMessage{request.shard, request.request, request.rounding, sent.count()},
+      ShardMessage{request.shard, request.request, request.rounding, sent.count(), asked->second.measured},
       memory_->lend(request.slot, slice.offset, slice.count, request.request.kind != strategies::Transfer::pull));
 }
 
@@ -199,15 +200,17 @@ void WorkerBody::flush_before_exchange() {
   if (!actors_.worker_sites.empty() && !journal_.empty()) self_->send(actors_.recorder, journal_.take());
 }
 
-void WorkerBody::answered(const strategies::ShardReply& reply) {
+void WorkerBody::answered(const ShardAnswer& answer) {
+  const auto& reply = answer.reply;
   if (failed_) return;
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
-  if (asked->second.kind != strategies::Transfer::push && !reply.dropped) {
-    const auto whole = memory_->view(asked->second.slot).size();
-    const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
+  const auto whole = memory_->view(asked->second.slot).size();
+  const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
+  if (asked->second.kind != strategies::Transfer::push && !reply.dropped)
     memory_->take_back(asked->second.slot, slice.offset, slice.count);
-  }
+  if (asked->second.measured && answer.squared_distance >= 0)
+    measured(slice.offset, slice.count, answer.squared_distance);
   if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
   if (--asked->second.parts_left == 0) {
     silences_.end(asked->second.wait);
@@ -235,7 +238,8 @@ void WorkerBody::collective(Rendezvous::Key key, Rendezvous::Task task, int buck
   collective_parts_.insert_or_assign(key.second, core::Slice{part.offset, part.count});
   const auto ranks = task.group.size();
   const auto offset = task.slot == strategies::kStatistics ? std::nullopt : std::optional(part.offset);
-  progress_.bytes += wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count);
+  count_bytes(experiment::Purpose::collective, 0,
+              wire_bytes_->collective(task.group, task.root, task.rounding, offset, part.count));
   if (over_sites(task.group)) {
     std::vector<std::uint32_t> sites;
     for (const auto member : task.group) sites.push_back(actors_.worker_sites[member]);

@@ -15,6 +15,7 @@
 #include "actors/worker/rendezvous.hpp"
 #include "actors/worker/worker.hpp"
 #include "core/affinity/binding.hpp"
+#include "experiment/accounts/distance.hpp"
 #include "experiment/bad_updates.hpp"
 #include "experiment/state/wire_bytes.hpp"
 #include "strategies/host/worker_host.hpp"
@@ -40,7 +41,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void compute_now();
   void step_ended();
   void tell_failure(const std::string& why);  // of a program of the user's
-  void answered(const strategies::ShardReply& reply);
+  void answered(const ShardAnswer& answer);
   void offered(const CollectiveOffer& offer, const BorrowedView& slice);
   void share_done(const CollectiveDone& done);
   void collective_ended(const CollectiveEnded& ended);
@@ -94,6 +95,7 @@ class WorkerBody final : public strategies::WorkerPort,
     SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
     strategies::Transfer kind{};
+    bool measured = false;  // how far the slot is from the centre
     strategies::ShardId parts_left = 0;
   };
   void hear(const MembershipNews& news);
@@ -119,6 +121,10 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] MemberState state() const;
   [[nodiscard]] PeerMessageCounts peer_messages() const;
   void answer_peer_messages(bool now);
+  void count_bytes(experiment::Purpose purpose, std::uint32_t member, std::uint64_t bytes);
+  [[nodiscard]] bool may_measure(const strategies::ShardRequest& request) const;
+  [[nodiscard]] bool measurement_begins();
+  void measured(std::size_t offset, std::size_t count, double squared);
   [[nodiscard]] bool report_is_due() const;
   void report();
   [[nodiscard]] bool look_at(const experiment::GuardedStep& step);
@@ -170,7 +176,8 @@ class WorkerBody final : public strategies::WorkerPort,
   std::vector<PeerMessageCount> expected_;
   std::vector<std::byte> own_state_;  // of the replica, while the coordinator copies it in pieces
   WorkerProgress progress_;           // sent by the next report()
-  experiment::BadUpdates bad_;        // consecutive unusable gradients of this worker
+  experiment::DistanceGauge gauge_;
+  experiment::BadUpdates bad_;  // consecutive unusable gradients of this worker
   experiment::LossWatch losses_;
   std::optional<core::ThreadBinding> binding_;  // of this thread and the replica's, from prepare() on
   float usable_ = core::kLargestUsable;         // largest magnitude in a gradient that the run's wire format carries

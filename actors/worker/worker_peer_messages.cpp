@@ -14,7 +14,7 @@ namespace troupe::actors {
 bool WorkerBody::send(const strategies::SendPeer& message) {
   auto copy = mailbox_->copy_for(message.to, memory_->view(message.slot), memory_->kernels(), memory_->loans());
   if (!copy.owner) return false;
-  progress_.bytes += wire_bytes_->peer_message(message.to, copy.data.size());
+  count_bytes(experiment::Purpose::peer, message.to, wire_bytes_->peer_message(message.to, copy.data.size()));
   flush_before_exchange();
   self_->send(actors_.workers[message.to], PeerMessage{setup_.self, message.weight}, std::move(copy));
   return true;

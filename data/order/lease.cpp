@@ -64,7 +64,7 @@ LeaseScheduler::LeaseScheduler(LeaseOptions options)
 
 void LeaseScheduler::open_epoch() {
   free_.clear();
-  done_positions_ = 0;
+  done_positions_ = given_up_ = 0;
   if (epoch_ >= options_.epochs) return;
   free_[0] = options_.epoch_size;
   drop_unfillable_tail();
@@ -171,10 +171,16 @@ std::optional<Lease> LeaseScheduler::grant_on_demand(std::uint32_t worker) {
   return hand_out(worker, next_index_++, first, covers, first);
 }
 
-void LeaseScheduler::done(std::uint32_t worker, std::uint64_t index) {
+void LeaseScheduler::finish(std::uint32_t worker, std::uint64_t index, bool computed) {
   const auto found = outstanding_.find(index);
   if (found == outstanding_.end() || found->second.worker != worker) return;
-  done_positions_ += found->second.covers;
+  const auto covers = found->second.covers;
+  done_positions_ += covers;
+  run_done_ += covers;
+  if (!computed) {
+    given_up_ += covers;
+    run_given_up_ += covers;
+  }
   ++done_count_;
   outstanding_.erase(found);
 }
@@ -223,10 +229,28 @@ core::Result<void> LeaseScheduler::rewind(std::uint64_t rounds) {
   free_.clear();
   if (position < options_.epoch_size) free_[position] = options_.epoch_size - position;
   drop_unfillable_tail();
-  done_positions_ = mark_.done_positions + position - mark_.position;
+  const auto done = mark_.done_positions + position - mark_.position;
+  run_done_ += done - done_positions_;
+  done_positions_ = done;
   done_count_ = mark_.done_count + of_epoch;
   next_index_ = index;
   return {};
+}
+
+LeaseAccounts LeaseScheduler::accounts() const {
+  LeaseAccounts accounts{.epoch = epoch_,
+                         .done = done_positions_ - given_up_,
+                         .given_up = given_up_,
+                         .run_done = run_done_ - run_given_up_,
+                         .run_given_up = run_given_up_};
+  if (epoch_ >= options_.epochs) return accounts;
+  accounts.size = options_.epoch_size;
+  for (const auto& [index, lease] : outstanding_) accounts.leased += lease.covers;
+  for (const auto& [first, count] : free_) accounts.free += count;
+  for (const auto& round : rounds_)
+    for (const auto worker : round.waiting) accounts.free += slice_of(round, worker).second;
+  accounts.omitted = accounts.size - done_positions_ - accounts.leased - accounts.free;
+  return accounts;
 }
 
 void LeaseScheduler::pause() { paused_ = true; }
@@ -289,6 +313,9 @@ std::string LeaseScheduler::state() const {
   json["next_index"] = next_index_;
   json["done_count"] = done_count_;
   json["done_positions"] = done_positions_;
+  json["given_up"] = given_up_;
+  json["run_done"] = run_done_;
+  json["run_given_up"] = run_given_up_;
   json["lr_factor"] = lr_factor_;
   json["free"] = nlohmann::ordered_json::array();
   for (const auto& [first, count] : free_) json["free"].push_back({first, count});
@@ -336,8 +363,14 @@ core::Result<void> LeaseScheduler::restore(const std::string& state) try {
       end = first + count;
       restored.free_[first] = count;
     }
+    restored.given_up_ = json.value("given_up", std::int64_t{0});  // older programs had neither
     restored.drop_unfillable_tail();
   }
+  restored.run_done_ = json.value("run_done", restored.epoch_ * options_.epoch_size + restored.done_positions_);
+  restored.run_given_up_ = json.value("run_given_up", std::int64_t{0});
+  if (restored.given_up_ < 0 || restored.given_up_ > restored.run_given_up_ ||
+      restored.run_given_up_ > restored.run_done_ || restored.done_positions_ > restored.run_done_)
+    return core::fail(core::Errc::corrupt, "lease state counts more samples than were done");
   restored.begin_index_ = restored.next_index_;
   restored.mark_epoch();
   *this = std::move(restored);

@@ -40,6 +40,19 @@ struct LeftLease {
   bool operator==(const LeftLease&) const = default;
 };
 
+/// Where an epoch's samples are: size = done + given_up + leased + free + omitted.
+struct LeaseAccounts {
+  std::uint32_t epoch = 0;
+  std::int64_t size = 0;
+  std::int64_t done = 0;
+  std::int64_t given_up = 0;  // finished without having been computed
+  std::int64_t leased = 0;
+  std::int64_t free = 0;      // to be granted
+  std::int64_t omitted = 0;   // not in this epoch: a dropped tail, slices of lost workers
+  std::int64_t run_done = 0;  // of all epochs
+  std::int64_t run_given_up = 0;
+};
+
 struct LeaseOptions {
   std::int64_t epoch_size = 0;  // samples
   std::uint32_t epochs = 1;
@@ -60,7 +73,9 @@ class LeaseScheduler {
   /// first worker whose batch the tail cannot fill drops it.
   [[nodiscard]] std::optional<Lease> grant(std::uint32_t worker);
   /// Ignores leases that the worker does not hold, because it was declared lost meanwhile.
-  void done(std::uint32_t worker, std::uint64_t index);
+  void done(std::uint32_t worker, std::uint64_t index) { finish(worker, index, true); }
+  /// As done(), of a lease that its worker passed over: nobody computed it.
+  void give_up(std::uint32_t worker, std::uint64_t index) { finish(worker, index, false); }
   /// Declares the worker lost. Its unfinished leases are granted again (on_demand), oldest first. With `equal`, its slices of
   /// begun rounds are skipped, including slices not granted yet, and later rounds are divided among the other workers. Returns all
   /// of these leases, by index; none if it was lost before.
@@ -91,6 +106,8 @@ class LeaseScheduler {
   [[nodiscard]] std::uint32_t epoch() const noexcept;
   [[nodiscard]] double epoch_position() const;              ///< epochs done, from finished leases
   [[nodiscard]] std::uint64_t done_count() const noexcept;  ///< leases finished in the run
+  /// O(unfinished leases).
+  [[nodiscard]] LeaseAccounts accounts() const;
   /// For progress displays. Exact while the set of workers does not change; for unequal batches, from the mean batch.
   [[nodiscard]] std::uint64_t leases_per_epoch(std::uint32_t workers_alive) const;
 
@@ -125,6 +142,7 @@ class LeaseScheduler {
 
   explicit LeaseScheduler(LeaseOptions options);
   void open_epoch();
+  void finish(std::uint32_t worker, std::uint64_t index, bool computed);
   void mark_epoch();
   void release(std::int64_t first, std::int64_t count);
   void drop_unfillable_tail();
@@ -145,8 +163,11 @@ class LeaseScheduler {
   std::map<std::uint64_t, Outstanding> outstanding_;  // by lease index
   std::uint64_t next_index_ = 0;
   std::uint64_t done_count_ = 0;
-  std::int64_t done_positions_ = 0;  // of this epoch
-  std::uint64_t begin_index_ = 0;    // of this session's first lease
+  std::int64_t done_positions_ = 0;  // of this epoch, given up or not
+  std::int64_t given_up_ = 0;        // of them
+  std::int64_t run_done_ = 0;        // as done_positions_, of all epochs
+  std::int64_t run_given_up_ = 0;
+  std::uint64_t begin_index_ = 0;  // of this session's first lease
   Mark mark_;
   std::uint32_t epoch_ = 0;
   double lr_factor_ = 1;

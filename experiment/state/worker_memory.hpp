@@ -54,6 +54,8 @@ class WorkerMemory {
   /// [offset, offset + count) of `slot`, on loan: a device's work on it so far is done. `filled` = false: the borrower overwrites all of it.
   [[nodiscard]] BorrowedView lend(strategies::Slot slot, std::size_t offset, std::size_t count, bool filled = true);
   [[nodiscard]] BorrowedView lend(strategies::Slot slot, strategies::ShardId shard);
+  /// A loan is the vector itself, not a copy.
+  [[nodiscard]] bool lends_in_place() const noexcept { return !copies_loans(); }
   /// The end of a loan that the borrower may have written to.
   void take_back(strategies::Slot slot, std::size_t offset, std::size_t count);
   /// The memory of loans, and of vectors for mount().

@@ -41,6 +41,18 @@ constexpr std::array kWorkerKeys{"steps",         "samples",    "compute_s", "fo
                                  "exchanges",     "dropped",    "skipped",   "refused",   "staleness_mean",
                                  "staleness_max", "passed",     "replaced"};
 constexpr std::size_t kMostColumns = 4096;  // a file may say anything
+constexpr std::size_t kMostTraffic = 4 * kMostColumns;
+
+/// A list that is no longer than any that the recorder writes; else an empty one.
+ordered_json list_in(const ordered_json& line, const char* key, std::size_t most) {
+  auto list = value_in(line, key);
+  return list.is_array() && list.size() <= most ? list : ordered_json::array();
+}
+
+ordered_json without_kind(ordered_json line) {
+  line.erase("kind");
+  return line;
+}
 
 }  // namespace
 
@@ -58,6 +70,8 @@ std::string RunState::read(std::string_view text) {
     evaluated(line, "test", value_in(line, "test"));
   }
   if (kind == "evaluation") evaluated(line, text_in(line, "split"), line);
+  if (kind == "member") member(without_kind(line));
+  if (kind == "ledger") ledger_ = without_kind(line);
   if (kind == "note") {
     notes_.push_back(
         {{"t", value_in(line, "t")}, {"level", value_in(line, "level")}, {"text", value_in(line, "text")}});
@@ -80,6 +94,12 @@ void RunState::started(const ordered_json& line) {
   position_ = number_in(line, "epoch_position");
   epoch_ = position_;
   steps_before_ = steps_;
+  member({{"t", value_in(line, "t")}, {"event", "started"}, {"worker", nullptr}, {"epoch", position_}});
+}
+
+void RunState::member(ordered_json event) {
+  members_.push_back(std::move(event));
+  if (members_.size() > kMembers) members_.pop_front();
 }
 
 void RunState::worker(const ordered_json& line) {
@@ -90,6 +110,9 @@ void RunState::worker(const ordered_json& line) {
   member.recent.push_back({t_, samples});
   // The first moment stays before the window, so that a rate always spans all of it.
   while (member.recent.size() > 2 && member.recent[1].t < t_ - kWindow) member.recent.pop_front();
+  if (const auto recent = line.find("recent"); recent != line.end() && recent->is_object())
+    if (const auto distance = recent->find("distance"); distance != recent->end() && distance->is_number())
+      member.distance = *distance;
   member.report = line;
 }
 
@@ -117,8 +140,7 @@ ordered_json RunState::waits() const {
   auto rows = ordered_json::array(), columns = ordered_json::array(), seconds = ordered_json::array();
   std::size_t widest = 0;
   for (const auto& [rank, member] : workers_) {
-    auto row = value_in(member.report, "waits");
-    if (!row.is_array() || row.size() > kMostColumns) row = ordered_json::array();
+    auto row = list_in(member.report, "waits", kMostColumns);
     widest = std::max(widest, row.size());
     rows.push_back(fmt::format("worker {}", rank));
     seconds.push_back(std::move(row));
@@ -156,6 +178,8 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
     const auto recent = value_in(member.report, "recent");
     one["loss"] = recent.is_object() ? value_in(recent, "loss") : ordered_json();
     one["accuracy"] = recent.is_object() ? value_in(recent, "accuracy") : ordered_json();
+    one["traffic"] = list_in(member.report, "traffic", kMostTraffic);
+    one["distance"] = member.distance;
     one["gradient_norm_mean"] = value_in(member.report, "gradient_norm_mean");
     one["seconds_since_report"] = std::max(0.0, now - member.t);
     workers.push_back(std::move(one));
@@ -177,6 +201,8 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
           {"waits", waits()},
           {"staleness", staleness()},
           {"notes", notes_},
+          {"members", members_},
+          {"ledger", ledger_},
           {"evaluations", evaluations}};
 }
 

@@ -19,6 +19,7 @@ class RunState {
   /// Seconds over which rates are measured.
   static constexpr double kWindow = 10;
   static constexpr std::size_t kNotes = 50;
+  static constexpr std::size_t kMembers = 1000;  // events
 
   /// A line without its newline. What is no JSON object, or of an unknown kind, is ignored. Returns its kind, empty without one.
   std::string read(std::string_view line);
@@ -37,9 +38,11 @@ class RunState {
     double t = 0;  // of its last report
     std::deque<Moment> recent;
     nlohmann::ordered_json report;
+    nlohmann::ordered_json distance;  // the last that it reported
   };
   void started(const nlohmann::ordered_json& line);
   void worker(const nlohmann::ordered_json& line);
+  void member(nlohmann::ordered_json event);
   void evaluated(const nlohmann::ordered_json& line, const std::string& split, const nlohmann::ordered_json& scores);
   [[nodiscard]] static double rate(const Member& member);
   [[nodiscard]] nlohmann::ordered_json waits() const;
@@ -52,6 +55,8 @@ class RunState {
   nlohmann::ordered_json error_;
   std::map<std::int64_t, Member> workers_;  // by rank
   std::deque<nlohmann::ordered_json> notes_;
+  std::deque<nlohmann::ordered_json> members_;
+  nlohmann::ordered_json ledger_;                              // the last line
   std::map<std::string, nlohmann::ordered_json> evaluations_;  // by split
 };
 

@@ -257,8 +257,8 @@ void ReplayWorker::send(const ShardRequest& request) {
   ++asked.parts_left;
   const auto slice = memory_.lend(request.slot, request.shard);
   const auto position = core::slice_of(segment_.arena_floats(), request.shard, segment_.servers()).offset;
-  progress_.bytes +=
-      wire_bytes_.to_shard(request.shard, request.request.kind, request.rounding, position, slice.data.size());
+  count_bytes(experiment::purpose_of(request.request.kind), request.shard,
+              wire_bytes_.to_shard(request.shard, request.request.kind, request.rounding, position, slice.data.size()));
   segment_.server(request.shard).sent(request, slice);
 }
 
@@ -286,7 +286,8 @@ void ReplayWorker::collective(Step step, ExchangeId id, Collectives::Task task, 
     task.position = range.offset;
   }
   const auto root = task.broadcast ? std::optional(task.root) : std::nullopt;
-  progress_.bytes += wire_bytes_.collective(task.group, root, task.rounding, task.position, part.size());
+  count_bytes(experiment::Purpose::collective, 0,
+              wire_bytes_.collective(task.group, root, task.rounding, task.position, part.size()));
   joined_.emplace(id, slot);
   segment_.collectives().join(self_, step, id, std::move(task), part);
 }
@@ -302,7 +303,7 @@ bool ReplayWorker::send(const SendPeer& message) {
     if (this_one && skips_told_.insert(i).second) return false;
   }
   const auto from = memory_.view(message.slot);
-  progress_.bytes += wire_bytes_.peer_message(message.to, from.size());
+  count_bytes(experiment::Purpose::peer, message.to, wire_bytes_.peer_message(message.to, from.size()));
   if (auto* reader = segment_.worker(message.to))
     reader->peer_message(self_, message.weight, segment_.wire().peer_message(self_, message.to, from));
   return true;
@@ -313,6 +314,11 @@ void ReplayWorker::peer_message(WorkerId from, double weight, experiment::Borrow
 }
 
 // ---- accounts
+
+void ReplayWorker::count_bytes(experiment::Purpose purpose, std::uint32_t member, std::uint64_t bytes) {
+  progress_.bytes += bytes;
+  experiment::count(progress_.traffic, {purpose, member, bytes});
+}
 
 experiment::WorkerProgress ReplayWorker::progress() const {
   auto progress = progress_;

@@ -87,6 +87,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[noreturn]] void diverge(std::size_t item, const std::string& what) const;
   /// True if the recorded worker settled here: the rule takes an arrival now, not at the end of the step.
   [[nodiscard]] bool settles() const;
+  void count_bytes(experiment::Purpose purpose, std::uint32_t member, std::uint64_t bytes);
   void require_computing(const char* what) const;
 
   Segment& segment_;

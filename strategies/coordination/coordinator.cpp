@@ -125,10 +125,12 @@ void Coordinator::serve(WorkerId worker, bool after_pause) {
   }
 }
 
-void Coordinator::progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done) {
+void Coordinator::progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done,
+                             std::span<const std::uint64_t> given_up) {
   if (!counts(worker)) return;
   steps_.ended(worker, ended);
   for (const auto lease : done) leases_->done(worker, lease);
+  for (const auto lease : given_up) leases_->give_up(worker, lease);
   if (newcomer_waits()) leases_->pause();
   check_limits();
   pause_when_quiet();

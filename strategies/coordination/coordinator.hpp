@@ -82,8 +82,10 @@ class Coordinator {
 
   /// A worker wants `leases` more leases.
   void requested(WorkerId worker, std::uint32_t leases);
-  /// A worker has ended or passed over `ended` steps since its host began. `done`: leases that have ended since its last report.
-  void progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done);
+  /// A worker has ended or passed over `ended` steps since its host began. `done`: leases that have ended since its last report;
+  /// `given_up`: those of steps passed over, where they are told apart (LeaseScheduler::give_up).
+  void progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done,
+                  std::span<const std::uint64_t> given_up = {});
   void lost(WorkerId worker, const std::string& why);
   /// The members at `site` do not reach those at `lost` any more.
   void site_lost(SiteId site, SiteId lost, const std::string& why);

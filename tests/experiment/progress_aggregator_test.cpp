@@ -33,7 +33,10 @@ TEST(ProgressAggregator, NewcomersSumsContinueThoseOfTheLostWorker) {
   whole.recent_samples = 100;
   whole.staleness = {4, 0};
   whole.waits = {0, 0, 1};
+  earlier.traffic = {{Purpose::push, 0, 100}, {Purpose::pull, 0, 50}};
+  whole.traffic = {{Purpose::push, 0, 7}};
   add(whole, earlier);
+  EXPECT_EQ(whole.traffic, (std::vector<Traffic>{{Purpose::push, 0, 107}, {Purpose::pull, 0, 50}}));
   EXPECT_EQ(whole.steps, 100U);
   EXPECT_EQ(whole.samples, 1000U);
   EXPECT_EQ(whole.passed, 3U);

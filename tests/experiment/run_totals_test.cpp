@@ -15,18 +15,20 @@ WorkerProgress all_fields() {
   auto& [worker, steps, samples, loss, loss_sum, top1, recent_samples, compute_s, forward_s, backward_s, optimizer_s,
          exchange_s, wait_s, load_s, exchanges, dropped, skipped, refused, passed, replaced, bytes, staleness_sum,
          staleness_count, staleness_max, norm_sum, norm_max, recent_norm_sum, recent_steps, staleness, waits, done,
-         loss_scale] = progress;
+         loss_scale, traffic, given_up, distance] = progress;
   worker = 1;
   std::uint64_t next = 2;
   for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
                       &replaced, &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
   for (auto* real : {&loss, &loss_sum, &compute_s, &forward_s, &backward_s, &optimizer_s, &exchange_s, &wait_s, &load_s,
-                     &norm_sum, &norm_max, &recent_norm_sum, &loss_scale})
+                     &norm_sum, &norm_max, &recent_norm_sum, &loss_scale, &distance})
     *real = static_cast<double>(next++) + 0.5;
   staleness = {next++, next++};
   waits = {0.25, 0.75};
+  traffic = {{Purpose::pull, 1, next++}, {Purpose::collective, 0, next++}};
   done = {next};
+  given_up = {next + 1};
   return progress;
 }
 
@@ -131,6 +133,8 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   kept.recent_norm_sum = 0;
   kept.loss_scale = 1;
   kept.done.clear();
+  kept.given_up.clear();
+  kept.distance = kUnknown;
   EXPECT_EQ(back->session.workers, std::vector{kept});
 }
 

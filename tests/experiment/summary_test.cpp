@@ -60,10 +60,11 @@ using Keys = std::vector<std::string>;
 
 TEST(SummaryTest, KeysAndTheirOrderAreTheContract) {
   const auto json = Json::parse(to_json(summary()));
-  EXPECT_EQ(keys(json), (Keys{"run",       "strategy",   "model",      "dataset",    "device",          "precision",
-                              "workers",   "servers",    "epochs",     "steps",      "samples",         "wall_s",
-                              "train",     "test",       "time",       "exchange",   "center_hash",     "waits",
-                              "staleness", "per_worker", "stopped_by", "validation", "time_to_target_s"}));
+  EXPECT_EQ(keys(json), (Keys{"run",       "strategy",   "model",      "dataset",    "device",           "precision",
+                              "workers",   "servers",    "epochs",     "steps",      "samples",          "wall_s",
+                              "train",     "test",       "time",       "exchange",   "center_hash",      "waits",
+                              "staleness", "per_worker", "stopped_by", "validation", "time_to_target_s", "goodput"}));
+  EXPECT_TRUE(json["goodput"].is_null()) << "of a replay";
   EXPECT_TRUE(json["validation"].is_null());
   EXPECT_TRUE(json["time_to_target_s"].is_null());
   EXPECT_EQ(keys(json["train"]), (Keys{"loss", "images_per_s"}));
@@ -147,6 +148,8 @@ TEST(MetricsTest, EveryLineHasItsKindAndTime) {
                                                         {"worker", to_json(worker_progress(0), 1.5)},
                                                         {"epoch", to_json(EpochReport{}, 1.5)},
                                                         {"evaluation", to_json(EvaluationReport{}, 1.5)},
+                                                        {"member", to_json(MemberReport{}, 1.5)},
+                                                        {"ledger", to_json(LedgerReport{}, 1.5)},
                                                         {"note", to_json(Note{}, 1.5)},
                                                         {"ended", to_json(RunEnd{}, 1.5)}}) {
     const auto json = Json::parse(line);
@@ -167,6 +170,40 @@ TEST(MetricsTest, WorkerLineHasSumsAndRecentValues) {
   json = Json::parse(to_json(idle, 0));
   EXPECT_TRUE(json["recent"]["loss"].is_null());
   EXPECT_TRUE(json["recent"]["accuracy"].is_null());
+}
+
+TEST(MetricsTest, BytesAreByPurposeAndMember) {
+  auto progress = worker_progress(0);
+  progress.traffic = {{Purpose::exchange, 1, 4000}, {Purpose::collective, 0, 96}};
+  progress.distance = 2.5;
+  const auto json = Json::parse(to_json(progress, 0));
+  EXPECT_EQ(json["traffic"], Json::parse(R"([["exchange", 1, 4000], ["collective", null, 96]])"));
+  EXPECT_EQ(json["recent"]["distance"], 2.5);
+  EXPECT_FALSE(Json::parse(to_json(worker_progress(0), 0))["recent"].contains("distance")) << "not measured";
+}
+
+TEST(MetricsTest, MembersAndLedgersHaveTheirKeys) {
+  const auto member = Json::parse(to_json(MemberReport{.worker = 2,
+                                                       .event = MemberReport::Event::lost,
+                                                       .node = "h2:4242",
+                                                       .reason = "why",
+                                                       .steps = 7,
+                                                       .epoch = 0.5,
+                                                       .train_s = 3,
+                                                       .members = 1},
+                                          9));
+  EXPECT_EQ(member, Json::parse(R"({"kind": "member", "t": 9.0, "event": "lost", "worker": 2, "node": "h2:4242",
+      "reason": "why", "steps": 7, "epoch": 0.5, "train_s": 3.0, "members": 1})"));
+  EXPECT_TRUE(Json::parse(to_json(MemberReport{}, 0))["node"].is_null());
+
+  LedgerReport ledger{.size = 10, .done = 4, .given_up = 1, .leased = 2, .free = 2, .omitted = 1, .useful = 4};
+  EXPECT_TRUE(Json::parse(to_json(ledger, 0))["goodput"].is_null());
+  ledger.possible = 5;
+  EXPECT_EQ(Json::parse(to_json(ledger, 0))["goodput"], 0.8);
+  auto s = summary();
+  s.ledger = ledger;
+  EXPECT_EQ(Json::parse(to_json(s))["goodput"]["share"], 0.8);
+  EXPECT_EQ(Json::parse(to_json(s))["goodput"]["useful"], 4);
 }
 
 TEST(MetricsTest, EpochNoteAndEndLinesHaveTheirKeys) {

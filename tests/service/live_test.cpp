@@ -49,6 +49,25 @@ TEST(RunStateTest, WorkersAreAddedUp) {
   EXPECT_EQ(state["waits"]["seconds"][1], nlohmann::json::parse("[0, 0.5, 0.25]"));
 }
 
+TEST(RunStateTest, MembersLedgerTrafficAndDistanceAreTheLatest) {
+  auto measured = worker_line(1, 0, 10);
+  measured.replace(measured.find("\"samples\":64"), 0, "\"distance\":2.5,");
+  auto later = worker_line(2, 0, 20);
+  later.replace(later.find("\"waits\""), 0, R"("traffic":[["push",0,60],["pull",0,40]],)");
+  const auto lost = R"({"kind":"member","t":2,"event":"lost","worker":1,"node":null,"reason":"why","epoch":0.25})";
+  const auto ledger = [](int useful) { return fmt::format(R"({{"kind":"ledger","t":2,"useful":{}}})", useful); };
+  const auto state =
+      read_all({one_line(store::started_line()), measured, later, lost, ledger(1), ledger(2)}).json(0, "running", 0);
+  EXPECT_EQ(state["workers"][0]["distance"], 2.5) << "the last that was measured";
+  EXPECT_EQ(state["workers"][0]["traffic"], nlohmann::json::parse(R"([["push", 0, 60], ["pull", 0, 40]])"));
+  ASSERT_EQ(state["members"].size(), 2U);
+  EXPECT_EQ(state["members"][0]["event"], "started");
+  EXPECT_EQ(state["members"][1]["reason"], "why");
+  EXPECT_FALSE(state["members"][1].contains("kind"));
+  EXPECT_EQ(state["ledger"]["useful"], 2);
+  EXPECT_TRUE(read_all({one_line(store::started_line())}).json(0, "running", 0)["ledger"].is_null());
+}
+
 TEST(RunStateTest, SilentWorkerHasNoSpeed) {
   const auto state =
       read_all({one_line(store::started_line()), worker_line(1, 0, 10), worker_line(2, 0, 20), worker_line(2, 1, 20)})

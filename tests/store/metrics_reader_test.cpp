@@ -44,6 +44,18 @@ TEST(MetricsReaderTest, StepsAreBetweenEpochs) {
   EXPECT_THAT(texts_of(found, "step.accuracy"), IsEmpty());
 }
 
+TEST(MetricsReaderTest, DistancesBecomePointsAndUnknownKindsDoNot) {
+  MetricsReader reader;
+  auto measured = worker_line(0, 10, 1, 0.9);
+  measured.replace(measured.find("\"accuracy\""), 0, "\"distance\":2.5,");
+  const auto found =
+      reader.read(started_line() + measured + R"({"kind":"member","t":1,"event":"lost","worker":1,"epoch":0.1})" +
+                  "\n" + R"({"kind":"ledger","t":1,"useful":10})" + "\n" + worker_line(1, 30, 2, 0.8));
+  EXPECT_THAT(texts_of(found, "step.distance"), ElementsAre("0.1 1.5 2.5"));
+  EXPECT_THAT(texts_of(found, "step.loss"), ElementsAre("0.1 1.5 0.9", "0.4 2.5 0.8"));
+  EXPECT_EQ(reader.bad_lines(), 0);
+}
+
 TEST(MetricsReaderTest, AResumeTakesBackWhatItTrainsAgain) {
   MetricsReader reader;
   const auto first = reader.read(started_line() + epoch_line(1, 0.5) + worker_line(0, 150, 1, 0.9));

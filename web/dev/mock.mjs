@@ -76,9 +76,10 @@ async function state(name) {
   if (!begun) throw new Refusal(404, "unknown", `${name} has no metrics.jsonl yet`);
   const session = all.slice(all.lastIndexOf(begun));
   const latest = new Map(session.filter((l) => l.kind === "worker").map((l) => [l.worker, l]));
+  const distances = new Map(session.filter((l) => l.kind === "worker" && l.recent?.distance !== undefined).map((l) => [l.worker, l.recent.distance]));
   const t = all[all.length - 1].t;
   const workers = [...latest.values()].sort((a, b) => a.worker - b.worker).map(({ waits, staleness, recent, ...w }) => ({
-    ...w, samples_per_s: w.t > 0 ? w.samples / w.t : 0, loss: recent?.loss ?? null, accuracy: recent?.accuracy ?? null, seconds_since_report: t - w.t, sums: { waits, staleness } }));
+    ...w, samples_per_s: w.t > 0 ? w.samples / w.t : 0, loss: recent?.loss ?? null, accuracy: recent?.accuracy ?? null, distance: distances.get(w.worker) ?? null, seconds_since_report: t - w.t, sums: { waits, staleness } }));
   const samples = workers.reduce((sum, w) => sum + w.samples, 0);
   const names = Array.from({ length: begun.workers }, (_, i) => `worker ${i}`);
   const edges = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
@@ -88,6 +89,8 @@ async function state(name) {
     samples: Math.round(begun.epoch_position * begun.epoch_samples) + samples, samples_per_s: t > 0 ? samples / t : 0, position, servers: begun.servers, error: all.filter((l) => l.kind === "ended").pop()?.error ?? null,
     waits: { rows: workers.map((w) => `worker ${w.worker}`), columns: [...names, ...Array.from({ length: begun.servers }, (_, i) => `server ${i}`)], seconds: workers.map((w) => w.sums.waits) },
     staleness: { edges, workers: workers.map((w) => ({ worker: w.worker, mean: w.staleness_mean, max: w.staleness_max, updates: w.sums.staleness })) }, workers: workers.map(({ sums, ...w }) => w),
+    members: all.flatMap((l) => (l.kind === "member" ? [l] : l.kind === "started" ? [{ t: l.t, event: "started", worker: null, epoch: l.epoch_position }] : [])).slice(-1000),
+    ledger: all.filter((l) => l.kind === "ledger").pop() ?? null,
     notes: all.filter((l) => l.kind === "note").slice(-50), evaluations: [],
   };
 }

@@ -48,6 +48,8 @@ WorkerProgress progress() {
   progress.staleness.resize(strategies::StalenessHistogram{}.counts().size(), 2);
   progress.waits.assign(6, 0.25);
   progress.done = {1, 2, 3};
+  progress.bytes = 30;
+  progress.traffic = {{experiment::Purpose::push, 1, 20}, {experiment::Purpose::peer, 3, 10}};
   return progress;
 }
 
@@ -92,6 +94,17 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
       {"no worker", [](auto& p) { p.worker = 4; }},
       {"more steps than leases", [](auto& p) { p.steps = 51; }},
       {"more leases than there were", [](auto& p) { p.done.resize(51); }},
+      {"more leases than there were, given up", [](auto& p) { p.given_up.resize(48); }},
+      {"bytes that are not all of its rows", [](auto& p) { p.bytes = 31; }},
+      {"bytes with no server", [](auto& p) { p.traffic[0].member = 2; }},
+      {"bytes with no worker", [](auto& p) { p.traffic[1].member = 4; }},
+      {"a row twice",
+       [](auto& p) {
+         p.traffic = {{p.traffic[0]}, {p.traffic[0]}}, p.bytes = 40;
+       }},
+      {"a purpose that there is none of", [](auto& p) { p.traffic[1].purpose = static_cast<experiment::Purpose>(5); }},
+      {"a distance that is no number", [](auto& p) { p.distance = kNan; }},
+      {"a distance below zero", [](auto& p) { p.distance = -2; }},
       {"samples beyond all", [](auto& p) { p.samples = ~std::uint64_t{0}; }},
       {"more samples than its leases have", [](auto& p) { p.samples = 1'001; }},
       {"bytes beyond all", [](auto& p) { p.bytes = ~std::uint64_t{0}; }},

@@ -1,4 +1,5 @@
 // What the service answers, as /api/v1/openapi.json has it (docs/formats/service.md).
+import type { Ledger, MemberEvent, Traffic } from "../lib/accounts";
 
 export type Role = "read" | "run" | "admin";
 
@@ -52,6 +53,7 @@ export interface WorkerSums {
   staleness_max: number | null;
   passed: number | null;
   replaced: number | null;
+  traffic?: Traffic[];
 }
 
 /** What the live state has besides. */
@@ -60,6 +62,7 @@ export interface WorkerState extends WorkerSums {
   loss: number | null;
   accuracy: number | null;
   gradient_norm_mean: number | null;
+  distance?: number | null;
   seconds_since_report: number;
 }
 
@@ -87,6 +90,7 @@ export interface Summary {
   staleness?: Histograms;
   per_worker?: WorkerSums[];
   stopped_by?: string | null;
+  goodput?: { share: number; useful: number; possible: number; computed: number; lost: number; returned: number; passed: number; rolled_back: number } | null;
 }
 
 export interface StartedLine {
@@ -139,6 +143,8 @@ export interface RunState {
   waits: { rows: string[]; columns: string[]; seconds: number[][] };
   staleness: { edges: number[]; workers: { worker: number; mean: number | null; max: number | null; updates: number[] | null }[] };
   notes: Note[];
+  members?: MemberEvent[];
+  ledger?: Ledger | null;
   evaluations: { split: string; epoch: number | null; loss: number | null; accuracy: number | null }[];
 }
 

@@ -1,9 +1,11 @@
 // A run as it is now: what the service knew when the page opened, and every line of metrics.jsonl since. No network, no page.
 import type { Curves, Histograms, Note, RunDetails, RunState, StartedLine, WorkerState, WorkerSums } from "../api/types";
+import type { Ledger, MemberEvent } from "./accounts";
 import { curveOf, emptyCurve, thin, type Curve } from "./thin";
 
 const kMostPoints = 4000; // a curve that has more is thinned to half
 const kMostNotes = 500;
+const kMostMembers = 1000; // events
 const kRatePause = 1; // seconds between two points of the live rate
 /** Lower edges of the bins of staleness, as summary.json has them. */
 export const kEdges = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
@@ -39,6 +41,8 @@ export class RunModel {
   waits: number[][];
   staleness: Histograms;
   notes: Note[];
+  members: MemberEvent[];
+  ledger: Ledger | null;
   curves = new Map<string, Curve>();
   heard = new Map<number, number>(); // worker → t of its last report
   t: number;
@@ -67,7 +71,7 @@ export class RunModel {
     const waits = state?.waits ?? { rows: [], columns: [], seconds: [] };
     const known = waits.seconds.length > 0;
     this.rows = known ? [...waits.rows] : this.workers.map((w) => `worker ${w.worker}`);
-    this.columns = known ? [...waits.columns] : this.members(this.workers.length);
+    this.columns = known ? [...waits.columns] : this.names(this.workers.length);
     this.waits = (known ? waits.seconds : summary?.waits?.seconds ?? []).map((row) => [...row]);
     const live = state?.staleness.workers.length ? state.staleness : null;
     this.staleness = {
@@ -75,6 +79,8 @@ export class RunModel {
       workers: live ? live.workers.map((row) => [...(row.updates ?? [])]) : (summary?.staleness?.workers ?? []).map((row) => [...row]),
     };
     this.notes = [...(state?.notes ?? [])];
+    this.members = [...(state?.members ?? [])];
+    this.ledger = state?.ledger ?? null;
     this.t = state?.t ?? 0;
     if (state && this.epochSamples > 0) { // what earlier sessions did, whichever session the started line is of
       const here = this.workers.reduce((sum, w) => sum + w.samples, 0);
@@ -88,7 +94,7 @@ export class RunModel {
     if (last !== undefined && this.epochPosition > 0 && last > here + 1) this.baseSeconds = last - here;
   }
 
-  private members(workers: number): string[] {
+  private names(workers: number): string[] {
     return [...Array.from({ length: workers }, (_, i) => `worker ${i}`),
       ...Array.from({ length: this.servers }, (_, i) => `server ${i}`)];
   }
@@ -107,6 +113,8 @@ export class RunModel {
     else if (line["kind"] === "epoch") this.epochDone(line);
     else if (line["kind"] === "evaluation") this.evaluation(line);
     else if (line["kind"] === "note") this.note(line);
+    else if (line["kind"] === "member") this.member(line);
+    else if (line["kind"] === "ledger") this.ledger = line as unknown as Ledger;
     else if (line["kind"] === "started") this.started(line);
     else if (line["kind"] === "ended") this.ended(line);
   }
@@ -131,6 +139,7 @@ export class RunModel {
     const recent = inside(line, "recent");
     now.loss = number(recent["loss"]) ?? now.loss ?? null;
     now.accuracy = number(recent["accuracy"]) ?? now.accuracy ?? null;
+    now.distance = number(recent["distance"]) ?? now.distance ?? null;
     const before = this.rates.get(rank);
     if (before && this.t > before.t && now.samples >= before.samples) {
       const rate = (now.samples - before.samples) / (this.t - before.t);
@@ -143,12 +152,12 @@ export class RunModel {
       this.workers.push(now);
       this.workers.sort((a, b) => a.worker - b.worker);
       this.rows = this.workers.map((w) => `worker ${w.worker}`);
-      this.columns = this.members(Math.max(...this.workers.map((w) => w.worker)) + 1);
+      this.columns = this.names(Math.max(...this.workers.map((w) => w.worker)) + 1);
     }
     const row = this.workers.indexOf(now);
     if (Array.isArray(line["waits"])) {
       const waits = line["waits"] as number[];
-      if (waits.length !== this.columns.length) this.columns = this.members(waits.length - this.servers);
+      if (waits.length !== this.columns.length) this.columns = this.names(waits.length - this.servers);
       this.waits[row] = waits;
     }
     if (Array.isArray(line["staleness"])) this.staleness.workers[row] = line["staleness"] as number[];
@@ -182,6 +191,7 @@ export class RunModel {
     const epoch = this.epochPosition + samples / this.epochSamples;
     this.add("step.loss", epoch, this.baseSeconds + seconds, recent["loss"]);
     this.add("step.accuracy", epoch, this.baseSeconds + seconds, recent["accuracy"]);
+    this.add("step.distance", epoch, this.baseSeconds + seconds, recent["distance"]);
   }
 
   private epochDone(line: Line): void {
@@ -205,6 +215,12 @@ export class RunModel {
     if (this.notes.length > kMostNotes) this.notes.splice(0, this.notes.length - kMostNotes);
   }
 
+  private member(line: Line): void {
+    if (typeof line["event"] !== "string") return;
+    this.members.push({ ...line, t: this.t, event: line["event"], worker: number(line["worker"]), epoch: number(line["epoch"]) } as MemberEvent);
+    if (this.members.length > kMostMembers) this.members.splice(0, this.members.length - kMostMembers);
+  }
+
   /** A session begins: its points replace those that an earlier one had behind this place. */
   private started(line: Line): void {
     this.status = "running";
@@ -217,6 +233,7 @@ export class RunModel {
     this.samples = Math.round(this.epochPosition * this.epochSamples);
     this.steps = 0;
     this.baseSeconds = this.curves.get("lr")?.seconds.slice(-1)[0] ?? 0;
+    this.member({ event: "started", epoch: this.epochPosition });
     this.workers = [];
     this.rows = [];
     this.waits = [];
@@ -242,6 +259,21 @@ export class RunModel {
   /** Epochs done, from 0 to `epochs`: the last batches of an epoch can reach a little over its end. */
   get done(): number {
     return this.epochs > 0 ? Math.min(this.epoch, this.epochs) : this.epoch;
+  }
+
+  /** Training time at this many epochs: of an evaluation or report at or before it. */
+  secondsAt(epoch: number): number {
+    let found = 0;
+    for (const name of ["lr", "step.loss"]) {
+      const curve = this.curves.get(name);
+      if (!curve) continue;
+      for (let i = curve.epoch.length - 1; i >= 0; i -= 1)
+        if (curve.epoch[i]! <= epoch + 1e-9) {
+          found = Math.max(found, curve.seconds[i]!);
+          break;
+        }
+    }
+    return found;
   }
 
   /** The last value of a series, or null. */

@@ -16,6 +16,20 @@ export interface Series {
   points?: boolean;
 }
 
+/** A moment on the x axis: a vertical line. */
+export interface Mark {
+  x: number;
+  colour: string; // a token
+}
+
+/** Where the plot's area is, in pixels from the left of the chart, and what its axis spans. */
+export interface Place {
+  left: number;
+  width: number;
+  min: number;
+  max: number;
+}
+
 interface Props {
   title: string;
   series: Series[];
@@ -24,6 +38,8 @@ interface Props {
   log?: boolean;
   height?: number;
   sync?: string; // charts of one name share their cursor
+  marks?: readonly Mark[];
+  placed?: (place: Place) => void;
 }
 
 /** Each curve twice where it is smoothed: pale as it is, and strong as its moving average. */
@@ -45,12 +61,12 @@ function joined(series: Series[]): uPlot.AlignedData {
   return tables.length === 1 ? tables[0]! : uPlot.join(tables);
 }
 
-export function Chart({ title, series, x, y = (v) => plain(v), log = false, height = 220, sync }: Props): JSX.Element {
+export function Chart({ title, series, x, y = (v) => plain(v), log = false, height = 220, sync, marks, placed }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const legend = useRef<HTMLUListElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const shown = useRef({ series, x, y });
-  shown.current = { series, x, y };
+  const shown = useRef({ series, x, y, marks, placed });
+  shown.current = { series, x, y, marks, placed };
   const { dark } = useTheme();
   const shape = JSON.stringify([series.map((s) => [s.label, s.colour, s.dash, s.faint, s.points]), log, dark, height, sync]);
 
@@ -70,6 +86,26 @@ export function Chart({ title, series, x, y = (v) => plain(v), log = false, heig
     const index = u.cursor.idx;
     const at = index !== null && index !== undefined ? u.data[0][index] : undefined;
     if (where) where.textContent = at === undefined ? "" : `at ${shown.current.x(at)}`;
+  };
+
+  const drawMarks = (u: uPlot): void => {
+    const { min, max } = u.scales["x"] ?? {};
+    const { left, top, width, height: high } = u.bbox;
+    const ratio = uPlot.pxRatio;
+    if (typeof min === "number" && typeof max === "number") shown.current.placed?.({ left: left / ratio, width: width / ratio, min, max });
+    u.ctx.save();
+    u.ctx.lineWidth = ratio;
+    u.ctx.setLineDash([3 * ratio, 3 * ratio]);
+    for (const mark of shown.current.marks ?? []) {
+      const at = u.valToPos(mark.x, "x", true);
+      if (!(at >= left && at <= left + width)) continue;
+      u.ctx.strokeStyle = token(mark.colour);
+      u.ctx.beginPath();
+      u.ctx.moveTo(at, top);
+      u.ctx.lineTo(at, top + high);
+      u.ctx.stroke();
+    }
+    u.ctx.restore();
   };
 
   useEffect(() => {
@@ -101,7 +137,7 @@ export function Chart({ title, series, x, y = (v) => plain(v), log = false, heig
           points: s.points ? { show: true, size: 5, fill: colour } : { show: false },
         };
       })],
-      hooks: { setCursor: [tell], setData: [tell], ready: [tell] },
+      hooks: { setCursor: [tell], setData: [tell], ready: [tell], draw: [drawMarks] },
     };
     const u = new uPlot(options, joined(shown.current.series), element);
     plot.current = u;

@@ -31,11 +31,24 @@ export function writeMany(runs, config, { workers = 500, servers = 2, reports = 
       const wait = waits.reduce((sum, v) => sum + v, 0);
       const samples = r * 64;
       lines.push({ kind: "worker", t: r + w / workers, worker: w, steps: r, samples, compute_s: r * (1 - slow), forward_s: 0, backward_s: 0, optimizer_s: 0, exchange_s: 0.05 * r, wait_s: wait, load_s: 0.01 * r,
-        exchanges: r * 4, bytes: r * 4 * 431080 * 8, dropped: 0, skipped: 0, refused: 0, staleness_mean: 3 + (w % 11), staleness_max: 20 + (w % 9), passed: w === 7 ? 1 : 0, replaced: 0, gradient_norm_mean: 1, gradient_norm_max: 2,
-        waits, staleness: Array.from({ length: 21 }, (_, i) => Math.max(0, 12 - Math.abs(i - (w % 11)) * 3)), recent: { samples: 64, loss: 2.3 * Math.exp(-(r * workers + w) / (reports * workers)) * (1 + 0.1 * Math.sin(w)), accuracy: 0.5 + 0.4 * (r / reports), gradient_norm: 1 } });
+        exchanges: r * 4, bytes: r * 4 * 431080 * 8, traffic: [["exchange", 0, r * 4 * 431080 * 4], ["exchange", 1, r * 4 * 431080 * 3], ["peer", (w + 1) % workers, r * 4 * 431080]], dropped: 0, skipped: 0, refused: 0, staleness_mean: 3 + (w % 11), staleness_max: 20 + (w % 9), passed: w === 7 ? 1 : 0, replaced: 0, gradient_norm_mean: 1, gradient_norm_max: 2,
+        waits, staleness: Array.from({ length: 21 }, (_, i) => Math.max(0, 12 - Math.abs(i - (w % 11)) * 3)), recent: { samples: 64, loss: 2.3 * Math.exp(-(r * workers + w) / (reports * workers)) * (1 + 0.1 * Math.sin(w)), accuracy: 0.5 + 0.4 * (r / reports), gradient_norm: 1, distance: 3 + Math.sin(w) - r * 0.5 } });
     }
   for (const epoch of [1, 2])
     lines.push({ kind: "epoch", t: reports + epoch, epoch, epochs: 2, steps: (epoch * workers * reports) / 2, train: { loss: 0.9 / epoch, accuracy: 0.6 + 0.1 * epoch, images_per_s: 90000 }, test: { loss: 1 / epoch, accuracy: 0.5 + 0.15 * epoch, top5: 0.99 }, lr: 0.05 / epoch, train_s: (reports * epoch) / 2 });
+  const epoch = (part) => 2 * part; // of the run's two
+  const member = (part, event, worker, reason, members) => lines.push({ kind: "member", t: reports * part, event, worker, node: `n${worker % 8}:4242`, reason, steps: Math.floor(reports * part), epoch: epoch(part), train_s: reports * part, members });
+  for (let w = 0; w < workers; w += 41) {
+    member(0.2 + 0.0005 * w, "silent", w, "no report for 2.4 s", workers);
+    if (w % 2) member(0.3 + 0.0005 * w, "heard", w, "after 4.1 s", workers);
+    else {
+      member(0.32 + 0.0005 * w, "lost", w, "nothing has come from it for 5 s", workers - 1);
+      if (w % 3) member(0.6 + 0.0005 * w, "joined", w, null, workers);
+    }
+  }
+  const samples = workers * reports * 32;
+  lines.push({ kind: "ledger", t: reports + 3, epoch: 1, size: samples, done: samples * 0.9, given_up: samples * 0.02, leased: samples * 0.03, free: samples * 0.04, omitted: samples * 0.01, useful: samples * 1.9, computed: samples * 2,
+    lost: 4096, returned: 4096, passed: 64, rolled_back: 3200, possible: samples * 2.4, goodput: 1.9 / 2.4, wall_s: reports + 3 });
   lines.push({ kind: "note", t: reports + 1, level: "warning", text: "worker 7 passed a step over: its lease was given up" });
   lines.push({ kind: "ended", t: reports + 3, error: null, steps: workers * reports, samples: workers * reports * 64, wall_s: reports + 3, stopped_by: null });
   writeFileSync(join(directory, "metrics.jsonl"), lines.map((l) => JSON.stringify(l)).join("\n") + "\n");

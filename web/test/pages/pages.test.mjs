@@ -298,6 +298,39 @@ test("FiveHundredWorkersAreDrawnWithoutFiveHundredRows", { skip: missing }, asyn
   await page.context().close();
 });
 
+test("MembersComeAndGoOnTheLossAxisAndTheirSamplesAreAccountedFor", { skip: missing }, async () => {
+  const page = await opened();
+  await show(page, `#/runs/${many}?tab=members`);
+  await page.getByRole("img", { name: /^500 workers, 3 of them not there at the end; \d+ events$/ }).waitFor(); // 0, 246, 492: lost, and not back
+  await page.getByText("worker 0 lost (n0:4242)").first().waitFor();
+  assert.equal(await page.locator(".figure", { hasText: "Goodput" }).locator("dd").textContent().then((t) => t.slice(0, 4)), "79.2"); // 1.9 / 2.4
+  await page.getByRole("img", { name: /^done 90.0.*, given up 2.0.*, leased 3.0/ }).waitFor();
+  await page.getByRole("img", { name: /^‖x − c‖ of any worker: / }).waitFor();
+  const axis = page.getByRole("group", { name: "Horizontal axis" });
+  await axis.getByRole("button", { name: "epochs" }).click();
+  await page.getByRole("img", { name: /^500 workers, 3 of them/ }).waitFor();
+  await page.context().close();
+});
+
+test("BytesOfARunAreThoseOfItsLinksByPurpose", { skip: missing }, async () => {
+  const page = await opened();
+  await show(page, `#/runs/${encodeURIComponent(names["glyphs-easgd"])}?tab=traffic`);
+  const matrix = page.getByRole("img", { name: /Bytes of each worker's exchanges/ });
+  await matrix.waitFor();
+  await matrix.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.getByText(/^worker 0 and server 0: [\d.]+.[kMG]B$/).waitFor();
+  const { per_worker } = await api(`/runs/${encodeURIComponent(names["glyphs-easgd"])}/summary`);
+  for (const w of per_worker) assert.equal(w.traffic.reduce((n, [, , bytes]) => n + bytes, 0), w.bytes);
+  await show(page, `#/runs/${many}?tab=traffic`);
+  await page.getByRole("group", { name: "Purpose" }).getByRole("button", { name: "peer" }).click();
+  await matrix.focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  await page.getByText(/^worker 0 and worker 1: .* of peer$|^worker 1 and worker \d+: /).waitFor();
+  await page.context().close();
+});
+
 test("AReaderIsOfferedNothingThatChangesARun", { skip: missing }, async () => {
   await service.stop(); // one service for a directory of runs
   const reader = await serve(root, troupe, runs, { role: "read" });
@@ -333,9 +366,9 @@ const kSizes = [[360, 780], [1920, 1080]];
 const pagesOf = () => {
   const easgd = encodeURIComponent(names["glyphs-easgd"]);
   const chosen = Object.values(names).map((n) => `run=${encodeURIComponent(n)}`).join("&");
-  const tabs = ["workers", "waits", "staleness", "log", "config", "checkpoints"];
+  const tabs = ["workers", "waits", "staleness", "members", "traffic", "log", "config", "checkpoints"];
   return [["home", "#/"], ["runs", "#/runs"], ["runs-none", "#/runs?filter=tau%3D999"], ["compare", `#/compare?${chosen}`], ["run", `#/runs/${easgd}`],
-    ...tabs.map((t) => [`run-${t}`, `#/runs/${easgd}?tab=${t}`]), ["many", `#/runs/${many}`], ...tabs.slice(0, 4).map((t) => [`many-${t}`, `#/runs/${many}?tab=${t}`]),
+    ...tabs.map((t) => [`run-${t}`, `#/runs/${easgd}?tab=${t}`]), ["many", `#/runs/${many}`], ...tabs.slice(0, 6).map((t) => [`many-${t}`, `#/runs/${many}?tab=${t}`]),
     ["run-bsp", `#/runs/${encodeURIComponent(names["glyphs-bsp"])}`], ["run-missing", "#/runs/nonesuch"], ["new", "#/new"], ["new-like", `#/new?from=${easgd}`], ["jobs", "#/jobs"], ["job", "#/jobs/1"],
     ["models", "#/models"], ["model", "#/models/lenet"], ["datasets", "#/datasets"], ["dataset", "#/datasets/glyphs"], ["nodes", "#/nodes"], ["help", "#/help"], ["lost", "#/nonesuch"]];
 };

@@ -120,3 +120,23 @@ test("APageThatOpensInALaterSessionCountsWhatEarlierOnesDid", () => {
   assert.equal(model.samples, 1200);
   assert.deepEqual(model.curves.get("step.loss")!.epoch, [1.2]);
 });
+
+test("MembersDistanceAndLedgerFollowTheirLines", () => {
+  const model = new RunModel(details(), null, {});
+  model.apply(worker(0, 1, 100, 1, { recent: { samples: 10, loss: 1, accuracy: 0.5, distance: 2.5 }, traffic: [["push", 0, 400]] }));
+  model.apply(worker(0, 2, 200, 1));
+  assert.equal(model.workers[0]!.distance, 2.5); // the last that was measured
+  assert.deepEqual(model.curves.get("step.distance")!.value, [2.5]);
+  model.apply(JSON.stringify({ kind: "member", t: 3, event: "lost", worker: 1, epoch: 0.3, train_s: 2, reason: "why" }));
+  model.apply(JSON.stringify({ kind: "member", t: 4, event: 7 }));
+  assert.deepEqual(model.members.map((e) => [e.t, e.event, e.worker, e.epoch]), [[3, "lost", 1, 0.3]]);
+  model.apply(JSON.stringify({ kind: "ledger", t: 4, useful: 90, possible: 100, goodput: 0.9 }));
+  assert.equal(model.ledger!.goodput, 0.9);
+  model.apply(JSON.stringify({ kind: "started", t: 0, workers: 2, servers: 1, epochs: 3, epoch_samples: 1000, epoch_position: 0.1 }));
+  assert.deepEqual(model.members.map((e) => [e.event, e.epoch]), [["lost", 0.3], ["started", 0.1]]);
+});
+
+test("TrainingTimeAtAnEpochIsThatOfTheReportBeforeIt", () => {
+  const model = new RunModel(details(), null, { "step.loss": [[0.5, 4, 500, 1], [1.4, 11, 1400, 0.7]], lr: [[1, 8, 1000, 0.05]] });
+  assert.deepEqual([0, 0.6, 1, 2].map((e) => model.secondsAt(e)), [0, 4, 8, 11]);
+});

@@ -37,7 +37,7 @@ function sum(model: RunModel): Times {
   return all;
 }
 
-/** Where the run's samples are: done, given up, still to come. Lines of `metrics.jsonl` know no more. */
+/** How far the run is in its samples; the tab Members has the ledger. */
 function SampleCounts({ model }: { model: RunModel }): JSX.Element {
   const whole = Math.max(model.epochSamples * model.epochs, model.samples);
   const left = Math.max(0, whole - model.samples);

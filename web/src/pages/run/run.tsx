@@ -7,13 +7,15 @@ import { link, setQuery } from "../../lib/route";
 import { Badge, ErrorLine, Figure, Link, Page, Progress, Tabs, type Tab } from "../../parts/misc";
 import { RunControls } from "./controls";
 import { ConfigTab, CheckpointsTab, LogTab } from "./files";
+import { MembersTab } from "./members";
 import { Overview } from "./overview";
+import { TrafficTab } from "./traffic";
 import { useRun, type LiveRun } from "./use_run";
 import { StalenessTab, WaitsTab, WorkersTab } from "./workers";
 
 const kTabs: Tab[] = [
   { id: "overview", label: "Overview" }, { id: "workers", label: "Workers" }, { id: "waits", label: "Waits" },
-  { id: "staleness", label: "Staleness" }, { id: "log", label: "Log" }, { id: "config", label: "Config" }, { id: "checkpoints", label: "Checkpoints" },
+  { id: "staleness", label: "Staleness" }, { id: "members", label: "Members" }, { id: "traffic", label: "Traffic" }, { id: "log", label: "Log" }, { id: "config", label: "Config" }, { id: "checkpoints", label: "Checkpoints" },
 ];
 
 const kConnections: Record<LiveRun["connection"], string> = {
@@ -62,6 +64,8 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
         {now === "workers" && <WorkersTab model={model} />}
         {now === "waits" && <WaitsTab model={model} version={live.version} />}
         {now === "staleness" && <StalenessTab model={model} version={live.version} />}
+        {now === "members" && <MembersTab model={model} version={live.version} />}
+        {now === "traffic" && <TrafficTab model={model} version={live.version} />}
         {now === "log" && <LogTab run={run} model={model} />}
         {now === "config" && <ConfigTab run={run} />}
         {now === "checkpoints" && <CheckpointsTab run={run} directory={details.directory} />}

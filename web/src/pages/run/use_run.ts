@@ -9,9 +9,9 @@ import { asked } from "../../lib/route";
 const kRedrawMs = 250;
 const kManyWorkers = 100; // of more, the page draws half as often
 const kLongMs = 500;
-const kKinds = ["started", "worker", "epoch", "evaluation", "note", "ended"];
+const kKinds = ["started", "worker", "epoch", "evaluation", "member", "ledger", "note", "ended"];
 export const kSeries = ["step.loss", "train.loss", "test.loss", "validation.loss", "step.accuracy", "train.accuracy", "test.accuracy",
-  "validation.accuracy", "test.top5", "train.images_per_s", "lr"];
+  "validation.accuracy", "test.top5", "train.images_per_s", "lr", "step.distance"];
 
 export interface LiveRun {
   details: RunDetails | null;

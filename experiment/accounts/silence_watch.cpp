@@ -1,0 +1,40 @@
+#include "experiment/accounts/silence_watch.hpp"
+
+#include <algorithm>
+
+namespace troupe::experiment {
+
+std::optional<double> SilenceWatch::heard(std::uint32_t worker, double now_s) {
+  auto& one = workers_.at(worker);
+  const double pause = one.last ? now_s - *one.last : 0;
+  const bool was_silent = one.silent;
+  one = {.last = now_s, .longest_s = std::max(one.longest_s, pause), .reports = one.reports + 1};
+  if (!was_silent) return {};
+  return pause;
+}
+
+void SilenceWatch::paused(double now_s) {
+  for (auto& one : workers_)
+    if (one.last) {
+      one.last = now_s;
+      one.silent = false;
+    }
+}
+
+std::vector<SilenceWatch::Silent> SilenceWatch::look(double now_s) {
+  std::vector<Silent> found;
+  const auto speaks = [&](const Worker& one) { return one.last && now_s - *one.last <= kOthers_s; };
+  if (std::ranges::none_of(workers_, speaks)) return found;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    auto& one = workers_[w];
+    // The first pause says nothing: the first step is slow.
+    if (!one.last || one.silent || one.reports < 3) continue;
+    const double pause = now_s - *one.last;
+    if (pause < std::max(kLeast_s, kPauses * one.longest_s)) continue;
+    one.silent = true;
+    found.push_back({static_cast<std::uint32_t>(w), pause});
+  }
+  return found;
+}
+
+}  // namespace troupe::experiment

@@ -1,0 +1,44 @@
+/// Which members are silent while others report: a process that is stopped, swapped out or cut off, before a deadline calls it lost. Pure:
+/// every moment is given in seconds. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace troupe::experiment {
+
+class SilenceWatch {
+ public:
+  /// A worker is silent after this time, or after so many times its longest pause between two reports so far, if that is longer.
+  static constexpr double kLeast_s = 2;
+  static constexpr double kPauses = 10;
+  /// Only while another worker has reported within this time: else all wait, for an evaluation or for each other.
+  static constexpr double kOthers_s = 1;
+
+  explicit SilenceWatch(std::uint32_t workers) : workers_(workers) {}
+
+  /// A report. Ends a silence: how long it was.
+  std::optional<double> heard(std::uint32_t worker, double now_s);
+  /// Nobody is to report: training is paused. Silences so far are forgotten.
+  void paused(double now_s);
+  /// A new process has this rank, or none has.
+  void forget(std::uint32_t worker) { workers_.at(worker) = {}; }
+  /// The workers whose silence is noticed now, and its length; each once.
+  struct Silent {
+    std::uint32_t worker = 0;
+    double for_s = 0;
+  };
+  [[nodiscard]] std::vector<Silent> look(double now_s);
+
+ private:
+  struct Worker {
+    std::optional<double> last{};  // none: no report yet
+    double longest_s = 0;
+    std::uint64_t reports = 0;
+    bool silent = false;
+  };
+  std::vector<Worker> workers_;
+};
+
+}  // namespace troupe::experiment

@@ -1,0 +1,107 @@
+#include "experiment/ledger/ledger.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace troupe::experiment {
+
+double goodput(const LedgerReport& ledger) noexcept {
+  if (!(ledger.possible > 0)) return kUnknown;
+  return static_cast<double>(ledger.useful) / ledger.possible;
+}
+
+double possible_samples(const std::vector<WorkerProgress>& workers, const std::vector<double>& seconds) {
+  double sum = 0, rates = 0, unknown_s = 0;
+  std::size_t known = 0;
+  for (std::size_t w = 0; w < std::min(workers.size(), seconds.size()); ++w) {
+    if (workers[w].samples == 0 || !(workers[w].compute_s > 0)) {
+      unknown_s += seconds[w];
+      continue;
+    }
+    const double rate = static_cast<double>(workers[w].samples) / workers[w].compute_s;
+    sum += rate * seconds[w];
+    rates += rate;
+    ++known;
+  }
+  return known > 0 ? sum + rates / static_cast<double>(known) * unknown_s : 0;
+}
+
+LedgerKeeper::LedgerKeeper(std::uint32_t workers, const LedgerStart& start, const data::LeaseAccounts& restored)
+    : presence_(workers) {
+  if (start.before) {
+    before_ = *start.before;
+    const auto useful = static_cast<std::uint64_t>(std::max<std::int64_t>(restored.run_done, 0));
+    before_.rolled_back += before_.useful - std::min(before_.useful, useful);
+    return;
+  }
+  before_.computed = start.computed;
+  before_.wall_s = start.wall_s;
+  before_.possible = possible_samples(start.workers, std::vector<double>(start.workers.size(), start.wall_s));
+}
+
+void LedgerKeeper::joined(std::uint32_t worker, double now_s) {
+  if (auto& presence = presence_.at(worker); !presence.since) presence.since = now_s;
+}
+
+void LedgerKeeper::left(std::uint32_t worker, double now_s) {
+  auto& presence = presence_.at(worker);
+  if (presence.since) presence.until_now_s += now_s - *presence.since;
+  presence.since.reset();
+}
+
+void LedgerKeeper::lost(std::uint64_t samples, bool again) {
+  before_.lost += samples;
+  if (again) before_.returned += samples;
+}
+
+LedgerReport LedgerKeeper::report(const data::LeaseAccounts& accounts, const std::vector<WorkerProgress>& workers,
+                                  double now_s) const {
+  const auto count = [](std::int64_t samples) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(samples, 0));
+  };
+  auto report = before_;
+  report.epoch = accounts.epoch;
+  report.size = count(accounts.size);
+  report.done = count(accounts.done);
+  report.given_up = count(accounts.given_up);
+  report.leased = count(accounts.leased);
+  report.free = count(accounts.free);
+  report.omitted = count(accounts.omitted);
+  report.useful = count(accounts.run_done);
+  report.passed = count(accounts.run_given_up);
+  std::vector<double> seconds;
+  for (const auto& presence : presence_)
+    seconds.push_back(presence.until_now_s + (presence.since ? now_s - *presence.since : 0));
+  for (const auto& worker : workers) report.computed += worker.samples;
+  report.possible += possible_samples(workers, seconds);
+  report.wall_s += now_s;
+  return report;
+}
+
+std::optional<LedgerReport> last_ledger(const std::string& metrics_file) {
+  std::ifstream file(metrics_file);
+  std::string last;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(R"({"kind":"ledger",)") && !file.eof()) last = line;
+  const auto json = nlohmann::json::parse(last, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return {};
+  LedgerReport report;
+  const auto read = [&](const char* key, auto& to) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number()) return false;
+    const auto value = found->template get<double>();
+    if (!(value >= 0 && value <= 1e15)) return false;
+    to = static_cast<std::remove_reference_t<decltype(to)>>(value);
+    return true;
+  };
+  const bool whole = read("useful", report.useful) && read("computed", report.computed) && read("lost", report.lost) &&
+                     read("returned", report.returned) && read("passed", report.passed) &&
+                     read("rolled_back", report.rolled_back) && read("possible", report.possible) &&
+                     read("wall_s", report.wall_s);
+  if (!whole) return {};
+  return report;
+}
+
+}  // namespace troupe::experiment

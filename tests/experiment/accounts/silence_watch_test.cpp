@@ -1,0 +1,57 @@
+#include "experiment/accounts/silence_watch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::experiment {
+namespace {
+
+/// Two workers that have reported every 0.1 s, until `now`.
+SilenceWatch both_until(double now) {
+  SilenceWatch watch(2);
+  for (double t = 0; t <= now; t += 0.1)
+    for (const auto worker : {0U, 1U}) static_cast<void>(watch.heard(worker, t));
+  return watch;
+}
+
+TEST(SilenceWatch, OneThatStopsWhileAnotherReportsIsNoticedOnceUntilItIsHeard) {
+  auto watch = both_until(1);
+  static_cast<void>(watch.heard(0, 2.5));
+  EXPECT_TRUE(watch.look(2.6).empty()) << "1.6 s are not long enough";
+  static_cast<void>(watch.heard(0, 3.4));
+  const auto silent = watch.look(3.5);
+  ASSERT_EQ(silent.size(), 1U);
+  EXPECT_EQ(silent[0].worker, 1U);
+  EXPECT_NEAR(silent[0].for_s, 2.5, 0.11);
+  EXPECT_TRUE(watch.look(3.6).empty());
+  const auto ended = watch.heard(1, 5);
+  ASSERT_TRUE(ended);
+  EXPECT_NEAR(*ended, 4, 0.11);
+  EXPECT_FALSE(watch.heard(1, 5.1));
+}
+
+TEST(SilenceWatch, WhenNobodyReportsNobodyIsSilent) {
+  auto watch = both_until(1);
+  EXPECT_TRUE(watch.look(60).empty()) << "all wait, for an evaluation or for each other";
+}
+
+TEST(SilenceWatch, LongStepsAreNoSilence) {
+  SilenceWatch watch(2);
+  for (const double t : {0, 5, 10, 15}) static_cast<void>(watch.heard(1, t));
+  for (double t = 0; t <= 60; t += 0.5) static_cast<void>(watch.heard(0, t));
+  EXPECT_TRUE(watch.look(60).empty()) << "45 s, after pauses of 5 s";
+  static_cast<void>(watch.heard(0, 66));
+  EXPECT_EQ(watch.look(66).size(), 1U);
+}
+
+TEST(SilenceWatch, PausesAndNewcomersBeginAnew) {
+  auto watch = both_until(1);
+  watch.paused(20);
+  static_cast<void>(watch.heard(0, 21));
+  EXPECT_TRUE(watch.look(21).empty());
+  watch.forget(1);
+  static_cast<void>(watch.heard(0, 60));
+  EXPECT_TRUE(watch.look(60).empty()) << "no member has this rank";
+}
+
+}  // namespace
+}  // namespace troupe::experiment
