@@ -71,7 +71,7 @@ class Probe {
     const double tests =
         kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
     constexpr double kStart_s = 0.5;  // start of the process, and opening the data
-    return kStart_s + static_cast<double>(settings.run.epochs) * (static_cast<double>(*samples) / total + tests / rate);
+    return kStart_s + static_cast<double>(settings.run.limited_epochs()) * (static_cast<double>(*samples) / total + tests / rate);
   }
 
  private:
