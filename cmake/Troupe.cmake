@@ -67,7 +67,7 @@ set(TROUPE_LAYER_service/datasets ${TROUPE_LAYER_experiment} experiment)
 set(TROUPE_LAYER_service/jobs ${TROUPE_LAYER_store} store)
 set(TROUPE_LAYER_service/nodes core nn transport/security transport/net)
 set(TROUPE_LAYER_service/http core transport/security transport/net)
-set(TROUPE_LAYER_service ${TROUPE_LAYER_store} store transport/security transport/net service/http service/jobs service/nodes service/datasets)
+set(TROUPE_LAYER_service ${TROUPE_LAYER_store} experiment/sweep store transport/security transport/net service/http service/jobs service/nodes service/datasets)
 set(TROUPE_LAYER_sim/engine core)
 set(TROUPE_LAYER_sim ${TROUPE_LAYER_experiment} experiment sim/engine)
 set(TROUPE_LAYER_sim/explore core sim/engine strategies strategies/coordination data)
@@ -77,9 +77,10 @@ set(TROUPE_LAYER_actors/protocol ${TROUPE_LAYER_experiment} experiment actors/re
 set(TROUPE_LAYER_actors/control core transport/net transport/security actors/requests actors/protocol)
 set(TROUPE_LAYER_actors core/affinity ${TROUPE_LAYER_actors/protocol} ${TROUPE_LAYER_transport/registry} transport/registry experiment/report actors/requests actors/protocol actors/control)
 set(TROUPE_LAYER_apps/grid core strategies nn data experiment experiment/report)
+set(TROUPE_LAYER_apps/sweep core strategies nn data experiment experiment/report experiment/sweep apps/grid)
 set(TROUPE_LAYER_apps/bench ${TROUPE_LAYER_transport/registry} transport/registry transport/exchange)
 set(TROUPE_LAYER_apps/fetch core transport/security transport/net)
-set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors store service/http service/jobs service/nodes service/datasets service cpu gpu guest nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
+set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors store service/http service/jobs service/nodes service/datasets service cpu gpu guest nn/onnx experiment/plot experiment/sweep sim sim/explore sim/replay apps/grid apps/sweep apps/bench apps/fetch)
 
 # Headers that most sources include, parsed once for all of them. Fewer, and a source takes a second longer to compile; the compiler spends
 # the rest of its time on what they instantiate.

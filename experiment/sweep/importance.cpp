@@ -4,64 +4,94 @@
 #include <cmath>
 #include <numeric>
 
-#include "experiment/sweep/parzen.hpp"
-
 namespace troupe::sweep {
 namespace {
 
 constexpr std::size_t kFewest = 8;
-constexpr std::size_t kFewestBest = 4;
-constexpr std::size_t kTenth = 10;
-constexpr int kIntervals = 200;
+constexpr double kPenalty = 1;
 
-/// The points of one parameter alone: bandwidths are those of one dimension.
-std::vector<Point> alone(std::span<const Point> points, std::size_t parameter) {
-  std::vector<Point> values;
-  for (const auto& point : points)
-    if (point[parameter]) values.push_back({point[parameter]});
-  return values;
+using Row = std::vector<double>;
+
+/// The features of one parameter of a point; zeros where it does not exist.
+void add_features(const Space& space, std::size_t i, const Point& point, Row& row) {
+  const auto& p = space[i];
+  if (p.kind == Kind::choice) {
+    const auto count = static_cast<double>(p.choices.size());
+    for (double choice = 0; choice < count; ++choice)
+      row.push_back(point[i] ? std::sqrt(count) * ((*point[i] == choice ? 1 : 0) - 1 / count) : 0);
+    return;
+  }
+  const double x = point[i] ? 2 * space.place(i, *point[i]) - 1 : 0;
+  row.push_back(point[i] ? std::sqrt(3.0) * x : 0);
+  row.push_back(point[i] ? std::sqrt(5.0) * (1.5 * x * x - 0.5) : 0);
 }
 
-double divergence(const Space& space, std::size_t parameter, std::span<const Point> best, std::span<const Point> all) {
-  auto own = space[parameter];
-  own.depends_on.reset();
-  if (own.kind ==
-      Kind::integer) {  // as the real numbers that are rounded to them: the same places, and smooth densities
-    own.kind = Kind::real;
-    own.low -= 0.5;
-    own.high += 0.5;
+std::size_t features(const Parameter& p) { return p.kind == Kind::choice ? p.choices.size() : 2; }
+
+/// Solves a x = b for a symmetric positive definite matrix, by Cholesky's factors.
+Row solve(std::vector<Row> a, Row b) {
+  const auto n = b.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
+    a[j][j] = std::sqrt(a[j][j]);
+    for (std::size_t i = j + 1; i < n; ++i) {
+      for (std::size_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+    }
   }
-  const Space line({own});
-  const Parzen p(line, alone(best, parameter)), q(line, alone(all, parameter));
-  const auto part = [&](double value) {
-    const double all_here = q.marginal(0, value);
-    const double ratio = p.marginal(0, value) / all_here - 1;
-    return ratio * ratio * all_here;
-  };
-  double sum = 0;
-  if (own.kind == Kind::choice) {
-    for (std::size_t choice = 0; choice < own.choices.size(); ++choice) sum += part(static_cast<double>(choice));
-    return sum;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
   }
-  const double low = own.log ? std::log(own.low) : own.low, high = own.log ? std::log(own.high) : own.high;
-  for (int i = 0; i < kIntervals; ++i) {  // the midpoint rule: both densities are smooth over many intervals
-    const double along = low + (high - low) * (i + 0.5) / kIntervals;
-    sum += part(own.log ? std::exp(along) : along) / kIntervals;
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
   }
-  return sum;
+  return b;
+}
+
+/// Coefficients of the features; the first is the constant's, which is not penalised.
+Row fit(const Space& space, std::span<const Point> ranked) {
+  std::size_t size = 1;
+  for (const auto& p : space.parameters()) size += features(p);
+  std::vector<Row> products(size, Row(size));
+  Row right(size);
+  for (std::size_t k = 0; k < ranked.size(); ++k) {
+    Row row{1};
+    for (std::size_t i = 0; i < space.size(); ++i) add_features(space, i, ranked[k], row);
+    const double rank = static_cast<double>(k) / static_cast<double>(ranked.size() - 1);
+    for (std::size_t i = 0; i < size; ++i) {
+      right[i] += row[i] * rank;
+      for (std::size_t j = 0; j < size; ++j) products[i][j] += row[i] * row[j];
+    }
+  }
+  for (std::size_t i = 1; i < size; ++i) products[i][i] += kPenalty;
+  return solve(std::move(products), std::move(right));
+}
+
+double share_of_space(const Space& space, const Parameter& p) {
+  if (!p.depends_on) return 1;
+  return static_cast<double>(p.when.size()) / static_cast<double>(space[*p.depends_on].choices.size());
 }
 
 }  // namespace
 
 std::vector<double> importance(const Space& space, std::span<const Point> ranked) {
   if (ranked.size() < kFewest) return {};
-  const auto best = ranked.first(std::min(std::max(kFewestBest, ranked.size() / kTenth), ranked.size() / 2));
-  std::vector<double> parts;
-  for (std::size_t i = 0; i < space.size(); ++i) parts.push_back(divergence(space, i, best, ranked));
-  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  const auto coefficients = fit(space, ranked);
+  std::vector<double> effects;
+  auto next = coefficients.begin() + 1;
+  for (const auto& p : space.parameters()) {
+    const auto end = next + static_cast<std::ptrdiff_t>(features(p));
+    // Of K choices the part of choice c is √K · b_c, because the fit's b sum to 0: its variance is the sum of the squares, too.
+    const double own = std::inner_product(next, end, next, 0.0);
+    effects.push_back(own * share_of_space(space, p));
+    next = end;
+  }
+  const double sum = std::accumulate(effects.begin(), effects.end(), 0.0);
   if (sum > 0)
-    for (auto& part : parts) part /= sum;
-  return parts;
+    for (auto& effect : effects) effect /= sum;
+  return effects;
 }
 
 }  // namespace troupe::sweep

@@ -48,7 +48,7 @@ OrderedJson trial_json(const TrialRecord& trial) {
   json["training_to"] = trial.training_to ? OrderedJson(*trial.training_to) : OrderedJson(nullptr);
   json["status"] = trial.status;
   json["directory"] = trial.directory.empty() ? OrderedJson(nullptr) : OrderedJson(trial.directory);
-  json["ended_s"] = trial.ended_s;
+  json["scored_s"] = trial.scored_s;
   return json;
 }
 
@@ -81,7 +81,7 @@ TrialRecord trial_of(const OrderedJson& json) {
   if (!json.at("training_to").is_null()) trial.training_to = json.at("training_to").get<std::int64_t>();
   trial.status = json.at("status").get<std::string>();
   if (!json.at("directory").is_null()) trial.directory = json.at("directory").get<std::string>();
-  trial.ended_s = json.at("ended_s").get<double>();
+  trial.scored_s = json.at("scored_s").get<std::vector<double>>();
   return trial;
 }
 
@@ -112,7 +112,9 @@ bool is_sound(const Record& record) {
     if (p.depends_on && *p.depends_on >= i) return false;
   }
   for (std::size_t i = 0; i < record.trials.size(); ++i)
-    if (record.trials[i].trial != i || record.trials[i].scores.size() > record.rungs.size()) return false;
+    if (record.trials[i].trial != i || record.trials[i].scores.size() > record.rungs.size() ||
+        record.trials[i].scored_s.size() != record.trials[i].scores.size())
+      return false;
   const auto known = [&](std::size_t trial) { return trial < record.trials.size(); };
   return !record.rungs.empty() && std::ranges::all_of(record.ranking, known) &&
          (record.importance.empty() || record.importance.size() == record.parameters.size());
@@ -169,6 +171,27 @@ std::int64_t epochs_trained(const Record& record) {
   for (const auto& trial : record.trials)
     if (!trial.scores.empty()) epochs += record.rungs[trial.scores.size() - 1];
   return epochs;
+}
+
+std::vector<Scored> history(const Record& record) {
+  std::vector<Scored> all;
+  for (const auto& trial : record.trials)
+    for (std::size_t rung = 0; rung < trial.scores.size(); ++rung)
+      all.push_back({.t = trial.scored_s[rung],
+                     .epochs = record.rungs[rung] - (rung > 0 ? record.rungs[rung - 1] : 0),
+                     .trial = trial.trial,
+                     .rung = rung,
+                     .score = trial.scores[rung],
+                     .best = std::nullopt});
+  std::ranges::stable_sort(all, {}, &Scored::t);
+  std::int64_t epochs = 0;
+  std::optional<double> best;
+  for (auto& one : all) {
+    epochs = one.epochs += epochs;
+    if (one.score && (!best || (record.higher_is_better ? *one.score > *best : *one.score < *best))) best = one.score;
+    one.best = best;
+  }
+  return all;
 }
 
 std::optional<double> score_of(const TrialRecord& trial) {

@@ -23,7 +23,7 @@ struct TrialRecord {
   std::optional<std::int64_t> training_to;                    // epochs of the rung that it trains to now
   std::string status;                                         // of the run, as in results.jsonl
   std::string directory;                                      // empty: it has none yet
-  double ended_s = 0;                                         // when its latest score came, in seconds of the sweep
+  std::vector<double> scored_s;                               // when each score came, in seconds of the sweep
 };
 
 struct Record {
@@ -51,6 +51,15 @@ struct Record {
 
 /// Epochs trained, over all trials. No epoch is trained twice.
 [[nodiscard]] std::int64_t epochs_trained(const Record& record);
+/// The scores in the order in which they came.
+struct Scored {
+  double t = 0;             ///< seconds of the sweep
+  std::int64_t epochs = 0;  ///< trained until then, over all trials
+  std::size_t trial = 0, rung = 0;
+  std::optional<double> score;
+  std::optional<double> best;  ///< until then, over all rungs
+};
+[[nodiscard]] std::vector<Scored> history(const Record& record);
 /// The score at the highest rung that the trial has reached; none: it has none, or has diverged.
 [[nodiscard]] std::optional<double> score_of(const TrialRecord& trial);
 

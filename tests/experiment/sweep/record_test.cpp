@@ -26,7 +26,7 @@ Record sample() {
                            .training_to = std::nullopt,
                            .status = "diverged",
                            .directory = "runs/g/1",
-                           .ended_s = 3});
+                           .scored_s = {1, 3}});
   record.trials.push_back({.trial = 1,
                            .name = "1-easgd",
                            .settings = {{"train.lr", "0.1"}, {"strategy.name", "\"easgd\""}, {"strategy.tau", "4"}},
@@ -34,7 +34,7 @@ Record sample() {
                            .training_to = 3,
                            .status = "running",
                            .directory = "",
-                           .ended_s = 0});
+                           .scored_s = {2}});
   record.ranking = {0, 1};
   return record;
 }
@@ -56,6 +56,21 @@ TEST(Record, CountsEpochsOnce) {
   EXPECT_EQ(epochs_trained(sample()), 4);
   EXPECT_FALSE(score_of(sample().trials[0])) << "diverged";
   EXPECT_EQ(score_of(sample().trials[1]), 0.75);
+}
+
+/// Trial 0 reached 1 epoch after 1 s, trial 1 the same after 2 s, and trial 0 two more after 3 s, where it diverged.
+TEST(Record, TheHistoryIsInTheOrderOfTimeWithTheBestSoFar) {
+  const auto all = history(sample());
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].trial, 0U);
+  EXPECT_EQ(all[1].trial, 1U);
+  EXPECT_EQ(all[2].rung, 1U);
+  EXPECT_EQ(all[0].epochs, 1);
+  EXPECT_EQ(all[1].epochs, 2);
+  EXPECT_EQ(all[2].epochs, 4);
+  EXPECT_EQ(all[0].best, 0.5);
+  EXPECT_EQ(all[1].best, 0.75);
+  EXPECT_EQ(all[2].best, 0.75);
 }
 
 TEST(Record, ADamagedOneIsRefused) {
