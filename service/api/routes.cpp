@@ -14,6 +14,7 @@ void add_routes(Router& router, Context& context) {
   add_dataset_routes(router, context);
   add_job_routes(router, context);
   add_node_routes(router, context);
+  add_sweep_routes(router, context);
   add_dashboard_routes(router, context);
 }
 
