@@ -241,12 +241,10 @@ const core::Table<RunConfig>& run_table() {
         "newest checkpoints that are kept"},
        {"evaluate_every", &RunConfig::evaluate_every, evaluation_period(),
         "how often the model is evaluated on the validation split, or without one on the test split; steps count over "
-        "all "
-        "workers"},
+        "all workers"},
        {"evaluation", &RunConfig::evaluation, one_of({"paused", "beside"}),
         "paused: the workers stand still meanwhile, and their threads evaluate; beside: training goes on while a copy "
-        "of "
-        "the model is evaluated"},
+        "of the model is evaluated"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the accuracy on the validation split, or without one on the test split, reaches it; 0: never"},
        {"target_loss", &RunConfig::target_loss, between(0, core::kMostFloat),

@@ -41,7 +41,7 @@ struct RunConfig {
   std::string init;           // a checkpoint, another program's safetensors, or a run directory; empty: fresh weights
   bool init_partial = false;  // take the tensors of `init` that fit
 
-  [[nodiscard]] std::int64_t limited_epochs() const noexcept;  // `epochs`, or `max_epochs` where that ends the run before
+  [[nodiscard]] std::int64_t limited_epochs() const noexcept;  // what `max_epochs` leaves of `epochs`
 };
 
 struct ClusterConfig {

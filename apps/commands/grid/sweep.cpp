@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/arguments/directory_file.hpp"
-#include "apps/commands/grid.hpp"
+#include "apps/commands/grid/grid.hpp"
 #include "apps/grid/children.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"

@@ -1,4 +1,4 @@
-#include "apps/commands/grid.hpp"
+#include "apps/commands/grid/grid.hpp"
 
 #include <algorithm>
 #include <atomic>
