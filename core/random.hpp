@@ -18,6 +18,7 @@ enum class Purpose : std::uint32_t {
   schedule = 7,    ///< index: free; random schedules of tests and simulation
   test = 8,        ///< index: free
   validation = 9,  ///< index: 0
+  sweep = 10,      ///< index: trial
 };
 
 /// One Philox block: four 32-bit words from a 128-bit counter and a 64-bit key. Pure.

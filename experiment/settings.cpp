@@ -220,6 +220,10 @@ std::optional<JournalPolicy> parse_journal(std::string_view text) {
   return std::nullopt;
 }
 
+std::int64_t RunConfig::limited_epochs() const noexcept {
+  return max_epochs > 0 ? std::min(epochs, max_epochs) : epochs;
+}
+
 const core::Table<RunConfig>& run_table() {
   static const core::Table<RunConfig> table{
       "run",
@@ -241,12 +245,10 @@ const core::Table<RunConfig>& run_table() {
         "newest checkpoints that are kept"},
        {"evaluate_every", &RunConfig::evaluate_every, evaluation_period(),
         "how often the model is evaluated on the validation split, or without one on the test split; steps count over "
-        "all "
-        "workers"},
+        "all workers"},
        {"evaluation", &RunConfig::evaluation, one_of({"paused", "beside"}),
         "paused: the workers stand still meanwhile, and their threads evaluate; beside: training goes on while a copy "
-        "of "
-        "the model is evaluated"},
+        "of the model is evaluated"},
        {"target_accuracy", &RunConfig::target_accuracy, between(0, 1),
         "stop when the accuracy on the validation split, or without one on the test split, reaches it; 0: never"},
        {"target_loss", &RunConfig::target_loss, between(0, core::kMostFloat),
@@ -258,6 +260,9 @@ const core::Table<RunConfig>& run_table() {
         "follow"},
        {"max_seconds", &RunConfig::max_seconds, between(0, 1e9),
         "seconds of training after which the run stops and is evaluated; 0: no limit"},
+       {"max_epochs", &RunConfig::max_epochs, between(0, kMostEpochs),
+        "epochs after which the run stops and is evaluated; the learning rate's schedule is still that of run.epochs, "
+        "and --resume with a greater limit goes on; 0: no limit"},
        {"init", &RunConfig::init, core::anything(),
         "a new run begins with the weights of this checkpoint, of the newest one of this run directory, or of a "
         "safetensors file with torchvision's names; empty: with fresh ones"},

@@ -37,8 +37,11 @@ struct RunConfig {
   std::int64_t patience = 0;               // evaluations without a better score after which the run stops; 0: never
   std::string monitor = "accuracy";        // or "loss": which score must get better
   double max_seconds = 0;                  // of training; 0: no limit
+  std::int64_t max_epochs = 0;             // after which a run of `epochs` stops; 0: no limit
   std::string init;           // a checkpoint, another program's safetensors, or a run directory; empty: fresh weights
   bool init_partial = false;  // take the tensors of `init` that fit
+
+  [[nodiscard]] std::int64_t limited_epochs() const noexcept;  // what `max_epochs` leaves of `epochs`
 };
 
 struct ClusterConfig {

@@ -31,6 +31,7 @@ coordination::CoordinatorOptions options_of(const World& world) {
   options.needs.group = false;
   options.workers = run.workers;
   options.epochs = run.leases.epochs;
+  options.max_epochs = run.max_epochs;
   options.evaluations = run.evaluations;
   options.evaluates_beside = run.evaluates_beside;
   if (world.gradients) options.watch = run.watch;  // without a model there are no scores

@@ -35,6 +35,7 @@ struct SimulatedRun {
   std::vector<double> slowdown{1};   ///< as cluster.slowdown: one for all, or one per worker
   core::Duration synthetic_step{0};  ///< minimum time of a step, before slowdown
   double max_seconds = 0;            ///< limit of training; 0: none
+  std::uint32_t max_epochs = 0;      ///< as run.max_epochs
   coordination::CheckpointPeriod evaluations{.epochs = 1};
   bool evaluates_beside = false;       ///< training goes on meanwhile
   coordination::WatchOptions watch{};  ///< with gradients: targets, patience and plateaus

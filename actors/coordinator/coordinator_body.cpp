@@ -36,6 +36,7 @@ coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
           .needs = setup.needs,
           .workers = setup.started.workers,
           .epochs = setup.started.epochs,
+          .max_epochs = static_cast<std::uint32_t>(settings.run.max_epochs),
           .checkpoints = settings.checkpoint,
           .max_s = settings.run.max_seconds,
           .evaluations = settings.evaluation,

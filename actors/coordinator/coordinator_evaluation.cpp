@@ -176,6 +176,9 @@ void CoordinatorBody::stops_early(coordination::EarlyStop why) {
   if (why == coordination::EarlyStop::max_seconds)
     note(Note::Level::info, fmt::format("run.max_seconds = {:g}: {:.1f} s of training are over: {}", run.max_seconds,
                                         machine_.trained_s(), where));
+  if (why == coordination::EarlyStop::max_epochs)
+    note(Note::Level::info, fmt::format("run.max_epochs = {}: {}; `--resume` with a greater run.max_epochs goes on",
+                                        run.max_epochs, where));
   const auto& summary = result_.summary;
   if (why == coordination::EarlyStop::target_accuracy)
     note(Note::Level::info, fmt::format("run.target_accuracy = {:g}: the model has {:.4f}: {}", run.target_accuracy,

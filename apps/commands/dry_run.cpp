@@ -110,7 +110,7 @@ core::Result<Steps> steps_of(const experiment::RunSpec& spec) {
   const auto per_epoch = (*leases)->leases_per_epoch(spec.workers);
   return Steps{.samples = spec.source.train ? spec.source.train->size() : published.value_or(0),
                .per_epoch = per_epoch,
-               .total = per_epoch * static_cast<std::uint64_t>(spec.settings->run.epochs)};
+               .total = per_epoch * static_cast<std::uint64_t>(spec.settings->run.limited_epochs())};
 }
 
 double mean(const std::vector<double>& values) {
@@ -286,7 +286,7 @@ std::string to_text(const Report& r) {
     text +=
         fmt::format("memory of the {}: {}\n", r.spec.servers == 1 ? "server" : "servers", in_bytes(r.servers_bytes));
   text += fmt::format("\n{} of {}\n{} an epoch over all workers, {} in all\n",
-                      report::counted(static_cast<std::uint64_t>(settings.run.epochs), "epoch"),
+                      report::counted(static_cast<std::uint64_t>(settings.run.limited_epochs()), "epoch"),
                       report::counted(static_cast<std::uint64_t>(r.steps.samples), "sample"),
                       report::counted(r.steps.per_epoch, "step"), report::grouped(r.steps.total));
   text += fmt::format("forecast: {} of computing{}\n", report::clock_time(r.time.seconds),
@@ -311,7 +311,7 @@ Json to_json(const Report& r) {
             {"memory", Json::array()},
             {"servers_bytes", r.servers_bytes},
             {"samples", r.steps.samples},
-            {"epochs", settings.run.epochs},
+            {"epochs", settings.run.limited_epochs()},
             {"steps_per_epoch", r.steps.per_epoch},
             {"steps", r.steps.total},
             {"forecast_s", r.time.seconds},

@@ -16,6 +16,8 @@
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
 #include "experiment/plot/run_figures.hpp"
+#include "experiment/plot/sweep_figures.hpp"
+#include "experiment/sweep/record.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -89,6 +91,13 @@ core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& argume
   return figures;
 }
 
+core::Result<std::vector<plot::Figure>> sweep_pictures(const sweep::Record& record, const std::string& directory) {
+  const auto path = std::filesystem::path(directory);
+  auto figures = plot::sweep_figures(record, (path.has_filename() ? path : path.parent_path()).filename().string());
+  if (figures.empty()) return core::fail(core::Errc::config, fmt::format("{}: no trial has a score yet", directory));
+  return figures;
+}
+
 core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::string>& directories,
                                                     const std::vector<plot::Axis>& over) {
   auto runs = plot::read_runs(directories);
@@ -153,15 +162,20 @@ core::Result<void> run_plot(const PlotArguments& arguments) {
     if (auto added = add(run_figures(runs, axes(arguments)), runs.size() == 1 ? runs.front() + "/plots" : "plots");
         !added)
       return added;
-  for (const auto& grid : grids)
-    if (auto added = add(grid_figures(arguments, grid), grid + "/plots"); !added) return added;
+  for (const auto& grid : grids) {
+    const auto record = sweep::read_record(grid);
+    if (!record) return tl::unexpected(record.error());
+    auto added = add(*record ? sweep_pictures(**record, grid) : grid_figures(arguments, grid), grid + "/plots");
+    if (!added) return added;
+  }
   progress.clear();
   return print(text);
 }
 
 Action declare_plot(CLI::App& app) {
   const auto arguments = std::make_shared<PlotArguments>();
-  app.add_option("RUN|GRID", arguments->directories, "directories of runs (drawn together), or of grids")->required();
+  app.add_option("RUN|GRID", arguments->directories, "directories of runs (drawn together), of grids or of sweeps")
+      ->required();
   app.add_option("--output", arguments->output,
                  "directory of the pictures (default: plots/ in the run's or grid's; of "
                  "several runs: plots/)")
@@ -191,14 +205,15 @@ Action declare_plot(CLI::App& app) {
 }  // namespace
 
 Command plot() {
-  return {.name = "plot",
-          .summary = "draw runs and grids: curves, bars, who waited for whom, staleness, heat maps (with gnuplot)",
-          .examples =
-              "  troupe plot runs/20260102-030405-mnist-easgd\n"
-              "  troupe plot runs/*-mnist-bsp runs/*-mnist-easgd --output pictures --format png,svg\n"
-              "  troupe plot runs/*-gpt-* --over samples\n"
-              "  troupe plot runs/easgd-alpha-tau --metric test.accuracy,test.loss\n",
-          .declare = declare_plot};
+  return {
+      .name = "plot",
+      .summary = "draw runs, grids and sweeps: curves, bars, who waited for whom, staleness, heat maps (with gnuplot)",
+      .examples =
+          "  troupe plot runs/20260102-030405-mnist-easgd\n"
+          "  troupe plot runs/*-mnist-bsp runs/*-mnist-easgd --output pictures --format png,svg\n"
+          "  troupe plot runs/*-gpt-* --over samples\n"
+          "  troupe plot runs/easgd-alpha-tau --metric test.accuracy,test.loss\n",
+      .declare = declare_plot};
 }
 
 }  // namespace troupe::apps

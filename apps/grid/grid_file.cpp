@@ -42,6 +42,7 @@ class Reader {
                   : key == "zip"     ? zips(node, file)
                   : key == "only"    ? only(node, file)
                   : key == "exclude" ? excludes(node, file)
+                  : key == "sweep"   ? sweep(node, file)
                                      : unknown(key, name.source());
       if (!done) return tl::unexpected(std::move(done.error()));
     }
@@ -60,9 +61,10 @@ class Reader {
   }
 
   Result<void> unknown(const std::string& key, const toml::source_region& source) const {
-    return refuse(at(source), fmt::format("unknown key \"{}\"{}; keys of runs stand in [grid]", key,
-                                          core::nearest_hint(key, {"base", "seeds", "grid", "zip", "only", "exclude"},
-                                                             core::Quotes::yes)));
+    return refuse(at(source),
+                  fmt::format("unknown key \"{}\"{}; keys of runs stand in [grid]", key,
+                              core::nearest_hint(key, {"base", "seeds", "grid", "zip", "only", "exclude", "sweep"},
+                                                 core::Quotes::yes)));
   }
 
   Result<void> bases(const toml::node& node, GridFile& file) const {
@@ -155,6 +157,13 @@ class Reader {
     return {};
   }
 
+  Result<void> sweep(const toml::node& node, GridFile& file) const {
+    auto table = read_sweep_table(node, path_);
+    if (!table) return tl::unexpected(std::move(table.error()));
+    file.sweep = std::move(*table);
+    return {};
+  }
+
   /// The axes of one table, in the order of the file; every key is valid.
   Result<std::vector<Axis>> axes(const toml::node& node, std::string_view block) const {
     const auto* table = node.as_table();
@@ -165,13 +174,16 @@ class Reader {
       if (axis.key == kSeedKey) return refuse(axis.where, "seeds stand above the blocks: seeds = [1, 2, 3]");
       if (axis.key == kNameKey || axis.key == kDirectoryKey)
         return refuse(axis.where, fmt::format("{} cannot vary: the grid names its runs, in one directory", axis.key));
-      const auto known = [&](const core::Option& option) { return option.key == axis.key; };
-      if (std::ranges::none_of(schema_.options(), known)) return refuse(axis.where, schema_.unknown(axis.key));
+      if (!is_option(axis.key)) return refuse(axis.where, schema_.unknown(axis.key));
     }
     return found;
   }
 
-  /// Visits tables recursively; any other node is the value list of a key.
+  [[nodiscard]] bool is_option(const std::string& key) const {
+    return std::ranges::any_of(schema_.options(), [&](const core::Option& option) { return option.key == key; });
+  }
+
+  /// Visits tables recursively; a table that is the value of a key is its range, any other node is the value list of a key.
   Result<void> leaves(const toml::table& table, const std::string& prefix, std::vector<Axis>& found) const {
     std::vector<std::pair<const toml::key*, const toml::node*>> order;  // toml++ sorts by name; the file's order counts
     for (const auto& [name, node] : table) order.emplace_back(&name, &node);
@@ -181,11 +193,17 @@ class Reader {
     });
     for (const auto& [name, node] : order) {
       const std::string key = prefix + std::string(name->str());
+      if (const auto* inner = node->as_table(); inner != nullptr && is_option(key)) {
+        auto range = read_range(*inner, key, at(name->source()));
+        if (!range) return tl::unexpected(std::move(range.error()));
+        found.push_back({key, {}, at(name->source()), *range});
+        continue;
+      }
       if (const auto* inner = node->as_table()) {
         if (auto read = leaves(*inner, key + ".", found); !read) return read;
         continue;
       }
-      Axis axis{key, {}, at(name->source())};
+      Axis axis{key, {}, at(name->source()), {}};
       const auto add = [&](const toml::node& value) -> Result<void> {
         auto text = toml_text(value);
         if (!text) return refuse(axis.where, fmt::format("{}: {}", key, text.error()));
@@ -214,6 +232,7 @@ class Reader {
     for (const auto& axis : file.axes) seen.push_back(&axis);
     for (const auto& group : file.zips)
       for (const auto& axis : group) zipped.push_back(&axis);
+    if (auto fits = check_sweep(file); !fits) return fits;
     const auto same = [](const Axis& axis) { return [&](const Axis* other) { return other->key == axis.key; }; };
     for (const auto* axis : zipped) {
       if (const auto twice = std::ranges::find_if(seen, same(*axis)); twice != seen.end())
@@ -231,6 +250,41 @@ class Reader {
       for (const auto& rule : exclude.keys)
         if (auto fits = check_exclude(file, rule, all); !fits) return fits;
     return {};
+  }
+
+  /// What a sweep cannot have, and what a grid cannot have.
+  static Result<void> check_sweep(const GridFile& file) {
+    const auto ranged = [](const std::vector<Axis>& axes) {
+      const auto found = std::ranges::find_if(axes, [](const Axis& axis) { return axis.range.has_value(); });
+      return found == axes.end() ? nullptr : &*found;
+    };
+    for (const auto& group : file.zips)
+      if (const auto* axis = ranged(group))
+        return refuse(axis->where, fmt::format("{}: a [[zip]] group has lists, no ranges", axis->key));
+    for (const auto& exclude : file.excludes)
+      if (const auto* axis = ranged(exclude.keys))
+        return refuse(axis->where, fmt::format("{}: [[exclude]] names values, no ranges", axis->key));
+    if (file.sweep) {
+      if (!file.zips.empty())
+        return refuse(file.zips.front().front().where,
+                      "a sweep searches each key by itself: without [[zip]]; a grid (no [sweep]) has them");
+      if (!file.excludes.empty())
+        return refuse(file.excludes.front().keys.front().where,
+                      "a sweep finds out by itself which values are bad: without [[exclude]]; a grid (no [sweep]) has "
+                      "them");
+      if (file.bases.size() > 1) return refuse(file.sweep->where, "a sweep has one base: what its runs have in common");
+      if (file.seeds.size() > 1)
+        return refuse(file.sweep->where,
+                      "a sweep trains each setting once: seeds has one number at most; compare its best settings over "
+                      "several seeds by a grid");
+      return {};
+    }
+    const Axis* axis = ranged(file.axes);
+    for (const auto& block : file.only)
+      if (axis == nullptr) axis = ranged(block.axes);
+    if (axis == nullptr) return {};
+    return refuse(axis->where,
+                  fmt::format("{} has a range, which is for sweeps: add [sweep], or list its values", axis->key));
   }
 
   static Result<void> check_exclude(const GridFile& file, const Axis& rule, const std::vector<const Axis*>& all) {

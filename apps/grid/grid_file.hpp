@@ -3,20 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/grid/sweep_table.hpp"
 #include "core/config/config.hpp"
 #include "core/error.hpp"
 
 namespace troupe::grid {
 
-/// A key and its values. A value is TOML on one line, in canonical form: equal values have equal text.
+/// A key and its values, or its range. A value is TOML on one line, in canonical form: equal values have equal text.
 struct Axis {
   std::string key;
   std::vector<std::string> values;
   std::string where;  // file:line
+  std::optional<Range> range{};
   bool operator==(const Axis&) const = default;
 };
 
@@ -44,6 +47,7 @@ struct GridFile {
   std::vector<Only> only;               // [only.<strategy>]
   std::vector<std::int64_t> seeds;      // empty: the base's own seed
   std::vector<Exclude> excludes;
+  std::optional<SweepTable> sweep;  // none: every combination is a run
 };
 
 /// `schema` defines the valid keys. Values are checked later, with the whole combination (resolved_grid.hpp).

@@ -84,7 +84,9 @@ void Progress::tick(const GridPosition& position) {
   StyledLine text(fmt::format("{}/{} {}", position.ended, position.runs, core::noun(position.runs, "run")),
                   Style::bold);
   if (position.failed > 0) text.field(fmt::format(", {} failed", position.failed), Style::red);
-  text.field(fmt::format("  forecast: {}{}", forecast_text(position.left_s), position.left_s ? " left" : ""));
+  text.field(!position.note.empty()
+                 ? "  " + position.note
+                 : fmt::format("  forecast: {}{}", forecast_text(position.left_s), position.left_s ? " left" : ""));
   std::vector<StyledLine> lines;
   for (const auto& run : position.running) {
     auto& line = lines.emplace_back(run.name, Style::cyan);

@@ -28,6 +28,7 @@ struct GridPosition {
   };
   std::vector<Running> running;
   std::optional<double> left_s;  // forecast
+  std::string note{};            // in place of the forecast
 };
 
 class Progress {

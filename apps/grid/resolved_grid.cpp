@@ -134,8 +134,33 @@ Result<ResolvedGrid> resolve(GridFile file, const std::vector<std::string>& over
   return Resolver(std::move(file), overrides, check).make();
 }
 
-Result<std::string> identity_of(const std::string& config_file) {
-  return Config::load(experiment::schema(), config_file, kAnonymous).map([](const Config& config) {
+Result<GridRun> resolve_run(const GridFile& file, const std::vector<std::string>& overrides,
+                            std::vector<Choice> choices, const std::string& name, const std::string& directory,
+                            const std::vector<std::string>& unnamed, const Check& check) {
+  GridRun run{name, {0, std::move(choices)}, {}, {}};
+  const auto load = [&](const std::vector<std::string>& more) {
+    auto all = overrides;
+    for (const auto& choice : run.combination.choices) all.push_back(choice.key + "=" + choice.value);
+    return Config::load(experiment::schema(), file.bases.front(), with(std::move(all), more));
+  };
+  const auto refuse = [&](core::Error error) {
+    return tl::unexpected(at_the_grid(std::move(error), run.combination, file));
+  };
+  const auto anonymous = load(with(kAnonymous, unnamed));
+  if (!anonymous) return refuse(anonymous.error());
+  run.identity = anonymous->to_toml();
+  auto config = load({"run.name=" + toml_string(name), "run.dir=" + toml_string(directory)});
+  if (!config) return refuse(std::move(config.error()));
+  auto settings = experiment::resolve(std::move(*config));
+  if (!settings) return refuse(std::move(settings.error()));
+  run.settings = std::move(*settings);
+  if (check)
+    if (auto good = check(run.settings); !good) return refuse(std::move(good.error()));
+  return run;
+}
+
+Result<std::string> identity_of(const std::string& config_file, const std::vector<std::string>& unnamed) {
+  return Config::load(experiment::schema(), config_file, with(kAnonymous, unnamed)).map([](const Config& config) {
     return config.to_toml();
   });
 }

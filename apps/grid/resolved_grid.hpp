@@ -33,7 +33,15 @@ using Check = std::function<core::Result<void>(const experiment::Settings&)>;
 [[nodiscard]] core::Result<ResolvedGrid> resolve(GridFile file, const std::vector<std::string>& overrides,
                                                  const Check& check);
 
+/// One run of a file with one base, by itself: `choices` for its configuration, in `directory`, called `name`. `unnamed` (KEY=VALUE): what
+/// its identity leaves out besides. Errors as resolve().
+[[nodiscard]] core::Result<GridRun> resolve_run(const GridFile& file, const std::vector<std::string>& overrides,
+                                                std::vector<Choice> choices, const std::string& name,
+                                                const std::string& directory, const std::vector<std::string>& unnamed,
+                                                const Check& check);
+
 /// The identity of the run that a saved config.toml describes.
-[[nodiscard]] core::Result<std::string> identity_of(const std::string& config_file);
+[[nodiscard]] core::Result<std::string> identity_of(const std::string& config_file,
+                                                    const std::vector<std::string>& unnamed = {});
 
 }  // namespace troupe::grid

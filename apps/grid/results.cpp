@@ -95,6 +95,22 @@ struct Row {
   std::vector<Sample> metrics;
 };
 
+}  // namespace
+
+std::vector<std::pair<std::string, OrderedJson>> flatten(const OrderedJson& summary) {
+  std::vector<std::pair<std::string, OrderedJson>> flat;
+  if (!summary.is_object()) return flat;
+  for (const auto& [key, value] : summary.items()) {
+    if (value.is_array() || (value.is_object() && holds_a_list(value))) continue;
+    if (!value.is_object()) {
+      flat.emplace_back(key, value);
+      continue;
+    }
+    for (auto& [inner, scalar] : flatten(value)) flat.emplace_back(key + "." + inner, std::move(scalar));
+  }
+  return flat;
+}
+
 std::string aligned(const std::vector<std::vector<std::string>>& cells) {
   std::vector<std::size_t> widths;
   for (const auto& line : cells) {
@@ -110,22 +126,6 @@ std::string aligned(const std::vector<std::vector<std::string>>& cells) {
     text += row + "\n";
   }
   return text;
-}
-
-}  // namespace
-
-std::vector<std::pair<std::string, OrderedJson>> flatten(const OrderedJson& summary) {
-  std::vector<std::pair<std::string, OrderedJson>> flat;
-  if (!summary.is_object()) return flat;
-  for (const auto& [key, value] : summary.items()) {
-    if (value.is_array() || (value.is_object() && holds_a_list(value))) continue;
-    if (!value.is_object()) {
-      flat.emplace_back(key, value);
-      continue;
-    }
-    for (auto& [inner, scalar] : flatten(value)) flat.emplace_back(key + "." + inner, std::move(scalar));
-  }
-  return flat;
 }
 
 std::vector<std::string> metric_names() {
@@ -150,7 +150,9 @@ std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses
 
   std::vector<std::string> header;
   for (const auto& key : keys) header.push_back(field(key));
+  const bool scored = grid.file.sweep.has_value();
   for (const char* key : {"seed", "status", "exit_code", "error", "run"}) header.emplace_back(key);
+  if (scored) header.insert(header.end(), {"rung_epochs", "score"});
   header.insert(header.end(), summary_keys.begin(), summary_keys.end());
   std::string text = fmt::format("{}\n", fmt::join(header, ","));
   for (std::size_t i = 0; i < grid.runs.size(); ++i) {
@@ -163,6 +165,11 @@ std::string to_csv(const ResolvedGrid& grid, std::span<const RunStatus> statuses
     row.push_back(run_status.exit_code < 0 ? "" : fmt::format("{}", run_status.exit_code));
     row.push_back(field(run_status.error));
     row.push_back(field(run_status.directory));
+    if (scored) {
+      const auto& score = run_status.score;
+      row.push_back(score ? fmt::format("{}", score->epochs) : "");
+      row.push_back(score && score->score ? fmt::format("{}", *score->score) : "");
+    }
     for (const auto& key : summary_keys) {
       const auto found = std::ranges::find(summaries[i], key, &std::pair<std::string, OrderedJson>::first);
       row.push_back(found == summaries[i].end() ? std::string{} : field(found->second));
@@ -181,16 +188,22 @@ OrderedJson to_json(const GridRun& run, const std::string& base, const RunStatus
         parsed.is_number() || parsed.is_boolean() || parsed.is_array())
       value = std::move(parsed);
   }
-  return {{"name", run.name},
-          {"base", base},
-          {"settings", std::move(settings)},
-          {"seed", run.settings.run.seed},
-          {"strategy", run.settings.strategy},
-          {"status", name(run_status.status)},
-          {"exit_code", run_status.exit_code < 0 ? OrderedJson(nullptr) : OrderedJson(run_status.exit_code)},
-          {"error", run_status.error.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.error)},
-          {"directory", run_status.directory.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.directory)},
-          {"summary", summary_of(run_status)}};
+  OrderedJson json{
+      {"name", run.name},
+      {"base", base},
+      {"settings", std::move(settings)},
+      {"seed", run.settings.run.seed},
+      {"strategy", run.settings.strategy},
+      {"status", name(run_status.status)},
+      {"exit_code", run_status.exit_code < 0 ? OrderedJson(nullptr) : OrderedJson(run_status.exit_code)},
+      {"error", run_status.error.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.error)},
+      {"directory", run_status.directory.empty() ? OrderedJson(nullptr) : OrderedJson(run_status.directory)},
+      {"summary", summary_of(run_status)}};
+  if (const auto& score = run_status.score) {
+    json["rung_epochs"] = score->epochs;
+    json["score"] = score->score ? OrderedJson(*score->score) : OrderedJson(nullptr);
+  }
+  return json;
 }
 
 std::string to_jsonl(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {

@@ -35,6 +35,9 @@ namespace troupe::grid {
 /// the completed runs. Sorted by `metric`, best first: accuracies, top5 and rates descending, others ascending; missing values last.
 [[nodiscard]] std::string table(const ResolvedGrid& grid, std::span<const RunStatus> statuses, std::string_view metric);
 
+/// Rows of cells as lines of text, in columns that are as wide as their widest cell.
+[[nodiscard]] std::string aligned(const std::vector<std::vector<std::string>>& cells);
+
 /// Whether a higher value of `metric` is better.
 [[nodiscard]] bool higher_is_better(std::string_view metric) noexcept;
 

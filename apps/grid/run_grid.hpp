@@ -15,9 +15,10 @@
 namespace troupe::grid {
 
 struct GridOptions {
-  std::size_t jobs = 1;
-  std::string executable;           // executable of the children
-  std::vector<double> estimates_s;  // [runs], 0: unknown
+  std::vector<std::string> places{""};      // where runs train, one each (PoolOptions)
+  std::vector<std::string> node_arguments;  // to reach nodes: --ca FILE …
+  std::string executable;                   // executable of the children
+  std::vector<double> estimates_s;          // [runs], 0: unknown
   const core::Clock* clock = nullptr;
   bool replan = false;                              // resumed runs make the choices of plan.json anew
   const std::atomic<int>* save_requests = nullptr;  // when it grows, running children save a checkpoint; null: never

@@ -110,26 +110,31 @@ RunStatus run_status_of(const std::string& run_directory) {
 }
 
 core::Result<StatusIndex> read_status_index(const ResolvedGrid& grid) {
-  StatusIndex status_index{std::vector<RunStatus>(grid.runs.size()), {}};
+  return read_status_index(grid.directory, grid.runs, {});
+}
+
+core::Result<StatusIndex> read_status_index(const std::string& parent, std::span<const GridRun> runs,
+                                            const std::vector<std::string>& unnamed) {
+  StatusIndex status_index{std::vector<RunStatus>(runs.size()), {}};
   std::map<std::string, std::size_t> by_identity;
-  for (std::size_t i = 0; i < grid.runs.size(); ++i) by_identity[grid.runs[i].identity] = i;
+  for (std::size_t i = 0; i < runs.size(); ++i) by_identity[runs[i].identity] = i;
 
   std::vector<std::string> directories;
   std::error_code error;
-  fs::directory_iterator entry(grid.directory, error);
+  fs::directory_iterator entry(parent, error);
   if (error == std::errc::no_such_file_or_directory) return status_index;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     std::error_code no_run;  // a file, or an unreadable directory
     if (fs::exists(entry->path() / "config.toml", no_run)) directories.push_back(entry->path().string());
   }
-  if (error) return tl::unexpected(core::from_errno(error.value(), "list", grid.directory));
+  if (error) return tl::unexpected(core::from_errno(error.value(), "list", parent));
   std::ranges::sort(directories);  // by time
 
   constexpr std::array kBest{Status::waiting, Status::failed,   Status::interrupted,
                              Status::running, Status::diverged, Status::done};
   const auto rank = [&](Status status) { return std::ranges::find(kBest, status) - kBest.begin(); };
   for (const auto& directory : directories) {
-    const auto identity = identity_of(directory + "/config.toml");
+    const auto identity = identity_of(directory + "/config.toml", unnamed);
     const auto run = identity ? by_identity.find(*identity) : by_identity.end();
     if (run == by_identity.end()) {
       status_index.foreign.push_back(directory);

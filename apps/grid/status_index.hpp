@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,12 @@ struct RunStatus {
   std::string error;      // one line
   std::string directory;  // the run's; empty when it has none
   std::string summary;    // summary.json, one line; empty when there is none
+  /// Of a run of a sweep: the rung that it has reached, as epochs, and the score there (none: diverged).
+  struct Score {
+    std::int64_t epochs = 0;
+    std::optional<double> score;
+  };
+  std::optional<Score> score{};
 };
 
 /// The status according to a run directory: its summary, and the end of its metrics.jsonl. `interrupted` when there is a checkpoint to
@@ -50,5 +57,9 @@ struct StatusIndex {
 /// Matches the run directories in grid.directory (which may not exist) with the grid's runs, by settings. If several match one run, the
 /// best counts: done, diverged, running, interrupted. Errc::io.
 [[nodiscard]] core::Result<StatusIndex> read_status_index(const ResolvedGrid& grid);
+
+/// The same for runs of this directory. `unnamed`: as for their identities (resolve_run).
+[[nodiscard]] core::Result<StatusIndex> read_status_index(const std::string& directory, std::span<const GridRun> runs,
+                                                          const std::vector<std::string>& unnamed);
 
 }  // namespace troupe::grid

@@ -125,6 +125,8 @@ std::string series_fill(std::size_t index) {
   return fmt::format(" fill solid 0.9 border lc rgb '{0}' lc rgb '{0}'", kColours[index % kColours.size()]);
 }
 
+std::string palette() { return std::string(kPalette); }
+
 std::string frame() {
   return "set border 3 lw 1 lc rgb '#606060'\n"
          "set tics nomirror out textcolor rgb '#303030'\n"

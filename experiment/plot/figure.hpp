@@ -54,6 +54,9 @@ class FileNames {
 /// gnuplot's list of tics for a logarithmic axis from `low` to `high`, both above 0: 1, 2, 5 of each decade, or fewer where there are many.
 [[nodiscard]] std::string decade_tics(double low, double high);
 
+/// The palette of colours by value: dark to light.
+[[nodiscard]] std::string palette();
+
 /// Borders, tics and grid of all figures.
 [[nodiscard]] std::string frame();
 

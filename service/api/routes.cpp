@@ -15,6 +15,7 @@ void add_routes(Router& router, Context& context) {
   add_upload_routes(router, context);
   add_job_routes(router, context);
   add_node_routes(router, context);
+  add_sweep_routes(router, context);
   add_dashboard_routes(router, context);
 }
 

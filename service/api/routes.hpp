@@ -18,6 +18,7 @@ void add_dataset_routes(Router& router, Context& context);    // datasets
 void add_upload_routes(Router& router, Context& context);     // uploads of data sets
 void add_job_routes(Router& router, Context& context);        // jobs
 void add_node_routes(Router& router, Context& context);       // nodes
+void add_sweep_routes(Router& router, Context& context);      // sweeps
 void add_dashboard_routes(Router& router, Context& context);  // the pages
 
 /// All of the above.

@@ -47,7 +47,6 @@ core::Result<void> check_spec(const JobSpec& spec) {
     return refuse("command: a launch needs the program and its arguments, or a config with model.command");
   if (!launch && !spec.command.empty())
     return refuse(fmt::format("command: only a launch has one; this is a job of kind {}", name(spec.kind)));
-  if (spec.kind == JobKind::grid && !spec.nodes.empty()) return refuse("nodes: `troupe grid` trains on this host");
   return {};
 }
 

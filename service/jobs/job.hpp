@@ -37,7 +37,7 @@ struct JobSpec {
 };
 
 inline constexpr std::size_t kLongestJobName = 100;  // bytes
-/// Errc::config, as one line: a name that cannot be a file's, a kind without what it needs, nodes for a grid.
+/// Errc::config, as one line: a name that cannot be a file's, a kind without what it needs.
 [[nodiscard]] core::Result<void> check_spec(const JobSpec& spec);
 
 struct Job {

@@ -91,6 +91,7 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.synthetic_step =
       std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));
   run.max_seconds = settings.run.max_seconds;
+  run.max_epochs = static_cast<std::uint32_t>(settings.run.max_epochs);
   run.evaluations = settings.evaluation;
   run.evaluates_beside = settings.run.evaluation == "beside";
   run.watch = experiment::watch_options(settings.run, settings.train);

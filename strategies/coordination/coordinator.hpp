@@ -30,6 +30,7 @@ struct CoordinatorOptions {
   strategies::Needs needs;
   std::uint32_t workers = 0;  ///< absent ones included
   std::uint32_t epochs = 1;
+  std::uint32_t max_epochs = 0;  ///< the run ends after so many, earlier sessions included; 0 or ≥ epochs: no limit
   CheckpointPeriod checkpoints{};
   double max_s = 0;                           ///< of training, earlier sessions included; 0: no limit
   CheckpointPeriod evaluations{.epochs = 1};  ///< never by time
@@ -179,6 +180,7 @@ class Coordinator {
   void records_collected();
   [[nodiscard]] bool last() const;
   [[nodiscard]] bool last_epoch_done() const;
+  [[nodiscard]] bool epoch_limit_reached() const;
   [[nodiscard]] bool evaluates() const;
   [[nodiscard]] bool interrupted_by_user() const { return error_ && error_->code == core::Errc::interrupted; }
   [[nodiscard]] bool complete() const;

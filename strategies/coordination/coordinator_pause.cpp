@@ -64,6 +64,10 @@ void Coordinator::begin_again() {
 void Coordinator::at_boundary() {
   pause_ = Pause::boundary;
   if (time_is_up_ && !last_epoch_done()) stop_early(EarlyStop::max_seconds);
+  if (!stop_ && epoch_limit_reached()) {
+    stop_ = true;
+    stop_early(EarlyStop::max_epochs);
+  }
   if (last()) return dismiss();
   if (segment_due_ && !leases_->epoch_done() && !checkpoint_due() && !evaluates()) return go_on();
   take_current_model();
@@ -211,6 +215,11 @@ void Coordinator::records_collected() {
 bool Coordinator::last() const { return stop_ || last_epoch_done(); }
 
 bool Coordinator::last_epoch_done() const { return leases_->epoch_done() && leases_->epoch() + 1 >= options_.epochs; }
+
+bool Coordinator::epoch_limit_reached() const {
+  return options_.max_epochs > 0 && leases_->epoch_done() && leases_->epoch() + 1 >= options_.max_epochs &&
+         !last_epoch_done();
+}
 
 void Coordinator::stop_early(EarlyStop why) {
   if (early_stop_ != EarlyStop::none) return;

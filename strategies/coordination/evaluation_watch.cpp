@@ -13,6 +13,7 @@ const char* name(EarlyStop why) noexcept {
     case EarlyStop::target_accuracy: return "target_accuracy";
     case EarlyStop::target_loss: return "target_loss";
     case EarlyStop::patience: return "patience";
+    case EarlyStop::max_epochs: return "max_epochs";
   }
   return "";
 }

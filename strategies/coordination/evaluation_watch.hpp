@@ -8,7 +8,7 @@
 namespace troupe::coordination {
 
 /// What ends a run before its last epoch, other than an interrupt or an error.
-enum class EarlyStop : std::uint8_t { none, max_seconds, target_accuracy, target_loss, patience };
+enum class EarlyStop : std::uint8_t { none, max_seconds, target_accuracy, target_loss, patience, max_epochs };
 /// "max_seconds", …; none: "".
 [[nodiscard]] const char* name(EarlyStop why) noexcept;
 

@@ -200,6 +200,43 @@ TEST_F(RunTest, ATimeLimitIsNamedAndItsModelEvaluated) {
   EXPECT_EQ(nlohmann::json::parse(eval.out)["loss"], summary()["test"]["loss"]);
 }
 
+/// The schedule of the learning rate is that of run.epochs, and no epoch is trained twice: in steps of one epoch, two and one the run reaches
+/// the bits of one that was never stopped.
+TEST_F(RunTest, ARunInPartsByAnEpochLimitReachesTheBitsOfAWholeOne) {
+  const std::vector<std::string> same{"--plain",
+                                      "--set",
+                                      "run.epochs=4",
+                                      "--set",
+                                      "strategy.name=bsp",
+                                      "--set",
+                                      "train.lr_policy=polynomial",
+                                      "--set",
+                                      "cluster.kernels=fixed"};
+  ASSERT_EQ(troupe(train(same)).code, 0);
+  const auto whole = summary();
+  const auto first_run = only_run();
+  std::filesystem::remove_all(first_run);
+
+  auto limited = same;
+  limited.insert(limited.end(), {"--set", "run.max_epochs=1"});
+  const auto outcome = troupe(train(limited));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("run.max_epochs = 1: the run ends after 1.00 of 4 epochs"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(summary()["stopped_by"], "max_epochs");
+  EXPECT_EQ(summary()["epochs"], 1);
+  const auto directory = only_run();
+  for (const int limit : {3, 4}) {
+    const auto resumed =
+        troupe({"train", "--resume", directory, "--plain", "--set", "run.max_epochs=" + std::to_string(limit)});
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(summary()["epochs"], limit);
+  }
+  EXPECT_TRUE(summary()["stopped_by"].is_null());
+  EXPECT_EQ(summary()["steps"], whole["steps"]);
+  EXPECT_EQ(summary()["center_hash"], whole["center_hash"]);
+}
+
 TEST_F(RunTest, AReachedTargetIsNamed) {
   const auto outcome = troupe(train({"--plain", "--set", "run.epochs=50", "--set", "run.target_accuracy=0.01"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;

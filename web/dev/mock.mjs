@@ -251,6 +251,8 @@ async function answer(method, parts, query, body) {
     case "POST datasets": if (datasets.has(body.name)) throw new Refusal(409, "exists", `a data set ${body.name} is registered already`); datasets.set(body.name, { path: "", resize: 0, uploaded: false, ...body, used_by: [] }); return datasets.get(body.name);
     case "GET datasets/*": if (!datasets.has(name)) throw new Refusal(404, "unknown", `no data set ${name}`); return { ...datasets.get(name), classes: Array.from({ length: 10 }, (_, i) => String(i)), samples: { train: 60000, test: 10000 }, shape: [1, 28, 28] };
     case "DELETE datasets/*": datasets.delete(name); return {};
+    case "GET sweeps": return { sweeps: [], problems: [] };
+    case "GET sweeps/*": throw new Refusal(404, "unknown", `${name}: there is no such sweep`);
     case "GET nodes": return nodes;
     case "POST nodes": nodes.push({ address: body.address, state: "dead", heard_s: null, cores: null, load: null, memory: null, memory_free: null, gpus: [], runs: [], error: null }); return nodes[nodes.length - 1];
     case "DELETE nodes/*": nodes.splice(nodes.findIndex((n) => n.address === name), 1); return {};

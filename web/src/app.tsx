@@ -19,9 +19,10 @@ import { NodesPage } from "./pages/nodes";
 import { RunPage } from "./pages/run/run";
 import { RunsPage } from "./pages/runs";
 import { SignIn } from "./pages/sign_in";
+import { SweepPage, SweepsPage } from "./pages/sweeps";
 
 const kPages = [
-  { id: "", label: "Home" }, { id: "runs", label: "Runs" }, { id: "jobs", label: "Jobs" }, { id: "new", label: "New job" },
+  { id: "", label: "Home" }, { id: "runs", label: "Runs" }, { id: "sweeps", label: "Sweeps" }, { id: "jobs", label: "Jobs" }, { id: "new", label: "New job" },
   { id: "models", label: "Models" }, { id: "datasets", label: "Data sets" }, { id: "nodes", label: "Nodes" }, { id: "help", label: "Help" },
 ];
 const kThemes: { id: Theme; label: string }[] = [{ id: "system", label: "Auto" }, { id: "light", label: "Light" }, { id: "dark", label: "Dark" }];
@@ -31,6 +32,8 @@ function body(route: Route): JSX.Element {
   if (first === "") return <HomePage />;
   if (first === "runs" && second) return <RunPage key={second} run={second} tab={route.query.get("tab") ?? "overview"} />;
   if (first === "runs") return <RunsPage query={route.query} />;
+  if (first === "sweeps" && second) return <SweepPage key={second} name={second} />;
+  if (first === "sweeps") return <SweepsPage />;
   if (first === "compare") return <ComparePage runs={route.query.getAll("run")} query={route.query} />;
   if (first === "jobs" && second) return <JobPage key={second} id={second} />;
   if (first === "jobs") return <JobsPage />;

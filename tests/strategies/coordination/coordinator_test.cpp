@@ -126,6 +126,32 @@ TEST(Coordinator, TheTimeLimitIsAnnouncedAndTheModelEvaluated) {
   EXPECT_FALSE(run.port.error);
 }
 
+TEST(Coordinator, AnEpochLimitEndsTheRunWithAnEvaluationAndACheckpoint) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.epochs = 3;
+    made.options.max_epochs = 1;
+  });
+  run.to_training();
+  run.train();
+  run.port.take_calls();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.coordinator->early_stop(), EarlyStop::max_epochs);
+  EXPECT_EQ(run.coordinator->leases().epoch(), 0U);
+  EXPECT_TRUE(run.coordinator->leases().epoch_done());
+  EXPECT_FALSE(run.port.error);
+}
+
+TEST(Coordinator, AnEpochLimitAtTheLastEpochStopsNothingEarly) {
+  TestedRun run(Kind::on_demand, [](TestedRun& made) {
+    made.options.epochs = 1;
+    made.options.max_epochs = 1;
+  });
+  run.to_training();
+  run.train();
+  while (!run.coordinator->ended()) run.proceed();
+  EXPECT_EQ(run.coordinator->early_stop(), EarlyStop::none);
+}
+
 TEST(Coordinator, AnInterruptAtTheTimeLimitEvaluatesNothing) {
   TestedRun run(Kind::on_demand, [](TestedRun& made) { made.options.max_s = 10; });
   run.to_training();

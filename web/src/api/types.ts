@@ -261,3 +261,45 @@ export interface NodeRow {
   runs: string[];
   error: string | null;
 }
+
+export interface SweepRow {
+  name: string;
+  metric: string;
+  goal: "max" | "min";
+  method: string;
+  schedule: string;
+  state: "running" | "interrupted" | "finished";
+  trials: number;
+  most_runs: number | null;
+  best: number | null;
+  epochs_trained: number;
+  elapsed_s: number;
+}
+
+export interface SweepParameter {
+  key: string;
+  kind: "real" | "integer" | "choice";
+  low?: number;
+  high?: number;
+  log?: boolean;
+  choices?: unknown[];
+}
+
+export interface SweepTrial {
+  trial: number;
+  name: string;
+  settings: Record<string, unknown>;
+  scores: (number | null)[]; // by rung; null: diverged
+  training_to: number | null;
+  status: string;
+  run: string | null;
+}
+
+export interface Sweep extends Omit<SweepRow, "trials" | "best"> {
+  rungs: number[]; // epochs
+  parameters: SweepParameter[];
+  trials: SweepTrial[];
+  ranking: number[];
+  importance: number[] | null;
+  history: { t: number; epochs: number; trial: number; rung: number; score: number | null; best: number | null }[];
+}

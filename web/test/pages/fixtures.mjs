@@ -17,6 +17,14 @@ export function train(runs, troupe, config) {
   return Object.fromEntries(kTrained.map(({ name }) => [name, readdirSync(runs).find((d) => d.endsWith(`-${name}`))]));
 }
 
+/** A sweep of seconds in `runs`; returns its name. */
+export function search(runs, troupe, config) {
+  const file = join(runs, "..", "small-sweep.toml");
+  writeFileSync(file, `base = "${config}"\n[sweep]\nruns = 9\n[grid]\nstrategy.name = ["bsp", "easgd"]\ntrain.lr = { log = [0.01, 0.5] }\nrun.epochs = 3\n[only.easgd]\nstrategy.tau = { log = [1, 16] }\n`);
+  execFileSync(troupe, ["grid", file, "--quiet", ...[`run.dir=${runs}`, "data.train_samples=1600", "data.test_samples=500"].flatMap((s) => ["--set", s])], { stdio: ["ignore", "ignore", "inherit"] });
+  return "small-sweep";
+}
+
 /** A run of `workers` workers, each with `reports` reports, in a directory of its own; `config` is some run's config.toml. */
 export function writeMany(runs, config, { workers = 500, servers = 2, reports = 3, name = "many" } = {}) {
   const directory = join(runs, `20260102-030405-${name}`);

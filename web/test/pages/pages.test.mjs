@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { kNodes, train, writeMany } from "./fixtures.mjs";
+import { kNodes, search, train, writeMany } from "./fixtures.mjs";
 import { serve } from "./server.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
@@ -17,7 +17,7 @@ const axe = readFileSync(join(root, "web/node_modules/axe-core/axe.min.js"), "ut
 const shots = process.env.TROUPE_SCREENSHOTS || null;
 const kWaitMs = 30_000;
 
-let scratch, runs, names, many, service, browser;
+let scratch, runs, names, many, sweep, service, browser;
 const failures = []; // of any page: errors on the console, requests to elsewhere
 
 /** A page that is signed in. Errors of scripts, of the content policy, and requests to other hosts are collected. */
@@ -48,6 +48,7 @@ before(async () => {
   runs = join(scratch, "runs");
   mkdirSync(runs);
   names = train(runs, troupe, join(root, "configs/glyphs-easgd.toml"));
+  sweep = search(runs, troupe, join(root, "configs/glyphs-easgd.toml"));
   many = writeMany(runs, join(runs, names["glyphs-easgd"], "config.toml"));
   writeFileSync(join(scratch, "nodes.json"), JSON.stringify(kNodes));
   service = await serve(root, troupe, runs, { nodes: join(scratch, "nodes.json") });
@@ -280,6 +281,28 @@ test("PicturesAreRegisteredWithTheirSizeWhichANewJobTakes", { skip: missing }, a
   await page.context().close();
 });
 
+test("ASweepIsSeenFromItsListToARunOfIt", { skip: missing }, async () => {
+  if (!service.real) return;
+  const page = await opened();
+  await show(page, "#/sweeps");
+  await page.getByRole("region", { name: "Sweeps" }).getByRole("link", { name: sweep }).click();
+  await page.getByRole("heading", { level: 1, name: sweep }).waitFor();
+  const answer = await api(`/sweeps/${sweep}`);
+  assert.equal(answer.state, "finished");
+  const table = page.getByRole("region", { name: "Trials, best first" });
+  await table.getByRole("row").nth(9).waitFor();
+  assert.equal(await table.getByRole("row").count(), 10); // and the heading
+  const best = answer.trials[answer.ranking[0]];
+  assert.equal(await table.getByRole("row").nth(1).getByRole("link").textContent(), String(best.trial).padStart(3, "0"));
+  const lines = answer.trials.filter((t) => typeof t.scores.at(-1) === "number").length;
+  assert.equal(await page.locator(".parallel-line").count(), lines);
+  assert.equal(await page.locator(".parallel-line.best").count(), 1);
+  assert.equal(await page.locator(".importance li").count(), 3);
+  await table.getByRole("link").first().click();
+  await page.getByRole("heading", { level: 1, name: best.name }).waitFor();
+  await page.context().close();
+});
+
 test("FiveHundredWorkersAreDrawnWithoutFiveHundredRows", { skip: missing }, async () => {
   const page = await opened();
   await show(page, `#/runs/${many}?tab=workers`);
@@ -370,7 +393,7 @@ const pagesOf = () => {
   return [["home", "#/"], ["runs", "#/runs"], ["runs-none", "#/runs?filter=tau%3D999"], ["compare", `#/compare?${chosen}`], ["run", `#/runs/${easgd}`],
     ...tabs.map((t) => [`run-${t}`, `#/runs/${easgd}?tab=${t}`]), ["many", `#/runs/${many}`], ...tabs.slice(0, 6).map((t) => [`many-${t}`, `#/runs/${many}?tab=${t}`]),
     ["run-bsp", `#/runs/${encodeURIComponent(names["glyphs-bsp"])}`], ["run-missing", "#/runs/nonesuch"], ["new", "#/new"], ["new-like", `#/new?from=${easgd}`], ["jobs", "#/jobs"], ["job", "#/jobs/1"],
-    ["models", "#/models"], ["model", "#/models/lenet"], ["datasets", "#/datasets"], ["dataset", "#/datasets/glyphs"], ["nodes", "#/nodes"], ["help", "#/help"], ["lost", "#/nonesuch"]];
+    ["models", "#/models"], ["model", "#/models/lenet"], ["datasets", "#/datasets"], ["dataset", "#/datasets/glyphs"], ["nodes", "#/nodes"], ["sweeps", "#/sweeps"], ["sweep", `#/sweeps/${sweep}`], ["help", "#/help"], ["lost", "#/nonesuch"]];
 };
 
 for (const [width, height] of kSizes)

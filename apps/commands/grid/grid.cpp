@@ -1,3 +1,5 @@
+#include "apps/commands/grid/grid.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -6,12 +8,15 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "actors/deployment/nodes.hpp"
 #include "actors/run/run.hpp"
 #include "apps/arguments/checks.hpp"
 #include "apps/arguments/config.hpp"
 #include "apps/arguments/directory_file.hpp"
+#include "apps/arguments/network.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/grid/children.hpp"
@@ -30,19 +35,6 @@ namespace troupe::apps {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct GridArguments {
-  std::string file;
-  std::vector<std::string> overrides;
-  std::string sort = "test.accuracy";
-  int jobs = 1;
-  bool dry_run = false;
-  bool replan = false;
-  bool json = false;
-  bool quiet = false;
-  bool plain = false;
-  std::string directory_file;
-};
 
 /// Expected seconds of a run, from a short measurement of one worker's step; each kind of step is measured once. 0: unknown. The first
 /// completed runs correct for the rest (exchanges, waiting, start-up).
@@ -71,7 +63,8 @@ class Probe {
     const double tests =
         kForwardShare * static_cast<double>(data::published_samples(settings.data, data::Split::test).value_or(0));
     constexpr double kStart_s = 0.5;  // start of the process, and opening the data
-    return kStart_s + static_cast<double>(settings.run.epochs) * (static_cast<double>(*samples) / total + tests / rate);
+    return kStart_s +
+           static_cast<double>(settings.run.limited_epochs()) * (static_cast<double>(*samples) / total + tests / rate);
   }
 
  private:
@@ -108,19 +101,6 @@ class Probe {
 std::string settings_text(const grid::GridRun& run, const grid::RunStatus& run_status) {
   return run_status.status == grid::Status::waiting ? fmt::format("  {}\n", run.name)
                                                     : fmt::format("  {}  ({})\n", run.name, name(run_status.status));
-}
-
-core::Result<grid::ResolvedGrid> resolve_grid(const GridArguments& arguments) {
-  auto file = grid::load(arguments.file, experiment::schema());
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return grid::resolve(std::move(*file), arguments.overrides,
-                       [](const experiment::Settings& settings) -> core::Result<void> {
-                         const auto backend = make_backend(settings);
-                         if (!backend) return tl::unexpected(backend.error());
-                         const auto text = actors::check_run(settings, **backend, false);
-                         if (!text) return tl::unexpected(text.error());
-                         return {};
-                       });
 }
 
 /// A warning if the runs at once have more threads than this machine has cores.
@@ -230,39 +210,44 @@ core::Result<void> print_results(const GridArguments& arguments, const grid::Res
 }
 
 core::Result<void> run_grid_command(const GridArguments& arguments) {
+  auto file = grid::load(arguments.file, experiment::schema());
+  if (!file) return tl::unexpected(std::move(file.error()));
   const auto metrics = grid::metric_names();
   if (std::ranges::find(metrics, arguments.sort) == metrics.end())
     return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", arguments.sort,
                                                      core::nearest_hint(arguments.sort, metrics, core::Quotes::no)));
   Interrupt interrupt;  // before the threads of a line of progress and of the probe
   interrupt.nothing_to_save(true);
+  if (file->sweep) return run_sweep_command(arguments, std::move(*file), interrupt);
+  auto places = places_of(arguments);
+  if (!places) return tl::unexpected(std::move(places.error()));
   std::optional<ProgressLine> checking;
   const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
   const auto mode = shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet;
   checking.emplace("checking the runs", mode);
-  const auto grid = resolve_grid(arguments);
+  const auto grid = grid::resolve(std::move(*file), arguments.overrides, run_check());
   if (!grid) return tl::unexpected(grid.error());
   const auto status_index = grid::read_status_index(*grid);
   if (!status_index) return tl::unexpected(status_index.error());
 
   grid::GridOptions options;
-  options.jobs = static_cast<std::size_t>(arguments.jobs);
+  options.places = std::move(*places);
+  options.node_arguments = node_arguments_of(arguments);
   options.replan = arguments.replan;
-  Probe probe(options.jobs);
+  Probe probe(options.places.size());
   checking->begin("measuring for the forecast");
-  for (const auto& run : grid->runs) options.estimates_s.push_back(probe.seconds(run.settings));
+  for (const auto& run : grid->runs)  // nodes may be faster or slower than this machine: their first runs tell
+    options.estimates_s.push_back(arguments.nodes ? 0 : probe.seconds(run.settings));
   checking.reset();
   const auto forecast_s =
-      grid::Forecast(options.estimates_s, options.jobs).left({}, runs_to_do(status_index->statuses));
+      grid::Forecast(options.estimates_s, options.places.size()).left({}, runs_to_do(status_index->statuses));
   if (arguments.dry_run) return print_dry_run(arguments, *grid, *status_index, forecast_s);
 
   write_directory_file(arguments.directory_file, grid->directory);
-  grid::Progress progress(arguments.quiet   ? grid::ProgressMode::quiet
-                          : arguments.plain ? grid::ProgressMode::plain
-                                            : grid::ProgressMode::automatic,
-                          stderr);
+  grid::Progress progress(progress_mode(arguments), stderr);
   progress.line(announcement(*grid, *status_index, forecast_s));
-  if (const auto crowded = crowding(*grid, options.jobs)) progress.line("warning: " + *crowded);
+  if (const auto crowded = crowding(*grid, options.places.size()); crowded && !arguments.nodes)
+    progress.line("warning: " + *crowded);
   auto executable = grid::this_executable();
   if (!executable) return tl::unexpected(std::move(executable.error()));
   options.executable = std::move(*executable);
@@ -285,10 +270,21 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
 
 Action declare_grid(CLI::App& app) {
   const auto arguments = std::make_shared<GridArguments>();
-  app.add_option("FILE", arguments->file,
-                 "grid file (TOML): base, [grid], [[zip]], [only.<strategy>], seeds, [[exclude]]")
+  app.add_option(
+         "FILE", arguments->file,
+         "grid file (TOML): base, [grid], [[zip]], [only.<strategy>], seeds, [[exclude]]; with [sweep] its settings "
+         "are searched")
       ->required();
   app.add_option("--jobs", arguments->jobs, "runs at once")->check(whole_between(1, 1024))->capture_default_str();
+  app.add_option("--nodes", arguments->nodes,
+                 "train on these nodes (`troupe node`), a run on each; a run whose node is lost goes on on another one")
+      ->type_name("HOST:PORT,…")
+      ->excludes("--jobs");
+  app.add_option("--nodes-per-run", arguments->nodes_per_run, "with --nodes: so many of them train a run together")
+      ->type_name("N")
+      ->check(whole_between(1, 1024))
+      ->needs("--nodes");
+  add_tls(app, arguments->tls);
   add_set(app, arguments->overrides);
   app.add_flag("--dry-run", arguments->dry_run, "check every run, list them and a forecast, train nothing");
   app.add_flag("--replan", arguments->replan,
@@ -305,13 +301,61 @@ Action declare_grid(CLI::App& app) {
 
 }  // namespace
 
+core::Result<std::vector<std::string>> places_of(const GridArguments& arguments) {
+  if (!arguments.nodes) {
+    if (!arguments.tls.empty())
+      return core::fail(core::Errc::usage, "--ca, --cert and --key need --nodes: give it, or leave these out");
+    return std::vector<std::string>(static_cast<std::size_t>(arguments.jobs));
+  }
+  const auto nodes = actors::parse_nodes(*arguments.nodes);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const auto together = static_cast<std::size_t>(arguments.nodes_per_run);
+  if (nodes->size() % together != 0)
+    return core::fail(core::Errc::usage, fmt::format("--nodes-per-run {}: --nodes has {}, which is no multiple of it",
+                                                     together, nodes->size()));
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < nodes->size(); i += together)
+    places.push_back(fmt::format("{}", fmt::join(nodes->begin() + static_cast<std::ptrdiff_t>(i),
+                                                 nodes->begin() + static_cast<std::ptrdiff_t>(i + together), ",")));
+  return places;
+}
+
+std::vector<std::string> node_arguments_of(const GridArguments& arguments) {
+  std::vector<std::string> all;
+  const auto add = [&](const char* flag, const std::string& file) {
+    if (!file.empty()) all.insert(all.end(), {flag, file});
+  };
+  add("--ca", arguments.tls.ca);
+  add("--cert", arguments.tls.certificate);
+  add("--key", arguments.tls.key);
+  return all;
+}
+
+grid::Check run_check() {
+  return [](const experiment::Settings& settings) -> core::Result<void> {
+    const auto backend = make_backend(settings);
+    if (!backend) return tl::unexpected(backend.error());
+    const auto text = actors::check_run(settings, **backend, false);
+    if (!text) return tl::unexpected(text.error());
+    return {};
+  };
+}
+
+grid::ProgressMode progress_mode(const GridArguments& arguments) {
+  return arguments.quiet   ? grid::ProgressMode::quiet
+         : arguments.plain ? grid::ProgressMode::plain
+                           : grid::ProgressMode::automatic;
+}
+
 Command grid() {
   return {.name = "grid",
-          .summary = "train all combinations of some settings, and compare them",
+          .summary = "train all combinations of some settings, or search them, and compare the runs",
           .examples =
               "  troupe grid configs/grids/easgd-alpha-tau.toml --dry-run\n"
               "  troupe grid configs/grids/easgd-alpha-tau.toml --jobs 2 --set data.path=elsewhere/mnist\n"
-              "  troupe grid configs/grids/easgd-alpha-tau.toml --set run.epochs=1 --sort train.images_per_s\n",
+              "  troupe grid configs/grids/easgd-alpha-tau.toml --set run.epochs=1 --sort train.images_per_s\n"
+              "  troupe grid configs/grids/easgd-sweep.toml                           a search: early stops, TPE\n"
+              "  troupe grid configs/grids/easgd-sweep.toml --nodes h1:4242,h2:4242   a run on each node at a time\n",
           .declare = declare_grid,
           .ranks = Ranks::none};
 }

@@ -1,0 +1,94 @@
+/// Trains runs as child processes (`troupe train`), one at a time in each place: this machine, several times, or nodes elsewhere. A place that
+/// loses its nodes is left alone for a while; its run can go on in another one. One thread, the one that lives longest (children.hpp).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/grid/children.hpp"
+#include "apps/grid/resolved_grid.hpp"
+#include "apps/grid/status_index.hpp"
+#include "core/clock.hpp"
+
+namespace troupe::grid {
+
+/// After an interrupt a run finishes its steps and writes a checkpoint; after this time it counts as hung and is killed. Whoever has nothing
+/// else to do waits equally long for runs of other processes, and for nodes.
+inline constexpr double kSavingDeadline_s = 600;
+
+struct PoolOptions {
+  std::string executable;           // of the children
+  std::vector<std::string> places;  // the nodes of each, "h1:4242,h2:4242"; empty text: this machine. At least one
+  std::vector<std::string> node_arguments;  // to reach nodes: --ca FILE …
+  bool replan = false;                      // resumed runs make the choices of plan.json anew
+  const core::Clock* clock = nullptr;
+};
+
+class RunPool {
+ public:
+  /// Errc::io: no directory for the children's output.
+  [[nodiscard]] static core::Result<std::unique_ptr<RunPool>> make(PoolOptions options);
+  ~RunPool();
+
+  /// Whether a place is free whose nodes are not known to be lost.
+  [[nodiscard]] bool has_room() const;
+  /// No place has been of use for kSavingDeadline_s, and none is in use: waiting longer is in vain.
+  [[nodiscard]] bool is_hopeless() const;
+  /// Begins the run, or resumes it in `directory`; `overrides` (KEY=VALUE) hold for this session of it. A resumed run that comes to other
+  /// nodes makes the choices of plan.json anew. REQUIRES has_room(). Errc::io.
+  [[nodiscard]] core::Result<void> begin(std::size_t id, const GridRun& run, const std::string& directory,
+                                         const std::vector<std::string>& overrides = {});
+
+  struct Ended {
+    std::size_t id = 0;
+    RunStatus status;  // Status::running: another process trains in the directory now
+    double seconds = 0;
+    bool resumed = false;
+    bool place_lost =
+        false;  // its nodes, not the run, have failed: it is waiting or interrupted, and can go on elsewhere
+  };
+  /// Runs that have ended; waits for the first one for `patience`, or until wake_fd is readable. REQUIRES count() > 0.
+  [[nodiscard]] std::vector<Ended> wait(std::chrono::milliseconds patience, int wake_fd);
+
+  [[nodiscard]] std::size_t count() const noexcept { return children_.count(); }
+  void signal(int number) const { children_.signal(number); }
+  /// By run: seconds since it began here, and how far it is (progress_of()).
+  struct Position {
+    std::size_t id = 0;
+    double elapsed_s = 0;
+    std::string progress;
+  };
+  [[nodiscard]] std::vector<Position> positions() const;
+
+ private:
+  struct Place {
+    std::string nodes;
+    std::optional<std::size_t> run{};
+    core::Duration free_at{};  // lost nodes are asked again then
+    core::Duration patience{};
+  };
+  struct Running {
+    core::Duration since{};
+    std::string directory;  // of a resumed run
+    Place* place = nullptr;
+  };
+
+  RunPool(PoolOptions options, std::string scratch);
+  [[nodiscard]] Place* free_place();
+  [[nodiscard]] Ended ended(Children::End end);
+  [[nodiscard]] bool loses_place(const Running& running, Ended& ended, bool began);
+
+  PoolOptions options_;
+  std::string scratch_;
+  Children children_;
+  std::vector<Place> places_;
+  std::map<std::size_t, Running> running_;
+  std::map<std::size_t, const Place*> latest_;  // by run
+  std::map<std::size_t, int> losses_;           // by run: of nodes while it trained
+  core::Duration useful_{};                     // when a place was last of use
+};
+
+}  // namespace troupe::grid

@@ -1,0 +1,344 @@
+#include "apps/sweep/run_sweep.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/grid/results.hpp"
+#include "apps/grid/run_pool.hpp"
+#include "apps/sweep/sweep_log.hpp"
+#include "apps/sweep/sweep_report.hpp"
+#include "apps/sweep/trials.hpp"
+#include "core/file_descriptor.hpp"
+#include "core/text/plural.hpp"
+#include "experiment/directory/directory_lock.hpp"
+#include "nn/checkpoint/file_system.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using core::Result;
+using grid::RunStatus;
+using grid::Status;
+using sweep::Step;
+
+constexpr auto kSweepTick = std::chrono::milliseconds(500);
+constexpr int kMostFailures = 3;  // in a row, of runs whose settings are to blame: more, and it is something else
+
+class SweepSession {
+ public:
+  SweepSession(const SweepPlan& plan, const SweepOptions& options, grid::Progress& progress, grid::RunPool& pool,
+               SweepLog& log, SweepTrials& trials)
+      : plan_(plan),
+        options_(options),
+        progress_(progress),
+        pool_(pool),
+        log_(log),
+        trials_(trials),
+        began_(options.clock->now()),
+        before_s_(trials.elapsed_s()) {
+    for (std::size_t i = 0; i < search().trials().size(); ++i)
+      if (const auto rung = search().trials()[i].under_way) queue_.push_back({i, *rung});
+  }
+
+  Result<SweepEnd> run(const std::stop_token& stop) {
+    const core::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    const std::stop_callback on_stop(stop, [&] {
+      constexpr std::uint64_t kOne = 1;
+      [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
+    });
+    std::optional<core::Duration> told_at;
+    write("running");
+    for (;;) {
+      if (options_.save_requests && saves_ != options_.save_requests->load()) {
+        saves_ = options_.save_requests->load();
+        pool_.signal(SIGUSR1);
+      }
+      if (stop.stop_requested()) {
+        if (!told_at) {
+          told_at = options_.clock->now();
+          pool_.signal(SIGINT);
+          progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
+          std::uint64_t count = 0;
+          [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
+        } else if (core::seconds(options_.clock->now() - *told_at) > grid::kSavingDeadline_s) {
+          pool_.signal(SIGKILL);
+        }
+        if (pool_.count() == 0) break;
+      } else {
+        if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
+        if (pool_.count() == 0) {
+          if (queue_.empty() && others_.empty()) break;  // fill() has begun all that there is
+          if (waits_in_vain()) break;
+          rest(wake.get());
+          continue;
+        }
+      }
+      idle_since_.reset();
+      progress_.tick(position());
+      for (auto& ended : pool_.wait(kSweepTick, wake.get()))
+        if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
+    }
+    progress_.close();
+    const bool left = !queue_.empty() || !others_.empty() || !held_.empty() || stop.stop_requested();
+    write(left || stopped_ ? "interrupted" : "finished");
+    if (auto results = write_results(); !results) return tl::unexpected(std::move(results.error()));
+    return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left && !finished(), stopped_};
+  }
+
+ private:
+  sweep::Search& search() { return trials_.search(); }
+  [[nodiscard]] const sweep::Search& search() const { return std::as_const(trials_).search(); }
+  RunStatus& status(std::size_t trial) { return trials_.status(trial); }
+  [[nodiscard]] double elapsed_s() const { return before_s_ + core::seconds(options_.clock->now() - began_); }
+  [[nodiscard]] bool finished() const { return search().finished(); }
+  [[nodiscard]] bool time_is_up() const { return plan_.most_s > 0 && elapsed_s() >= plan_.most_s; }
+
+  /// Begins steps while there is room: those of earlier sessions first.
+  Result<void> fill() {
+    look_at_others();
+    if (stopped_) held_.insert(held_.end(), queue_.begin(), queue_.end()), queue_.clear();
+    for (std::deque<Step> waiting = std::exchange(queue_, {}); !waiting.empty(); waiting.pop_front())
+      if (auto begun = begin(waiting.front()); !begun) return begun;
+    while (pool_.has_room() && !stopped_ && !time_is_up()) {
+      const auto step = search().next();
+      if (!step) break;
+      if (auto logged = log_.append(trials_.beginning(*step, elapsed_s())); !logged) return logged;
+      if (step->rung == 0 && !trials_.add(step->trial)) {
+        if (auto failed = fail(*step, status(step->trial).error); !failed) return failed;
+        continue;
+      }
+      if (auto begun = begin(*step); !begun) return begun;
+    }
+    return {};
+  }
+
+  /// Takes the step's result if its directory has one already; otherwise trains it, or queues it.
+  Result<void> begin(const Step& step) {
+    auto& now = status(step.trial);
+    const auto reading = trials_.read(step);
+    if (reading.reached) return settle(step, reading, 0);
+    if (now.status == Status::running) {
+      others_[step.trial] = step;
+      progress_.line(fmt::format("waiting for {}: {}", trials_.name(step.trial), now.error));
+      return {};
+    }
+    if (!pool_.has_room()) {
+      queue_.push_back(step);
+      return {};
+    }
+    const bool resumes = !now.directory.empty() && (now.status == Status::interrupted || now.status == Status::done);
+    const auto limit = trials_.epochs(step) < plan_.epochs() ? trials_.epochs(step) : 0;
+    if (auto begun = pool_.begin(step.trial, trials_.runs().runs[step.trial], resumes ? now.directory : "",
+                                 {fmt::format("run.max_epochs={}", limit)});
+        !begun)
+      return begun;
+    running_[step.trial] = step;
+    progress_.began(trials_.runs().runs[step.trial], resumes);
+    return {};
+  }
+
+  Result<void> take(grid::RunPool::Ended ended) {
+    const auto step = running_.extract(ended.id).mapped();
+    trials_.set_status(ended.id, std::move(ended.status));
+    auto& now = status(ended.id);
+    if (ended.place_lost) {
+      progress_.line(fmt::format("{} goes on elsewhere: {}", trials_.name(ended.id), now.error));
+      queue_.push_front(step);
+      return {};
+    }
+    if (now.status == Status::running) return begin(step);                     // another process has it
+    if (now.status == Status::interrupted || now.status == Status::waiting) {  // by this sweep's end, or from outside
+      held_.push_back(step);
+      return write_results();
+    }
+    const auto reading = trials_.read(step);
+    if (reading.reached) return settle(step, reading, ended.seconds);
+    if (now.status == Status::done) {
+      now.status = Status::failed;
+      now.error = fmt::format("the run ended before {} epochs", trials_.epochs(step));
+    }
+    const bool by_settings =
+        now.exit_code == core::exit_code(core::Errc::config) || now.exit_code == core::exit_code(core::Errc::diverged);
+    if (by_settings) return fail(step, now.error);
+    // Another run would fail as this one did: a full disk, missing data. Its trial is still under way, and is repeated.
+    if (!stopped_)
+      stopped_ = core::Error{grid::errc_of(now.exit_code), fmt::format("{}: {}", trials_.name(step.trial), now.error)};
+    held_.push_back(step);
+    progress_.line(fmt::format("{} failed (exit {}): {}; no further run begins", trials_.name(step.trial),
+                               now.exit_code, now.error));
+    return write_results();
+  }
+
+  Result<void> settle(const Step& step, const Reading& reading, double seconds) {
+    const sweep::Search::Result result{reading.score, reading.last};
+    const double t = elapsed_s();
+    if (auto logged = log_.append({.kind = SweepEvent::Kind::score, .t = t, .step = step, .result = result}); !logged)
+      return logged;
+    trials_.take(step, result, t);
+    failures_ = 0;
+    tell(step, reading.score, seconds);
+    return write_results();
+  }
+
+  Result<void> fail(const Step& step, const std::string& error) {
+    if (auto logged = log_.append({.kind = SweepEvent::Kind::failed, .t = elapsed_s(), .step = step, .error = error});
+        !logged)
+      return logged;
+    trials_.take_failure(step, error);
+    progress_.line(fmt::format("{} failed: {}", trials_.name(step.trial), error));
+    if (++failures_ >= kMostFailures && !stopped_)
+      stopped_ = core::Error{core::Errc::config, fmt::format("{} runs in a row failed, the last of them {}: {}",
+                                                             failures_, trials_.name(step.trial), error)};
+    return write_results();
+  }
+
+  void tell(const Step& step, const std::optional<double>& score, double seconds) {
+    const auto& name = trials_.name(step.trial);
+    auto text = fmt::format("{}: {} after {}", name, score_text(plan_.metric, score),
+                            core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
+    if (seconds >= 1) text += fmt::format(", {:.0f} s", seconds);
+    if (const auto best = trials_.best(); best && *best != step.trial)
+      text += fmt::format("; best: {} of {}", score_text("", search().trials()[*best].scores.back()).substr(1),
+                          trials_.name(*best));
+    else if (best)
+      text += ": the best so far";
+    progress_.line(text);
+  }
+
+  /// Results of trials whose runs other processes train: of a killed sweep that still save, or a user's own.
+  void look_at_others() {
+    for (auto entry = others_.begin(); entry != others_.end();) {
+      auto fresh = grid::run_status_of(status(entry->first).directory);
+      if (fresh.status == Status::running) {
+        ++entry;
+        continue;
+      }
+      trials_.set_status(entry->first, std::move(fresh));
+      queue_.push_back(entry->second);
+      entry = others_.erase(entry);
+    }
+  }
+
+  /// Nothing trains here: other processes do, or no node can be used. For how long that may be so.
+  bool waits_in_vain() {
+    const auto now = options_.clock->now();
+    if (!idle_since_) idle_since_ = now;
+    const bool others_late = queue_.empty() && core::seconds(now - *idle_since_) > grid::kSavingDeadline_s;
+    if (!others_late && !pool_.is_hopeless()) return false;
+    const auto& step = queue_.empty() ? others_.begin()->second : queue_.front();
+    auto& run_status = status(step.trial);
+    run_status.exit_code = core::exit_code(core::Errc::timeout);
+    stopped_ = core::Error{core::Errc::timeout,
+                           fmt::format("{}: {}: try again later", trials_.name(step.trial),
+                                       run_status.error.empty() ? "no node can be used" : run_status.error)};
+    return true;
+  }
+
+  static void rest(int wake) {
+    pollfd woken{wake, POLLIN, 0};
+    ::poll(&woken, 1, static_cast<int>(kSweepTick.count()));
+  }
+
+  void write(std::string state) { record_ = trials_.record(elapsed_s(), std::move(state)); }
+
+  Result<void> write_results() {
+    write(record_.state.empty() ? "running" : record_.state);
+    const auto text = to_json(record_).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::array parts{std::as_bytes(std::span(text))};
+    auto written = nn::replace_file(nn::system_files(), plan_.directory, sweep::kRecordFile, parts);
+    if (written) written = grid::write_results(trials_.runs(), trials_.statuses());
+    // The log is what counts: the sweep goes on, and writes them after the next step.
+    if (!written) progress_.line("results are not written for now: " + written.error().message);
+    return {};
+  }
+
+  [[nodiscard]] grid::GridPosition position() {
+    grid::GridPosition position;
+    position.runs = plan_.options.trials > 0 ? plan_.options.trials : search().trials().size();
+    for (std::size_t i = 0; i < search().trials().size(); ++i) {
+      const auto& trial = search().trials()[i];
+      position.ended += !trial.under_way;
+      position.failed += trial.failed;
+    }
+    for (auto& run : pool_.positions()) position.running.push_back({trials_.name(run.id), std::move(run.progress)});
+    if (const auto at = trials_.best())
+      position.note = fmt::format("best: {} of {}", score_text(plan_.metric, search().trials()[*at].scores.back()),
+                                  trials_.name(*at));
+    else
+      position.note = "no result yet";
+    return position;
+  }
+
+  const SweepPlan& plan_;
+  const SweepOptions& options_;
+  grid::Progress& progress_;
+  grid::RunPool& pool_;
+  SweepLog& log_;
+  SweepTrials& trials_;
+  core::Duration began_;
+  double before_s_;
+  std::deque<Step> queue_;               // under way, and to be trained here
+  std::map<std::size_t, Step> running_;  // by trial
+  std::map<std::size_t, Step> others_;   // that another process trains
+  std::vector<Step> held_;               // under way; for the next start of the sweep
+  std::optional<core::Error> stopped_;
+  int failures_ = 0;  // in a row
+  int saves_ = 0;
+  std::optional<core::Duration> idle_since_;
+  sweep::Record record_;
+};
+
+}  // namespace
+
+Result<SweepEnd> run_sweep(const SweepPlan& plan, const SweepOptions& options, grid::Progress& progress,
+                           std::stop_token stop) {
+  std::error_code error;
+  std::filesystem::create_directories(plan.directory, error);
+  if (error) return tl::unexpected(core::from_errno(error.value(), "create directory", plan.directory));
+  const auto lock = experiment::DirectoryLock::take(plan.directory);
+  if (!lock) return tl::unexpected(lock.error());
+  if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
+  if (auto cleaned = nn::remove_temporaries(nn::system_files(), plan.directory); !cleaned)
+    return tl::unexpected(std::move(cleaned.error()));
+  auto log = SweepLog::open(plan.directory, plan.fingerprint);
+  if (!log) return tl::unexpected(std::move(log.error()));
+  SweepTrials trials(plan);
+  if (auto restored = trials.restore(log->before(), log->path()); !restored)
+    return tl::unexpected(std::move(restored.error()));
+  const auto pool = grid::RunPool::make({.executable = options.executable,
+                                         .places = options.places,
+                                         .node_arguments = options.node_arguments,
+                                         .replan = options.replan,
+                                         .clock = options.clock});
+  if (!pool) return tl::unexpected(pool.error());
+  return SweepSession(plan, options, progress, **pool, *log, trials).run(stop);
+}
+
+Result<sweep::Record> peek(const SweepPlan& plan) {
+  const auto path = plan.directory + "/" + kSweepLog;
+  std::ostringstream text;
+  if (std::error_code ignored; std::filesystem::exists(path, ignored))
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+  auto events = parse_sweep_log(text.str(), path, plan.fingerprint);
+  if (!events) return tl::unexpected(std::move(events.error()));
+  SweepTrials trials(plan);
+  if (auto restored = trials.restore(*events, path); !restored) return tl::unexpected(std::move(restored.error()));
+  return trials.record(trials.elapsed_s(), trials.search().finished() ? "finished" : "interrupted");
+}
+
+}  // namespace troupe::apps

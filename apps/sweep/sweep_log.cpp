@@ -1,0 +1,140 @@
+#include "apps/sweep/sweep_log.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace troupe::apps {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using core::Errc;
+using core::Result;
+
+constexpr int kFormat = 1;
+
+std::string_view name_of(SweepEvent::Kind kind) {
+  switch (kind) {
+    case SweepEvent::Kind::begin: return "begin";
+    case SweepEvent::Kind::score: return "score";
+    case SweepEvent::Kind::failed: break;
+  }
+  return "failed";
+}
+
+OrderedJson event_json(const SweepEvent& event) {
+  OrderedJson json{
+      {"kind", name_of(event.kind)}, {"t", event.t}, {"trial", event.step.trial}, {"rung", event.step.rung}};
+  if (event.kind == SweepEvent::Kind::begin && event.step.rung == 0) {
+    json["settings"] = OrderedJson::object();
+    for (const auto& [key, value] : event.settings) json["settings"][key] = value;
+  }
+  if (event.kind == SweepEvent::Kind::score) {
+    json["score"] = event.result.score ? OrderedJson(*event.result.score) : OrderedJson(nullptr);
+    json["last"] = event.result.last;
+  }
+  if (event.kind == SweepEvent::Kind::failed) json["error"] = event.error;
+  return json;
+}
+
+SweepEvent event_of(const OrderedJson& json) {
+  SweepEvent event;
+  const auto kind = json.at("kind").get<std::string>();
+  event.kind = kind == "begin"   ? SweepEvent::Kind::begin
+               : kind == "score" ? SweepEvent::Kind::score
+                                 : SweepEvent::Kind::failed;
+  event.t = json.at("t").get<double>();
+  event.step = {json.at("trial").get<std::size_t>(), json.at("rung").get<std::size_t>()};
+  if (json.contains("settings"))
+    for (const auto& [key, value] : json["settings"].items())
+      event.settings.emplace_back(key, value.get<std::string>());
+  if (event.kind == SweepEvent::Kind::score) {
+    if (!json.at("score").is_null()) event.result.score = json["score"].get<double>();
+    event.result.last = json.at("last").get<bool>();
+  }
+  if (event.kind == SweepEvent::Kind::failed) event.error = json.at("error").get<std::string>();
+  return event;
+}
+
+tl::unexpected<core::Error> damaged(const std::string& path, std::size_t line) {
+  return core::fail(Errc::corrupt,
+                    fmt::format("{}:{}: no line of a sweep; remove the sweep's directory, or what is from "
+                                "this line on",
+                                path, line));
+}
+
+}  // namespace
+
+Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std::string& path,
+                                                const std::string& fingerprint) {
+  std::vector<SweepEvent> events;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at);
+    if (end == std::string_view::npos) break;  // a killed sweep's last line
+    ++number;
+    const auto json = OrderedJson::parse(text.substr(at, end - at), nullptr, false);
+    at = end + 1;
+    if (!json.is_object()) return damaged(path, number);
+    try {
+      if (number > 1) {
+        events.push_back(event_of(json));
+        continue;
+      }
+      if (json.at("kind") != "sweep" || json.at("format") != kFormat) return damaged(path, number);
+      if (json.at("fingerprint") != fingerprint)
+        return core::fail(
+            Errc::config,
+            fmt::format("{}: these runs were begun with other ranges, rungs, metric or settings: give the "
+                        "sweep's file another name, or remove that directory",
+                        path));
+    } catch (const nlohmann::json::exception&) {
+      return damaged(path, number);
+    }
+  }
+  return events;
+}
+
+Result<SweepLog> SweepLog::open(const std::string& directory, const std::string& fingerprint) {
+  const auto path = directory + "/" + kSweepLog;
+  core::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) return tl::unexpected(core::from_errno(errno, "open", path));
+  std::ostringstream stream;
+  stream << std::ifstream(path, std::ios::binary).rdbuf();
+  const auto text = stream.str();
+  auto events = parse_sweep_log(text, path, fingerprint);
+  if (!events) return tl::unexpected(std::move(events.error()));
+  const auto whole = text.rfind('\n') + 1;  // npos + 1 = 0
+  if (whole < text.size() && ::ftruncate(file.get(), static_cast<off_t>(whole)) != 0)
+    return tl::unexpected(core::from_errno(errno, "truncate", path));
+  SweepLog log(path, std::move(file));
+  log.before_ = std::move(*events);
+  if (whole == 0)
+    if (auto begun =
+            log.write(OrderedJson{{"kind", "sweep"}, {"format", kFormat}, {"fingerprint", fingerprint}}.dump());
+        !begun)
+      return tl::unexpected(std::move(begun.error()));
+  return log;
+}
+
+Result<void> SweepLog::append(const SweepEvent& event) { return write(event_json(event).dump()); }
+
+Result<void> SweepLog::write(std::string line) {
+  line += '\n';
+  for (std::string_view rest = line; !rest.empty();) {
+    const auto count = ::write(file_.get(), rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return tl::unexpected(core::from_errno(errno, "write", path_));
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (::fdatasync(file_.get()) != 0) return tl::unexpected(core::from_errno(errno, "write", path_));
+  return {};
+}
+
+}  // namespace troupe::apps

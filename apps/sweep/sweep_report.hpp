@@ -1,0 +1,31 @@
+/// What a sweep says of itself: its record for readers (sweep.json), and the closing table. Pure functions.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "apps/grid/status_index.hpp"
+#include "apps/sweep/sweep_plan.hpp"
+#include "experiment/sweep/record.hpp"
+
+namespace troupe::apps {
+
+/// A trial's times and states that the Search does not know.
+struct TrialState {
+  std::string name;
+  grid::RunStatus status;
+  std::vector<double> scored_s{};
+};
+
+/// `state`: "running", "interrupted" or "finished".
+[[nodiscard]] sweep::Record record_of(const SweepPlan& plan, const sweep::Search& search,
+                                      std::span<const TrialState> states, double elapsed_s, std::string state);
+
+/// A line per trial, best first: the settings, epochs, the score; behind them those without a score. At most `most`; 0: all. Then what the
+/// sweep has cost beside the same trials trained to their ends, and what decides.
+[[nodiscard]] std::string table_of(const sweep::Record& record, std::size_t most);
+
+/// "test.accuracy 0.9912".
+[[nodiscard]] std::string score_text(const std::string& metric, const std::optional<double>& score);
+
+}  // namespace troupe::apps

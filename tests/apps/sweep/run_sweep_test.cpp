@@ -1,0 +1,198 @@
+// A sweep over a stand-in for `troupe train`. tests/apps/commands/sweep_test.cpp has the real program.
+#include "apps/sweep/run_sweep.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "apps/sweep/sweep_log.hpp"
+#include "tests/folder.hpp"
+
+namespace troupe::apps {
+namespace {
+
+using testing::HasSubstr;
+
+/// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
+/// `lost:1` does not answer; the file `full` beside it is a full disk; a rate above 0.9 diverges.
+constexpr std::string_view kTrain = R"(#!/bin/bash
+here=$(dirname "$0")
+echo "$*" >> "$here/calls"
+while [ $# -gt 0 ]; do
+  case $1 in
+    --resume) dir=$2; shift ;;
+    --set) limit=${2#*=}; shift ;;
+    --nodes) nodes=$2; shift ;;
+    *.toml) config=$1 ;;
+  esac
+  shift
+done
+if [ "$nodes" = lost:1 ]; then echo "troupe: lost:1: no answer" >&2; exit 75; fi
+if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exit 74; fi
+value() { sed -n "s/^$1 = \"\?\([^\"]*\)\"\?$/\1/p" "${config:-$dir/config.toml}" | head -1; }
+if [ -z "$dir" ]; then
+  dir=$(value dir)/1-$(value name)
+  mkdir -p "$dir/checkpoints"
+  cp "$config" "$dir/config.toml"
+fi
+touch "$dir/checkpoints/step-1.safetensors"
+epochs=$(value epochs) lr=$(value lr)
+stopped=null
+if [ "$limit" -gt 0 ]; then epochs=$limit; stopped='"max_epochs"'; fi
+echo '{"kind":"started"}' >> "$dir/metrics.jsonl"
+if awk "BEGIN { exit !($lr > 0.9) }"; then
+  echo '{"kind":"ended","error":{"code":"diverged","message":"too fast"}}' >> "$dir/metrics.jsonl"
+  echo "{\"run\": \"$dir\", \"epochs\": 1, \"stopped_by\": null, \"test\": {\"accuracy\": null}}" | tee "$dir/summary.json"
+  echo "troupe: too fast" >&2
+  exit 70
+fi
+accuracy=$(awk "BEGIN { print $lr * (1 - 0.5 / $epochs) }")
+echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
+echo "{\"run\": \"$dir\", \"epochs\": $epochs, \"stopped_by\": $stopped, \"test\": {\"accuracy\": $accuracy}}" | tee "$dir/summary.json"
+)";
+
+class RunSweepTest : public testing::Test {
+ protected:
+  RunSweepTest() {
+    std::filesystem::permissions(train_, std::filesystem::perms::owner_all);
+    auto file = grid::parse("base = \"" + base_ + "\"\n[sweep]\nruns = 9\n[grid]\ntrain.lr = { linear = [0.1, 1] }\n",
+                            "s.toml", experiment::schema());
+    plan_ = plan_sweep(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
+  }
+  ~RunSweepTest() override { std::fclose(said_); }
+
+  core::Result<SweepEnd> run(std::vector<std::string> places = {""}, std::stop_token stop = {}) {
+    SweepOptions options;
+    options.places = std::move(places);
+    options.executable = train_;
+    options.clock = &clock_;
+    grid::Progress progress(grid::ProgressMode::plain, said_);
+    return run_sweep(plan_, options, progress, stop);
+  }
+  std::string said() {
+    std::string text(65536, '\0');
+    std::rewind(said_);
+    text.resize(std::fread(text.data(), 1, text.size(), said_));
+    return text;
+  }
+  std::size_t calls() const {
+    const auto text = folder_.read("calls");
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+  std::vector<SweepEvent> events() const {
+    return parse_sweep_log(folder_.read("runs/s/sweep.jsonl"), "log", plan_.fingerprint).value();
+  }
+
+  tests::Folder folder_;
+  std::string base_ = folder_.write(
+      "base.toml", "[run]\nepochs = 9\n[model]\nname = \"mlp\"\nwidths = [8]\n[data]\nname = \"glyphs\"\n");
+  std::string train_ = folder_.write("train", kTrain);
+  core::SteadyClock clock_;
+  SweepPlan plan_;
+  std::FILE* said_ = std::tmpfile();
+};
+
+TEST_F(RunSweepTest, PromotedRunsGoOnAndNoEpochIsTrainedTwice) {
+  const auto end = run();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_FALSE(end->interrupted);
+  EXPECT_FALSE(end->stopped);
+  EXPECT_EQ(end->record.trials.size(), 9U);
+  EXPECT_EQ(end->record.state, "finished");
+  const auto& best = end->record.trials[end->record.ranking.front()];
+  EXPECT_EQ(best.scores.size(), 3U);
+  std::int64_t scores = 0;
+  for (const auto& event : events()) scores += event.kind == SweepEvent::Kind::score;
+  EXPECT_EQ(calls(), static_cast<std::size_t>(scores)) << "one session per rung of a trial";
+  for (const auto& trial : end->record.trials) {
+    for (std::size_t rung = 0; rung < trial.scores.size(); ++rung) {
+      const double epochs = std::array{1, 3, 9}[rung];
+      if (!trial.scores[rung]) continue;
+      EXPECT_NEAR(*trial.scores[rung], std::stod(trial.settings[0].second) * (1 - 0.5 / epochs), 1e-5);
+    }
+  }
+  EXPECT_THAT(folder_.read("calls"), HasSubstr("--resume " + best.directory + " --set run.max_epochs=0"));
+  EXPECT_THAT(folder_.read("runs/s/results.csv"), HasSubstr(",run,rung_epochs,score"));
+}
+
+/// What counts is written before the next decision: from each prefix of the log, and the directories as they are, the sweep ends with the
+/// decisions of the whole one.
+TEST_F(RunSweepTest, ASweepThatIsKilledAtAnyLineGoesOnTheSame) {
+  ASSERT_TRUE(run());
+  const auto whole = events();
+  const auto text = folder_.read("runs/s/sweep.jsonl");
+  for (std::size_t at = 0, line = 0; at != std::string::npos && line < whole.size();
+       at = text.find('\n', at + 1), ++line) {
+    if (line % 4 != 1) continue;
+    folder_.write("runs/s/sweep.jsonl", text.substr(0, at + 1));
+    ASSERT_TRUE(run());
+    const auto again = events();
+    ASSERT_EQ(again.size(), whole.size()) << line;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(again[i].step, whole[i].step) << line << " " << i;
+      EXPECT_EQ(again[i].settings, whole[i].settings) << line << " " << i;
+    }
+  }
+}
+
+TEST_F(RunSweepTest, ADivergedRunIsAResultAndNotTheBest) {
+  const auto end = run();
+  ASSERT_TRUE(end);
+  for (const auto& trial : end->record.trials) {
+    if (std::stod(trial.settings[0].second) <= 0.9) continue;
+    EXPECT_EQ(trial.status, "diverged");
+    EXPECT_FALSE(trial.scores.back());
+    EXPECT_NE(end->record.ranking.front(), trial.trial);
+  }
+}
+
+TEST_F(RunSweepTest, AFailureThatIsNotTheSettingsStopsTheSweepAndIsRepeated) {
+  folder_.write("full", "");
+  const auto end = run({"", ""});
+  ASSERT_TRUE(end);
+  ASSERT_TRUE(end->stopped);
+  EXPECT_EQ(end->stopped->code, core::Errc::io);
+  EXPECT_THAT(end->stopped->message, HasSubstr("no space left"));
+  EXPECT_LE(end->record.trials.size(), 2U) << "no further run begins";
+  EXPECT_TRUE(end->record.ranking.empty());
+  std::filesystem::remove(folder_.file("full"));
+  const auto again = run();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->stopped);
+  EXPECT_EQ(again->record.trials.size(), 9U);
+  EXPECT_TRUE(std::ranges::all_of(again->record.trials, [](const auto& trial) { return !trial.scores.empty(); }));
+}
+
+TEST_F(RunSweepTest, RunsOfALostNodeGoOnOnAnother) {
+  const auto end = run({"lost:1", "good:1"});
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_FALSE(end->stopped);
+  EXPECT_EQ(end->record.trials.size(), 9U);
+  EXPECT_TRUE(std::ranges::all_of(end->record.trials, [](const auto& trial) { return !trial.scores.empty(); }));
+  EXPECT_THAT(said(), HasSubstr("goes on elsewhere: lost:1: lost:1: no answer"));
+  EXPECT_THAT(folder_.read("calls"), HasSubstr("--nodes good:1"));
+}
+
+TEST_F(RunSweepTest, TheTimeIsABudgetOfAllSessionsTogether) {
+  plan_.options.trials = 0;
+  plan_.most_s = 1e-6;
+  const auto end = run();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->record.trials.empty());
+  EXPECT_FALSE(end->interrupted) << "the budget is used up: this is its end";
+}
+
+TEST_F(RunSweepTest, AnInterruptBeforeTheFirstRunBeginsNone) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto end = run({""}, stop.get_token());
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->interrupted);
+  EXPECT_EQ(calls(), 0U);
+}
+
+}  // namespace
+}  // namespace troupe::apps
