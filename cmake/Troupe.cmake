@@ -66,7 +66,7 @@ set(TROUPE_LAYER_service/datasets ${TROUPE_LAYER_experiment} experiment)
 set(TROUPE_LAYER_service/jobs ${TROUPE_LAYER_store} store)
 set(TROUPE_LAYER_service/nodes core nn transport/security transport/net)
 set(TROUPE_LAYER_service/http core transport/security transport/net)
-set(TROUPE_LAYER_service ${TROUPE_LAYER_store} store transport/security transport/net service/http service/jobs service/nodes service/datasets)
+set(TROUPE_LAYER_service ${TROUPE_LAYER_store} sim/engine sim sim/replay store transport/security transport/net service/http service/jobs service/nodes service/datasets)
 set(TROUPE_LAYER_sim/engine core)
 set(TROUPE_LAYER_sim ${TROUPE_LAYER_experiment} experiment sim/engine)
 set(TROUPE_LAYER_sim/explore core sim/engine strategies strategies/coordination data)
@@ -78,7 +78,10 @@ set(TROUPE_LAYER_actors core/affinity ${TROUPE_LAYER_actors/protocol} ${TROUPE_L
 set(TROUPE_LAYER_apps/grid core strategies nn data experiment experiment/report)
 set(TROUPE_LAYER_apps/bench ${TROUPE_LAYER_transport/registry} transport/registry transport/exchange)
 set(TROUPE_LAYER_apps/fetch core transport/security transport/net)
-set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors store service/http service/jobs service/nodes service/datasets service cpu gpu guest nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch)
+set(TROUPE_LAYER_apps/client core transport/security transport/net apps/fetch)
+set(TROUPE_LAYER_apps/watch core strategies experiment experiment/report apps/client)
+set(TROUPE_LAYER_apps/top ${TROUPE_LAYER_service} service experiment/report apps/client)
+set(TROUPE_LAYER_apps ${TROUPE_LAYER_actors} actors store service/http service/jobs service/nodes service/datasets service cpu gpu guest nn/onnx experiment/plot sim sim/explore sim/replay apps/grid apps/bench apps/fetch apps/client apps/top apps/watch)
 
 # Headers that most sources include, parsed once for all of them. Fewer, and a source takes a second longer to compile; the compiler spends
 # the rest of its time on what they instantiate.
