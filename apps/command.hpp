@@ -57,6 +57,8 @@ struct Command {
 [[nodiscard]] Command node();
 [[nodiscard]] Command nodes();
 [[nodiscard]] Command serve();  // serve/serve.cpp
+[[nodiscard]] Command top();    // live/top.cpp
+[[nodiscard]] Command watch();  // live/watch.cpp
 [[nodiscard]] Command certs();
 [[nodiscard]] Command doctor();
 [[nodiscard]] Command completion();  // commands/shell/

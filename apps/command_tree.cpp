@@ -30,7 +30,8 @@ const Command& program() {
       .subcommands = {train(),     launch(),     simulate(), replay(),     grid(),    plot(),
                       compare(),   runs(),       check(),    eval(),       predict(), export_model(),
                       data_sets(), strategies(), models(),   bench(),      node(),    nodes(),
-                      serve(),     certs(),      doctor(),   completion(), man(),     supervise()}};
+                      serve(),     top(),        watch(),    certs(),      doctor(),  completion(),
+                      man(),       supervise()}};
   return root;
 }
 

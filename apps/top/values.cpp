@@ -1,0 +1,38 @@
+#include "apps/top/values.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "experiment/report/console_text.hpp"
+
+namespace troupe::apps {
+
+std::string whole_text(std::optional<double> number) {
+  constexpr double kMost = 1e15;
+  if (!number || *number < 0 || *number > kMost) return "-";
+  return report::grouped(static_cast<std::uint64_t>(*number));
+}
+
+std::string rate_value(std::optional<double> number) {
+  constexpr double kWhole = 100, kTenths = 10;
+  if (!number || *number < 0) return "-";
+  if (*number >= kWhole) return whole_text(std::round(*number));
+  return *number >= kTenths ? fmt::format("{:.1f}", *number) : fmt::format("{:.2f}", *number);
+}
+
+std::string percent_value(std::optional<double> share) {
+  return share && std::abs(*share) < 1e6 ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+std::string seconds_value(std::optional<double> seconds) {
+  constexpr double kMinute = 60, kHour = 3600, kMost = 1e12;
+  if (!seconds || *seconds < 0 || *seconds > kMost) return "-";
+  if (*seconds < kMinute) return fmt::format("{:.1f} s", *seconds);
+  if (*seconds < kHour) return fmt::format("{:.1f} min", *seconds / kMinute);
+  return fmt::format("{:.1f} h", *seconds / kHour);
+}
+
+std::string loss_value(std::optional<double> loss) { return loss ? report::loss_text(*loss) : "-"; }
+
+}  // namespace troupe::apps
