@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "gpu/device/device.hpp"
-#include "gpu/device/host_memory.hpp"
 #include "gpu/device/host_queue.hpp"
+#include "gpu/device/memory/host_memory.hpp"
 #include "gpu/device/sharing/host_sharing.hpp"
 
 namespace troupe::gpu {

@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 
 #include "tests/folder.hpp"
-#include "tests/service/archives.hpp"
 #include "tests/service/client.hpp"
+#include "tests/service/datasets/archives.hpp"
 #include "tests/wait.hpp"
 
 namespace troupe::service {

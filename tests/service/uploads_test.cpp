@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "tests/service/archives.hpp"
+#include "tests/service/datasets/archives.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"
 #include "tests/wait.hpp"

@@ -9,7 +9,7 @@
 
 #include "core/file_descriptor.hpp"
 #include "tests/folder.hpp"
-#include "tests/service/archives.hpp"
+#include "tests/service/datasets/archives.hpp"
 
 namespace troupe::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/service/archives.hpp"
+#include "tests/service/datasets/archives.hpp"
 
 #include <archive.h>
 #include <archive_entry.h>
