@@ -267,10 +267,10 @@ std::vector<Figure> panels(const std::vector<RunRecord>& runs, const std::string
   std::vector<std::string> labels;
   for (const auto& curve : rows[most].second) labels.push_back(curve.label);
   const bool one = runs.size() == 1;
-  // The panels share the legend, but gnuplot makes it no wider than one.
+  // The panels share the legend, but gnuplot makes it no wider than one, and takes columns for wider than it draws them.
   const int panel = panel_width(over.size()), count = static_cast<int>(over.size());
   const int width = kLeft + count * panel + (count - 1) * kBetween + kRight;
-  auto legend = legend_below(labels, panel + kLeft / 3, 1);
+  auto legend = legend_below(labels, panel * 9 / 10, 1);
   const int below = one ? kAxis : static_cast<int>(legend.bottom);
   Figure figure{name, width, kTop + static_cast<int>(rows.size()) * (kPanel + kAxis) - kAxis + below, {}, {}};
   const auto head = !title.empty()       ? title
