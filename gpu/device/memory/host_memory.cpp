@@ -1,4 +1,4 @@
-#include "gpu/device/host_memory.hpp"
+#include "gpu/device/memory/host_memory.hpp"
 
 #include <cstdlib>
 #include <cstring>

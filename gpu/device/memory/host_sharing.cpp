@@ -1,4 +1,4 @@
-#include "gpu/device/sharing/host_sharing.hpp"
+#include "gpu/device/memory/host_sharing.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "gpu/device/host_memory.hpp"
+#include "gpu/device/memory/host_memory.hpp"
 
 namespace troupe::gpu::host {
 namespace {
