@@ -17,7 +17,7 @@
 #include "gpu/device/device.hpp"
 #include "gpu/device/host_queue.hpp"
 #include "gpu/device/memory/host_memory.hpp"
-#include "gpu/device/sharing/host_sharing.hpp"
+#include "gpu/device/memory/host_sharing.hpp"
 
 namespace troupe::gpu {
 

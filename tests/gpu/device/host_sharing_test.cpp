@@ -1,5 +1,5 @@
 // Device memory that processes of one host map, with processes in place of a run's.
-#include "gpu/device/sharing/host_sharing.hpp"
+#include "gpu/device/memory/host_sharing.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -101,7 +101,10 @@ int ncclGetUniqueId(UniqueId* id) {
 }
 
 int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
-  if (fails("ncclCommInitRank")) return kSystemError;
+  if (fails("ncclCommInitRank")) {
+    ::unlink(id.path);  // nobody will join
+    return kSystemError;
+  }
   if (ranks > kMostRanks || rank < 0 || rank >= ranks) return kInvalidArgument;
   const int file = ::open(id.path, O_RDWR);
   if (file < 0) return kSystemError;

@@ -1,4 +1,4 @@
-#include "gpu/device/sharing/host_sharing.hpp"
+#include "gpu/device/memory/host_sharing.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
