@@ -166,6 +166,15 @@ TEST(ServeProgramTest, OffLoopbackItNeedsTls) {
   }
 }
 
+TEST(ServeProgramTest, LimitsOfUploadsThatAreNoSizesAreRefused) {
+  const tests::Folder folder;
+  for (const auto* limit : {"-1", "many", "4XB", "9999999TB"}) {
+    const auto refused = run(fmt::format("--dir {} --listen 127.0.0.1:0 --upload-limit={}", folder.path(), limit));
+    EXPECT_EQ(refused.code, 2) << limit << refused.text;
+    EXPECT_THAT(refused.text, testing::HasSubstr("--upload-limit"));
+  }
+}
+
 TEST(ServeProgramTest, UsersAreAddedAndRemoved) {
   const tests::Folder folder;
   const auto added = run(fmt::format("--dir {} --add-user ann --role run", folder.path()));

@@ -184,7 +184,8 @@ Action declare_serve(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--upload-limit", arguments->upload_limit,
                  "bytes of a data set that is uploaded, such as 500MB; 0: none is taken (docs/service.md)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
+      ->check(whole_between(0, 1e15))
       ->type_name("SIZE")
       ->default_str("4GB");
   app.add_option("--host", arguments->hosts,
