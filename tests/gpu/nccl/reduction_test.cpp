@@ -141,7 +141,6 @@ TEST(NcclReduction, FailedCallsAreErrorsThatNameThem) {
     const Fails call("ncclGetUniqueId");
     EXPECT_EQ(rank.reduction.make_group().error().code, core::Errc::io);
   }
-  const auto group = rank.reduction.make_group().value();
   End nonsense;
   rank.reduction.join("nonsense", 0, 1, nonsense.done());
   EXPECT_EQ(nonsense.code(), core::Errc::config);
@@ -149,14 +148,14 @@ TEST(NcclReduction, FailedCallsAreErrorsThatNameThem) {
     Rank other(0);
     const Fails call("ncclCommInitRank");
     End end;
-    other.reduction.join(group, 0, 1, end.done());
+    other.reduction.join(other.reduction.make_group().value(), 0, 1, end.done());
     EXPECT_EQ(end.code(), core::Errc::io);
     End sum;
     other.reduction.sum(other.vector(), sum.done());
     EXPECT_EQ(sum.code(), core::Errc::io);
   }
   End joined, sum, good;
-  rank.reduction.join(group, 0, 1, joined.done());
+  rank.reduction.join(rank.reduction.make_group().value(), 0, 1, joined.done());
   EXPECT_TRUE(joined.wait());
   {
     const Fails call("ncclAllReduce");
