@@ -49,10 +49,23 @@ ordered_json list_in(const ordered_json& line, const char* key, std::size_t most
   return list.is_array() && list.size() <= most ? list : ordered_json::array();
 }
 
-ordered_json without_kind(ordered_json line) {
-  line.erase("kind");
-  return line;
+/// What the recorder writes in such a line, and nothing else that a file may say.
+template <std::size_t kCount>
+ordered_json chosen(const ordered_json& line, const std::array<const char*, kCount>& keys) {
+  constexpr std::size_t kLongestText = 2000;
+  auto kept = ordered_json::object();
+  for (const auto* key : keys) {
+    const ordered_json value = value_in(line, key);
+    const bool fits =
+        value.is_string() ? value.get_ref<const std::string&>().size() <= kLongestText : value.is_primitive();
+    kept[key] = fits ? value : ordered_json();
+  }
+  return kept;
 }
+constexpr std::array kMemberKeys{"t", "event", "worker", "node", "reason", "steps", "epoch", "train_s", "members"};
+constexpr std::array kLedgerKeys{"t",      "epoch",       "size",     "done",     "given_up", "leased",
+                                 "free",   "omitted",     "useful",   "computed", "lost",     "returned",
+                                 "passed", "rolled_back", "possible", "goodput",  "wall_s"};
 
 }  // namespace
 
@@ -70,8 +83,8 @@ std::string RunState::read(std::string_view text) {
     evaluated(line, "test", value_in(line, "test"));
   }
   if (kind == "evaluation") evaluated(line, text_in(line, "split"), line);
-  if (kind == "member") member(without_kind(line));
-  if (kind == "ledger") ledger_ = without_kind(line);
+  if (kind == "member") member(chosen(line, kMemberKeys));
+  if (kind == "ledger") ledger_ = chosen(line, kLedgerKeys);
   if (kind == "note") {
     notes_.push_back(
         {{"t", value_in(line, "t")}, {"level", value_in(line, "level")}, {"text", value_in(line, "text")}});

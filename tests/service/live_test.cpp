@@ -64,6 +64,16 @@ TEST(RunStateTest, MembersLedgerTrafficAndDistanceAreTheLatest) {
   EXPECT_EQ(state["members"][0]["event"], "started");
   EXPECT_EQ(state["members"][1]["reason"], "why");
   EXPECT_FALSE(state["members"][1].contains("kind"));
+  const auto odd = read_all({R"({"kind":"member","event":{"a":[1]},"worker":1,"reason":")" + std::string(3000, 'x') +
+                                 R"(","more":"y"})",
+                             R"({"kind":"ledger","useful":[[1]],"size":5,"more":1})"})
+                       .json(0, "running", 0);
+  EXPECT_TRUE(odd["members"][0]["event"].is_null()) << "a file may say anything";
+  EXPECT_TRUE(odd["members"][0]["reason"].is_null());
+  EXPECT_FALSE(odd["members"][0].contains("more"));
+  EXPECT_EQ(odd["ledger"]["size"], 5);
+  EXPECT_TRUE(odd["ledger"]["useful"].is_null());
+  EXPECT_FALSE(odd["ledger"].contains("more"));
   EXPECT_EQ(state["ledger"]["useful"], 2);
   EXPECT_TRUE(read_all({one_line(store::started_line())}).json(0, "running", 0)["ledger"].is_null());
 }

@@ -23,7 +23,8 @@ const std::set<std::string> kLocal{
     "told troupe::actors::StillWriting",     "told troupe::actors::Arrived",
     "told troupe::actors::AwaitEnd",         "told troupe::actors::RunStarted",
     "told troupe::actors::SaveRequest",      "told troupe::actors::EpochReport",
-    "told troupe::actors::EvaluationReport", "asked troupe::actors::Finish+troupe::actors::RunEnd",
+    "told troupe::actors::EvaluationReport", "told troupe::actors::MemberReport",
+    "told troupe::actors::LedgerReport",     "asked troupe::actors::Finish+troupe::actors::RunEnd",
 };
 
 /// A type that exists in one process only has no serial form or no type name (actors/protocol/message_types.hpp).
