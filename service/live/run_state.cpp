@@ -55,7 +55,7 @@ ordered_json chosen(const ordered_json& line, const std::array<const char*, kCou
   constexpr std::size_t kLongestText = 2000;
   auto kept = ordered_json::object();
   for (const auto* key : keys) {
-    const auto value = value_in(line, key);
+    const ordered_json value = value_in(line, key);
     const bool fits =
         value.is_string() ? value.get_ref<const std::string&>().size() <= kLongestText : value.is_primitive();
     kept[key] = fits ? value : ordered_json();
