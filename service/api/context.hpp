@@ -9,6 +9,7 @@
 #include "service/datasets/dataset_registry.hpp"
 #include "service/datasets/sample_reader.hpp"
 #include "service/events/hub.hpp"
+#include "service/forecast/forecasts.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
 #include "service/live/live_runs.hpp"
@@ -34,6 +35,7 @@ struct Context {
   LiveRuns* live = nullptr;             // Where::live
   EventHub* events = nullptr;           // any thread
   Counters* counters = nullptr;         // any thread
+  Forecasts* forecasts = nullptr;       // any thread
   DatasetRegistry* datasets = nullptr;  // any thread
   SampleReader* samples = nullptr;      // Where::files
   JobRunner* runner = nullptr;          // any thread; null: no jobs
