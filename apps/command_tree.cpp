@@ -27,11 +27,10 @@ const Command& program() {
           "  troupe strategies easgd\n"
           "  troupe doctor\n",
       .declare = nullptr,
-      .subcommands = {train(),     launch(),     simulate(), replay(),     grid(),    plot(),
-                      compare(),   runs(),       check(),    eval(),       predict(), export_model(),
-                      data_sets(), strategies(), models(),   bench(),      node(),    nodes(),
-                      serve(),     top(),        watch(),    certs(),      doctor(),  completion(),
-                      man(),       supervise()}};
+      .subcommands = {train(),  launch(), simulate(),   replay(),  grid(),         plot(),      compare(),
+                      runs(),   check(),  eval(),       predict(), export_model(), data_sets(), strategies(),
+                      models(), bench(),  node(),       nodes(),   serve(),        top(),       watch(),
+                      certs(),  doctor(), completion(), man(),     supervise()}};
   return root;
 }
 
