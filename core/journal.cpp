@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "core/journal_scanner.hpp"
+
 namespace troupe::core {
 namespace {
 
@@ -205,6 +207,68 @@ Result<JournalContents> read_journal(const std::string& path) {
     contents.cut_off = false;
   }
   return contents;
+}
+
+JournalScanner::JournalScanner(JournalScanner&& other) noexcept
+    : file_(std::exchange(other.file_, -1)),
+      name_(std::move(other.name_)),
+      buffer_(std::move(other.buffer_)),
+      begin_(other.begin_),
+      offset_(other.offset_),
+      sequence_(other.sequence_) {}
+
+JournalScanner::~JournalScanner() {
+  if (file_ >= 0) ::close(file_);
+}
+
+Result<JournalScanner> JournalScanner::open(int file, std::string name) {
+  JournalScanner scanner(file, std::move(name));
+  const auto whole = scanner.fill(kFileHeader);
+  if (!whole) return tl::unexpected(whole.error());
+  if (!*whole) return scanner;  // offset_ stays 0: next() has nothing
+  if (std::memcmp(scanner.buffer_.data(), kMagic.data(), kMagic.size()) != 0)
+    return damaged(scanner.name_, 0, kMagic.size(), "not a Troupe journal");
+  if (const auto version = get<std::uint32_t>(scanner.buffer_.data() + kMagic.size());
+      version < 1 || version > kJournalVersion)
+    return damaged(scanner.name_, kMagic.size(), kFileHeader,
+                   fmt::format("this Troupe reads journals of versions 1 to {}", kJournalVersion));
+  scanner.begin_ = kFileHeader;
+  scanner.offset_ = kFileHeader;
+  return scanner;
+}
+
+Result<bool> JournalScanner::fill(std::size_t bytes) {
+  while (buffer_.size() - begin_ < bytes) {
+    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));
+    begin_ = 0;
+    const auto held = buffer_.size();
+    buffer_.resize(held + std::max(bytes - held, kBuffered));
+    const auto n = ::pread(file_, buffer_.data() + held, buffer_.size() - held, static_cast<off_t>(offset_ + held));
+    buffer_.resize(held + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n < 0 && errno != EINTR) return tl::unexpected(from_errno(errno, "read", name_));
+    if (n == 0) return false;
+  }
+  return true;
+}
+
+Result<bool> JournalScanner::next(JournalRecord& record) {
+  if (offset_ < kFileHeader) return false;
+  if (const auto there = fill(kRecordHeader); !there || !*there) return there;
+  const auto length = get<std::uint32_t>(&buffer_[begin_]);
+  const auto kind = get<std::uint16_t>(&buffer_[begin_ + 4]);
+  if (get<std::uint32_t>(&buffer_[begin_ + 6]) != head_check(length, kind, sequence_) || length > kMaxPayload)
+    return damaged(name_, offset_, offset_ + kRecordHeader, fmt::format("head of record {} is damaged", sequence_));
+  const std::size_t size = kRecordHeader + length + kRecordTail;
+  if (const auto there = fill(size); !there || !*there) return there;
+  const std::span payload(buffer_.data() + begin_ + kRecordHeader, length);
+  if (get<std::uint64_t>(&buffer_[begin_ + kRecordHeader + length]) != checksum(length, kind, sequence_, payload))
+    return damaged(name_, offset_, offset_ + size, fmt::format("record {} fails its checksum", sequence_));
+  record.kind = kind;
+  record.payload.assign(payload.begin(), payload.end());
+  begin_ += size;
+  offset_ += size;
+  ++sequence_;
+  return true;
 }
 
 }  // namespace troupe::core

@@ -24,7 +24,7 @@ constexpr std::size_t kMostArchives = 8;           // that wait
 bool has_dashboard() noexcept { return !embedded_dashboard().empty(); }
 
 Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
-    : setup_(std::move(setup)), store_(setup_.directory), live_(setup_.directory) {
+    : setup_(std::move(setup)), store_(setup_.directory), live_(setup_.directory), forecasts_(setup_.directory) {
   context_ = {.directory = setup_.directory,
               .version = setup_.version,
               .started = std::time(nullptr),
@@ -35,6 +35,7 @@ Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
               .events = &events_,
               .counters = &counters_,
               .upload_limits = setup_.uploads,
+              .forecasts = &forecasts_,
               .samples = &samples_};
   add_routes(router_, context_);
 }
@@ -86,6 +87,7 @@ void Service::stop() {
   for (auto* worker : {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get(),
                        jobs_worker_.get(), uploads_worker_.get(), unpacking_worker_.get()})
     if (worker != nullptr) worker->stop();
+  forecasts_.stop();
 }
 
 core::Result<void> Service::open_jobs() {

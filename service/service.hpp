@@ -1,5 +1,6 @@
 /// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
-/// its own: one for connections, one each for the run store, files, archives, running runs, jobs' requests, uploads and unpacking; JobRunner's; one per node.
+/// its own: one for connections, one each for the run store, files, archives, running runs, jobs' requests, uploads and unpacking; one for forecasts when
+/// one is asked for; JobRunner's; one per node.
 #pragma once
 
 #include <memory>
@@ -57,6 +58,7 @@ class Service {
   StoreAccess store_;
   LiveRuns live_;
   EventHub events_;
+  Forecasts forecasts_;
   Context context_;
   Router router_;
   std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread

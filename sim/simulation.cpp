@@ -19,7 +19,7 @@ using strategies::WorkerId;
 
 Simulation::Simulation(const SimulatedRun& run, const Cluster& cluster, data::LeaseScheduler leases,
                        SimulationOptions options)
-    : world_(run, cluster), progress_(std::move(options.progress)) {
+    : world_(run, cluster), progress_(std::move(options.progress)), watch_(std::move(options.watch)) {
   world_.gradients = options.gradients;
   world_.coordinator = std::make_unique<Coordinator>(world_, std::move(leases), options.pause);
   world_.queue.foresee_with(
@@ -50,6 +50,7 @@ core::Result<SimulationResult> Simulation::run() try {
     if (!world_.queue.next(event)) break;
     happen(event);
     tell();
+    be_watched();
   }
   const bool model_left = world_.run.needs.model == strategies::ModelHome::center || !all_lost();
   if (!world_.error && !model_left) return tl::unexpected(stuck());
@@ -69,6 +70,14 @@ void Simulation::tell() const {
   constexpr std::uint64_t kReportEvery = 1024;  // events
   if (!progress_ || world_.queue.happened() % kReportEvery != 0) return;
   progress_(world_.coordinator->leases().epoch_position() / static_cast<double>(world_.run.leases.epochs));
+}
+
+void Simulation::be_watched() {
+  constexpr std::uint64_t kWatchEvery = 64;  // events
+  if (!watch_ || world_.queue.happened() % kWatchEvery != 0) return;
+  SimulatedMoment now{.at = world_.queue.now(), .epochs = world_.coordinator->leases().epoch_position(), .steps = 0};
+  for (const auto& worker : world_.workers) now.steps += worker->host().steps();
+  if (!watch_(now)) world_.error = {core::Errc::interrupted, "the simulation was stopped"};
 }
 
 bool Simulation::all_lost() const {

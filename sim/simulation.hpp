@@ -2,6 +2,7 @@
 /// time that a cluster description gives. A pure function of (run, cluster): the same inputs give the same result, byte for byte.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,11 +13,20 @@
 
 namespace troupe::sim {
 
+/// How far a run is.
+struct SimulatedMoment {
+  Duration at{0};           ///< virtual, with pauses
+  double epochs = 0;        ///< done, with the fraction of the current one
+  std::uint64_t steps = 0;  ///< of all workers
+};
+
 struct SimulationOptions {
   Duration pause{0};               ///< between two epochs, for evaluation and checkpoint
   Gradients* gradients = nullptr;  ///< outlives the simulation; null: no gradients are computed
   std::function<void(double done)>
       progress{};  ///< called now and then with the share of the run that is done; null: not called
+  std::function<bool(const SimulatedMoment&)>
+      watch{};  ///< called often; false ends the simulation with Errc::interrupted; null: not called
 };
 
 class Simulation {
@@ -39,9 +49,11 @@ class Simulation {
   [[nodiscard]] core::Error stuck() const;
   [[nodiscard]] SimulationResult result() const;
   void tell() const;
+  void be_watched();
 
   World world_;
   std::function<void(double)> progress_;
+  std::function<bool(const SimulatedMoment&)> watch_;
 };
 
 }  // namespace troupe::sim

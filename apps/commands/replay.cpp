@@ -24,6 +24,7 @@ namespace {
 struct ReplayArguments {
   std::string run;
   std::vector<std::string> overrides;
+  std::string until;
   bool json = false;
 };
 
@@ -60,7 +61,19 @@ std::string sentences(const replay::ReplayReport& report) {
   return text;
 }
 
+/// Only up to a place in the journal.
+core::Result<void> run_until(const replay::ReplayRequest& request, const replay::Until& until, nn::Backend& backend,
+                             ProgressLine& progress, bool json) {
+  const auto reached = replay::replay_until(request, until, backend);
+  progress.clear();
+  if (!reached) return tl::unexpected(reached.error());
+  return print(json ? to_json(*reached) + "\n" : to_text(*reached));
+}
+
 core::Result<void> run_replay(const ReplayArguments& arguments) {
+  const auto until =
+      arguments.until.empty() ? core::Result<replay::Until>(replay::Until{}) : replay::parse_until(arguments.until);
+  if (!until) return tl::unexpected(until.error());
   const auto run = experiment::RunDirectory::open(arguments.run);
   if (!run) return tl::unexpected(run.error());
   if (auto checked = replay::check_overrides(run->config_file(), arguments.overrides); !checked) return checked;
@@ -77,6 +90,7 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
             done / static_cast<double>(segments),
             segments > 1 ? fmt::format("segment {} of {}", static_cast<std::size_t>(done) + 1, segments) : "");
       }};
+  if (!arguments.until.empty()) return run_until(request, *until, **backend, progress, arguments.json);
   const auto report = replay::replay_run(request, **backend);
   progress.clear();
   if (!report) return tl::unexpected(report.error());
@@ -89,7 +103,12 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
 Action declare_replay(CLI::App& app) {
   const auto arguments = std::make_shared<ReplayArguments>();
   app.add_option("RUN_DIR", arguments->run, "a run's directory, with its journal")->required();
-  add_set(app, arguments->overrides);
+  auto* const set = add_set(app, arguments->overrides);
+  app.add_option("--until", arguments->until,
+                 "replay up to there and show the hashes of the state: 40 steps of every worker (40) or of one "
+                 "(worker1:40), or an event of a member (worker1#31, server0#12); 2/ before it: in segment 2")
+      ->type_name("PLACE")
+      ->excludes(set);
   app.add_flag("--json", arguments->json,
                "print the summary, computed anew, and what was compared, as one line of JSON");
   return [arguments] { return run_replay(*arguments); };
@@ -118,7 +137,8 @@ Command replay() {
           .summary = "execute a recorded run again, in the recorded order, and compare every hash",
           .examples =
               "  troupe replay runs/20260102-030405-mnist-easgd\n"
-              "  troupe replay runs/20260102-030405-mnist-easgd --set strategy.alpha=0.1\n",
+              "  troupe replay runs/20260102-030405-mnist-easgd --set strategy.alpha=0.1\n"
+              "  troupe replay runs/20260102-030405-mnist-easgd --until worker1:40\n",
           .declare = declare_replay,
           .appendix = replay_appendix};
 }

@@ -73,7 +73,7 @@ class ServiceSource final : public LiveSource {
     auto state = client.get(path + "/state");
     if (!state) return tl::unexpected(std::move(state.error()));
     if (about_.empty())
-      if (const auto rows = client.get("/api/v1/runs?limit=1&filter=" + encoded_segment("run=" + run_)))
+      if (const auto rows = client.get("/api/v1/runs?limit=1&filter=" + encoded_segment("run=\"" + run_ + "\"")))
         if (const auto& runs = list_at(*rows, "runs"); !runs.empty()) about_ = about_of_row(runs[0]);
     return LiveView{.run = run_, .about = about_, .trouble = {}, .state = std::move(*state)};
   }

@@ -66,11 +66,23 @@ class RunWatch {
     if (std::ferror(stdout) != 0) output_.print("");  // what the console could not write
   }
 
-  /// A run that was resumed has ends in the middle of its file.
+  /// Whether the line that ends at `position` is the run's end. One that was resumed has ends in the middle of its file, too. A process
+  /// goes on for a moment after its last line.
+  bool is_last(const std::string& position) {
+    constexpr std::chrono::milliseconds kBetween{200};
+    constexpr int kLooks = 150;
+    for (int look = 0; look < kLooks && !stop_.stop_requested(); ++look) {
+      const auto state = asking_->get(path_ + "/state");
+      if (!state) return true;
+      if (fmt::format("{}", count_at(*state, "position")) != position) return false;
+      if (text_at(*state, "status") != "running") return true;
+      pause_for(kBetween, stop_.get_token());
+    }
+    return true;
+  }
+
   void end(const StateJson& line, const std::string& position) {
-    const auto state = asking_->get(path_ + "/state");
-    const bool last = !state || (text_at(*state, "status") != "running" &&
-                                 fmt::format("{}", count_at(*state, "position")) == position);
+    const bool last = is_last(position);
     const auto summary = last ? asking_->get(path_ + "/summary") : core::Result<StateJson>(StateJson());
     if (!options_.json) lines_.read_end(line, summary ? *summary : StateJson());
     if (!last) return;

@@ -10,6 +10,7 @@
 #include "service/datasets/sample_reader.hpp"
 #include "service/datasets/uploads.hpp"
 #include "service/events/hub.hpp"
+#include "service/forecast/forecasts.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
 #include "service/live/live_runs.hpp"
@@ -35,6 +36,7 @@ struct Context {
   LiveRuns* live = nullptr;             // Where::live
   EventHub* events = nullptr;           // any thread
   Counters* counters = nullptr;         // any thread
+  Forecasts* forecasts = nullptr;       // any thread
   DatasetRegistry* datasets = nullptr;  // any thread
   Uploads* uploads = nullptr;           // any thread
   UploadLimits upload_limits{};

@@ -8,6 +8,8 @@ void add_routes(Router& router, Context& context) {
   add_curve_routes(router, context);
   add_live_routes(router, context);
   add_file_routes(router, context);
+  add_forecast_routes(router, context);
+  add_journal_routes(router, context);
   add_export_routes(router, context);
   add_option_routes(router, context);
   add_catalogue_routes(router, context);

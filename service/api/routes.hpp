@@ -10,6 +10,8 @@ void add_run_routes(Router& router, Context& context);        // list, details, 
 void add_curve_routes(Router& router, Context& context);      // curves
 void add_live_routes(Router& router, Context& context);       // state and events of a run, events of all
 void add_file_routes(Router& router, Context& context);       // config, summary, plan, notes, checkpoints
+void add_forecast_routes(Router& router, Context& context);   // forecast of a run
+void add_journal_routes(Router& router, Context& context);    // events of a journal
 void add_export_routes(Router& router, Context& context);     // export.zip
 void add_option_routes(Router& router, Context& context);     // options, check
 void add_catalogue_routes(Router& router, Context& context);  // strategies, optimizers, models

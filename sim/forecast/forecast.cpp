@@ -208,7 +208,9 @@ core::Result<Forecast> forecast(const ForecastRequest& request) {
     gradients = std::move(*made);
   }
   auto result =
-      Simulation(*run, *cluster, std::move(*leases), {.gradients = gradients.get(), .progress = request.progress})
+      Simulation(
+          *run, *cluster, std::move(*leases),
+          {.pause = request.pause, .gradients = gradients.get(), .progress = request.progress, .watch = request.watch})
           .run();
   if (!result) return tl::unexpected(std::move(result.error()));
   Forecast forecast{.summary = summary_of(*result, *run),

@@ -10,6 +10,7 @@
 #include "experiment/settings.hpp"
 #include "sim/cluster/placement.hpp"
 #include "sim/simulated_run.hpp"
+#include "sim/simulation.hpp"
 #include "sim/simulation_result.hpp"
 
 namespace troupe::sim {
@@ -24,6 +25,8 @@ struct ForecastRequest {
       measured{};  ///< not empty: step times of this machine, which replace the hosts'; worker w has entry w mod size
   std::int64_t steps = 0;                       ///< per worker, as a single epoch; 0: the configuration's epochs
   std::function<void(double done)> progress{};  ///< called now and then with the share that is done; null: not called
+  core::Duration pause{0};                      ///< of training at the end of an epoch, for its evaluation
+  std::function<bool(const SimulatedMoment&)> watch{};  ///< as SimulationOptions::watch
   nn::Backend* gradients = nullptr;  ///< computes real gradients of the configuration's model and data; null: none
 };
 

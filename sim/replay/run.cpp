@@ -62,34 +62,6 @@ core::Result<void> check_whole(const std::string& directory, const std::vector<e
                   core::noun(missing.size(), "is", "are")));
 }
 
-/// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed.
-core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
-                                    const std::string& file) {
-  const auto& changed = recorded.needs.changed_arithmetic;
-  if (!changed || plan.arithmetic >= changed->since) return {};
-  return core::fail(core::Errc::config,
-                    fmt::format("{}: recorded by version 0.1, whose {} = {} comes to other bits than this program's: "
-                                "replay it with that version",
-                                file, changed->key, core::to_toml(recorded.settings->config.value(changed->key))));
-}
-
-/// A library does not reveal its order of summation, and no journal has it.
-core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
-                                  const std::string& file, bool same_numbers) {
-  if (plan.in_place()) return {};
-  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
-    return core::fail(core::Errc::corrupt,
-                      fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
-                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
-  const auto by_library = std::ranges::find_if(
-      plan.reductions, [](const auto& reduction) { return exchange::info(reduction.algorithm).in_unknown_order(); });
-  if (by_library == plan.reductions.end() || !same_numbers) return {};
-  return core::fail(core::Errc::config,
-                    fmt::format("{}: sums were formed by a library (exchange.algorithm = \"{}\"), in an order of its "
-                                "own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
-                                file, exchange::name(by_library->algorithm)));
-}
-
 class Replayer {
  public:
   Replayer(const ReplayRequest& request, nn::Backend& backend, experiment::RunDirectory directory)
@@ -113,6 +85,36 @@ class Replayer {
       if (auto done = one(segment, segment.path == segments->back().path); !done) return tl::unexpected(done.error());
     }
     return std::move(report_);
+  }
+
+  /// Each segment begins with its own start state: the others need not be replayed.
+  core::Result<ReachedState> reach(const Until& until) {
+    const auto segments = directory_.journals();
+    if (!segments) return tl::unexpected(segments.error());
+    for (auto file = segments->rbegin(); file != segments->rend(); ++file) {
+      if (until.segment > 0 && file->number != until.segment) continue;
+      auto opened = open(*file);
+      if (!opened) return tl::unexpected(opened.error());
+      const auto found = cut_at(opened->recording, until);
+      if (!found) return tl::unexpected(found.error());
+      if (!*found) continue;
+      const auto all = static_cast<double>(std::max<std::size_t>(opened->recording.events(), 1));
+      const auto tell = [&](std::size_t consumed) { request_.progress(static_cast<double>(consumed) / all, 1); };
+      auto segment = members_of(*file, *opened, request_.progress ? tell : std::function<void(std::size_t)>(), {});
+      if (!segment) return tl::unexpected(segment.error());
+      try {
+        if (auto ran = (*segment)->run(); !ran) return tl::unexpected(ran.error());
+      } catch (const Diverged& diverged) {
+        return tl::unexpected(of(diverged, true));
+      }
+      auto reached = state_at(**segment, until);
+      if (!reached) return reached;
+      reached->run = directory_.path();
+      reached->segment = file->number;
+      return reached;
+    }
+    return core::fail(core::Errc::usage, fmt::format("--until {}: no segment of the journal of {} comes so far",
+                                                     to_text(until), directory_.path()));
   }
 
  private:
@@ -162,42 +164,68 @@ class Replayer {
     return plan;
   }
 
-  core::Result<void> one(const experiment::JournalSegment& file, bool last) {
-    if (auto entered = enter(file); !entered) return entered;
+  /// A segment before its members exist.
+  struct Opened {
+    std::shared_ptr<const Checkpoint> checkpoint;
+    bool goes_on = false;  // it begins in the middle of a session
+    experiment::StartState start;
+    Recording recording;
+    experiment::RunPlan plan;
+  };
+  core::Result<Opened> open(const experiment::JournalSegment& file) {
+    if (auto entered = enter(file); !entered) return tl::unexpected(entered.error());
     const auto& spec = session_->spec;
     auto checkpoint = start_of(file, spec);
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
-    if (auto fits = check_fit(*session_, goes_on); !fits) return fits;
+    if (auto fits = check_fit(*session_, goes_on); !fits) return tl::unexpected(fits.error());
     auto start = goes_on ? experiment::members_state(spec, **checkpoint)
                          : core::Result<experiment::StartState>(experiment::start_state(spec, checkpoint->get()));
-    if (!start) return begins_otherwise(file, start.error());
+    if (!start) return tl::unexpected(begins_otherwise(file, start.error()).error());
     auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
     if (!recording) return tl::unexpected(recording.error());
-    const auto made = plan_of(file, *recording);
+    auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
-    SegmentReport done{.path = file.path, .events = recording->events(), .complete = recording->complete};
+    return Opened{std::move(*checkpoint), goes_on, std::move(*start), std::move(*recording), std::move(*made)};
+  }
+
+  core::Result<std::unique_ptr<Segment>> members_of(const experiment::JournalSegment& file, Opened& opened,
+                                                    std::function<void(std::size_t)> progress,
+                                                    RunningPrograms running) {
+    const auto& spec = session_->spec;
+    const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
+    auto segment =
+        Segment::open(spec, opened.start, std::move(opened.recording),
+                      {.backend = &backend_,
+                       .memory = &memory_,
+                       .plan = one_batch && !opened.plan.backend.json.empty() ? &opened.plan.backend : nullptr,
+                       .exchange = &opened.plan.exchange,
+                       .same_numbers = same_numbers(),
+                       .progress = std::move(progress)},
+                      std::move(running));
+    if (!segment) return tl::unexpected(begins_otherwise(file, segment.error()).error());
+    return segment;
+  }
+
+  core::Result<void> one(const experiment::JournalSegment& file, bool last) {
+    auto opened = open(file);
+    if (!opened) return tl::unexpected(opened.error());
+    const bool goes_on = opened->goes_on;
+    SegmentReport done{.path = file.path, .events = opened->recording.events(), .complete = opened->recording.complete};
     const auto all = std::max<std::size_t>(done.events, 1);
     const auto tell = [this, all](std::size_t consumed) {
       request_.progress(
           static_cast<double>(report_.segments.size()) + static_cast<double>(consumed) / static_cast<double>(all),
           segments_);
     };
-    const bool one_batch = spec.settings->data.batch.size() == 1;  // a plan is for one batch size
     auto running = std::exchange(running_, {});
     if (!goes_on) running.clear();  // a session starts its programs anew
-    auto segment = Segment::open(spec, *start, std::move(*recording),
-                                 {.backend = &backend_,
-                                  .memory = &memory_,
-                                  .plan = one_batch && !made->backend.json.empty() ? &made->backend : nullptr,
-                                  .exchange = &made->exchange,
-                                  .same_numbers = same_numbers(),
-                                  .progress = request_.progress ? tell : std::function<void(std::size_t)>()},
-                                 std::move(running));
-    if (!segment) return begins_otherwise(file, segment.error());
-    note_gap(file, checkpoint->get(), goes_on);
+    auto segment =
+        members_of(file, *opened, request_.progress ? tell : std::function<void(std::size_t)>(), std::move(running));
+    if (!segment) return tl::unexpected(segment.error());
+    note_gap(file, opened->checkpoint.get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
-    if (progress_.empty() || !goes_on) begin_session(checkpoint->get());
+    if (progress_.empty() || !goes_on) begin_session(opened->checkpoint.get());
     try {
       if (auto ran = (*segment)->run(); !ran) return ran;
     } catch (const Diverged& diverged) {
@@ -213,7 +241,7 @@ class Replayer {
       running_ = (*segment)->take_running();
       return {};
     }
-    return sum_up(spec, **segment);
+    return sum_up(session_->spec, **segment);
   }
 
   [[nodiscard]] std::uint64_t steps() const {
@@ -326,6 +354,16 @@ class Replayer {
 };
 
 }  // namespace
+
+core::Result<ReachedState> replay_until(const ReplayRequest& request, const Until& until, nn::Backend& backend) {
+  auto directory = experiment::RunDirectory::open(request.run);
+  if (!directory) return tl::unexpected(directory.error());
+  try {
+    return Replayer(request, backend, std::move(*directory)).reach(until);
+  } catch (const core::KernelsFailed& failed) {
+    return tl::unexpected(failed.error());
+  }
+}
 
 core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend) {
   auto directory = experiment::RunDirectory::open(request.run);

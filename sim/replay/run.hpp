@@ -8,6 +8,7 @@
 
 #include "nn/backend.hpp"
 #include "sim/replay/report.hpp"
+#include "sim/replay/until.hpp"
 
 namespace troupe::replay {
 
@@ -23,5 +24,9 @@ struct ReplayRequest {
 /// Errc::corrupt for a journal that is damaged or has gaps, or whose start state is missing; Errc::config when there is no journal, and
 /// with the key that does not fit the recording.
 [[nodiscard]] core::Result<ReplayReport> replay_run(const ReplayRequest& request, nn::Backend& backend);
+
+/// Replays the one segment that has `until` from its begin up to there. Errors as replay_run(); Errc::usage: no segment comes so far.
+[[nodiscard]] core::Result<ReachedState> replay_until(const ReplayRequest& request, const Until& until,
+                                                      nn::Backend& backend);
 
 }  // namespace troupe::replay

@@ -21,6 +21,7 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return next_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return next_; }
+  [[nodiscard]] const std::vector<ServerItem>& items() const noexcept { return items_; }
   [[nodiscard]] std::string waits_for() const;
 
   /// A worker's part of an exchange; kept until the recording says that the server handled it.

@@ -102,4 +102,30 @@ core::Result<void> check_fit(const Session& session, bool goes_on) {
       fmt::format("--set {}: {}", fmt::join(conflicting.empty() ? session.overrides : conflicting, ", "), why));
 }
 
+core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
+                                    const std::string& file) {
+  const auto& changed = recorded.needs.changed_arithmetic;
+  if (!changed || plan.arithmetic >= changed->since) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: recorded by version 0.1, whose {} = {} comes to other bits than this program's: "
+                                "replay it with that version",
+                                file, changed->key, core::to_toml(recorded.settings->config.value(changed->key))));
+}
+
+core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
+                                  const std::string& file, bool same_numbers) {
+  if (plan.in_place()) return {};
+  if (plan.worker_sites.size() != run.workers || plan.server_sites.size() != run.servers)
+    return core::fail(core::Errc::corrupt,
+                      fmt::format("{}: it places {} workers and {} servers; the run has {} and {}", file,
+                                  plan.worker_sites.size(), plan.server_sites.size(), run.workers, run.servers));
+  const auto by_library = std::ranges::find_if(
+      plan.reductions, [](const auto& reduction) { return exchange::info(reduction.algorithm).in_unknown_order(); });
+  if (by_library == plan.reductions.end() || !same_numbers) return {};
+  return core::fail(core::Errc::config,
+                    fmt::format("{}: sums were formed by a library (exchange.algorithm = \"{}\"), in an order of its "
+                                "own: such a run cannot be replayed; use \"asa\" or \"ring\" for one that can",
+                                file, exchange::name(by_library->algorithm)));
+}
+
 }  // namespace troupe::replay

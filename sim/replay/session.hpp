@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/exchange_plan.hpp"
 #include "experiment/run_spec.hpp"
 
 namespace troupe::replay {
@@ -30,5 +31,12 @@ struct Session {
 /// Checks that members with the recorded schedule can follow the changed settings. `goes_on`: they begin in the middle of the run, with
 /// their vectors of that time. Errc::config names the conflicting keys.
 [[nodiscard]] core::Result<void> check_fit(const Session& session, bool goes_on);
+
+/// A recording by a version with other arithmetic can be replayed if its rounding is known and no rule has changed. Errc::config names `file`.
+[[nodiscard]] core::Result<void> check_arithmetic(const experiment::RunPlan& plan, const experiment::RunSpec& recorded,
+                                                  const std::string& file);
+/// A library does not reveal its order of summation, and no journal has it. Errc::config, or corrupt for a plan of another run.
+[[nodiscard]] core::Result<void> check_exchange(const experiment::ExchangePlan& plan, const experiment::RunSpec& run,
+                                                const std::string& file, bool same_numbers);
 
 }  // namespace troupe::replay

@@ -28,6 +28,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
+  [[nodiscard]] const std::vector<WorkerItem>& items() const noexcept { return items_; }
   /// What it waits for, for messages.
   [[nodiscard]] std::string waits_for() const;
 

@@ -30,4 +30,19 @@ class MlflowWriter {
   std::string directory_, origin_;
 };
 
+/// Writes offline runs of W&B: `directory`/offline-run-TIME-ID/run-ID.wandb each, for `wandb sync DIRECTORY/offline-run-*`. The form is that
+/// of wandb's own source (wandb/sdk/internal/datastore.py, wandb/proto/wandb_internal.proto). Ids and times as MlflowWriter.
+class WandbWriter {
+ public:
+  /// Errc::usage: the directory exists and is not empty. The first run makes it.
+  [[nodiscard]] static core::Result<WandbWriter> create(const std::string& directory, const std::string& origin);
+  /// Errc::io, no_space.
+  [[nodiscard]] core::Result<void> add(const RunDetails& run, const std::vector<Point>& curves) const;
+
+ private:
+  WandbWriter(std::string directory, std::string origin)
+      : directory_(std::move(directory)), origin_(std::move(origin)) {}
+  std::string directory_, origin_;
+};
+
 }  // namespace troupe::store

@@ -2,8 +2,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +12,7 @@
 
 #include "nn/hash.hpp"
 #include "store/query/export.hpp"
+#include "store/query/started.hpp"
 
 namespace troupe::store {
 namespace {
@@ -30,18 +29,6 @@ double real_of(const Cell& cell) {
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*whole);
   const auto* number = std::get_if<double>(&cell);
   return number == nullptr ? 0 : *number;
-}
-
-/// Milliseconds since 1970; 0: not known.
-std::int64_t milliseconds(const std::string& started) {
-  std::tm time{};
-  if (std::sscanf(started.c_str(), "%d-%d-%d %d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                  &time.tm_min, &time.tm_sec) != 6)
-    return 0;
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  time.tm_isdst = -1;
-  return std::int64_t{std::mktime(&time)} * 1000;
 }
 
 /// MLflow's numbers: running 1, finished 3, failed 4, killed 5.
@@ -102,7 +89,7 @@ core::Result<void> MlflowWriter::add(const RunDetails& run, const std::vector<Po
   hash.add(std::as_bytes(std::span(whole)));
   const auto id = hash.hex();
   const auto folder = fs::path(directory_) / "0" / id;
-  const auto begin = milliseconds(run.started);
+  const auto begin = 1000 * seconds_since_1970(run.started);
   const auto* wall = find(run.results, "wall_s");
   const double seconds = wall == nullptr ? 0 : real_of(*wall);
   const auto end =

@@ -1,5 +1,6 @@
 #include "core/journal.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "core/journal_scanner.hpp"
 
 namespace troupe::core {
 namespace {
@@ -250,6 +253,70 @@ TEST_F(Journal, AMovedWriterGoesOn) {
   }
   EXPECT_EQ(read_journal(path("moved"))->records.size(), 3u);
   EXPECT_EQ(read_journal(path("other"))->records.size(), 1u);
+}
+
+/// What a scanner finds in the file; its error ends the list.
+std::pair<std::vector<JournalRecord>, std::string> scanned(const std::string& path) {
+  std::vector<JournalRecord> records;
+  auto scanner = JournalScanner::open(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
+  if (!scanner) return {records, scanner.error().message};
+  for (JournalRecord record;;) {
+    const auto there = scanner->next(record);
+    if (!there) return {records, there.error().message};
+    if (!*there) return {records, ""};
+    records.push_back(record);
+  }
+}
+
+/// Cut off anywhere, or with any bit flipped: the scanner says what read_journal() says.
+TEST_F(Journal, AScannerFindsWhatAReaderFinds) {
+  const auto whole = sample();
+  const auto compare = [&](const std::string& text) {
+    write("other", text);
+    const auto contents = read_journal(path("other"));
+    const auto [records, error] = scanned(path("other"));
+    EXPECT_EQ(error, contents ? std::string() : contents.error().message);
+    if (!contents) return;
+    ASSERT_EQ(records.size(), contents->records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i].kind, contents->records[i].kind);
+      EXPECT_EQ(records[i].payload, contents->records[i].payload);
+    }
+  };
+  for (std::size_t size = 12; size <= whole.size(); ++size) compare(whole.substr(0, size));
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    auto text = whole;
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
+    compare(text);
+  }
+}
+
+TEST_F(Journal, AScannerGoesOnInAFileThatGrows) {
+  const auto whole = sample();
+  write("growing", whole.substr(0, 50));
+  auto scanner = JournalScanner::open(::open(path("growing").c_str(), O_RDONLY | O_CLOEXEC), "growing").value();
+  JournalRecord record;
+  EXPECT_TRUE(scanner.next(record).value());
+  EXPECT_EQ(record.payload.size(), 3u);
+  EXPECT_EQ(scanner.offset(), 33u);
+  EXPECT_FALSE(scanner.next(record).value()) << "the second record has 18 bytes, and 17 are there";
+  write("growing", whole);
+  EXPECT_TRUE(scanner.next(record).value());
+  EXPECT_TRUE(scanner.next(record).value());
+  EXPECT_EQ(record.payload.size(), 17u);
+  EXPECT_FALSE(scanner.next(record).value());
+}
+
+TEST_F(Journal, AScannerReadsRecordsLongerThanItsBuffer) {
+  {
+    auto writer = JournalWriter::create(path("long")).value();
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(writer.append(1, std::vector<std::byte>(100'000 * static_cast<std::size_t>(i), std::byte{7})));
+  }
+  const auto [records, error] = scanned(path("long"));
+  EXPECT_EQ(error, "");
+  ASSERT_EQ(records.size(), 5u);
+  EXPECT_EQ(records[4].payload, std::vector<std::byte>(400'000, std::byte{7}));
 }
 
 }  // namespace

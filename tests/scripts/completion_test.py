@@ -13,7 +13,7 @@ TROUPE = pathlib.Path(os.environ["TROUPE"]).resolve()
 CASES = [
     (["tra"], ["train"], ["runs"]),
     (["runs", ""], ["list", "show", "export"], ["train"]),
-    (["runs", "export", "--format", ""], ["json", "csv", "mlflow"], ["--format"]),
+    (["runs", "export", "--format", ""], ["json", "csv", "mlflow", "wandb"], ["--format"]),
     (["runs", "export", "--form"], ["--format"], ["--dir"]),
     (["train", "--set", "train.lr_pol"], ["train.lr_policy="], ["train.lr="]),
     (["train", "--set", "strategy.name=eas"], ["strategy.name=easgd"], ["strategy.name=bsp"]),

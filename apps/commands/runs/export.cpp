@@ -22,11 +22,15 @@ struct RunsExportArguments {
   std::string output;
 };
 
-core::Result<void> export_mlflow(store::RunStore& store, const store::Listing& listing,
-                                 const RunsExportArguments& arguments) {
+/// `Writer`: store::MlflowWriter or store::WandbWriter.
+template <class Writer>
+core::Result<void> export_directory(store::RunStore& store, const store::Listing& listing,
+                                    const RunsExportArguments& arguments, const std::string& then) {
   if (arguments.output.empty())
-    return core::fail(core::Errc::usage, "--format mlflow needs --output DIR: a directory that does not exist yet");
-  const auto writer = store::MlflowWriter::create(arguments.output, arguments.directory);
+    return core::fail(
+        core::Errc::usage,
+        fmt::format("--format {} needs --output DIR: a directory that does not exist yet", arguments.format));
+  const auto writer = Writer::create(arguments.output, arguments.directory);
   if (!writer) return tl::unexpected(writer.error());
   for (const auto id : listing.runs) {
     const auto run = store::details_of(store.database(), id);
@@ -35,8 +39,7 @@ core::Result<void> export_mlflow(store::RunStore& store, const store::Listing& l
     if (!curves) return tl::unexpected(curves.error());
     if (auto added = writer->add(*run, *curves); !added) return added;
   }
-  return print(fmt::format("{} in {}: mlflow ui --backend-store-uri {}\n", core::counted(listing.runs.size(), "run"),
-                           arguments.output, arguments.output));
+  return print(fmt::format("{} in {}: {}\n", core::counted(listing.runs.size(), "run"), arguments.output, then));
 }
 
 core::Result<void> export_text(store::RunStore& store, const store::Listing& listing, bool csv) {
@@ -58,24 +61,32 @@ core::Result<void> export_text(store::RunStore& store, const store::Listing& lis
 core::Result<void> run_runs_export(const RunsExportArguments& arguments) {
   const auto conditions = store::parse_filter(fmt::format("{}", fmt::join(arguments.filter, " ")));
   if (!conditions) return tl::unexpected(conditions.error());
-  if (arguments.format != "mlflow" && !arguments.output.empty())
-    return core::fail(core::Errc::usage, "--output is for --format mlflow: the other forms go to standard output");
+  const bool to_directory = arguments.format == "mlflow" || arguments.format == "wandb";
+  if (!to_directory && !arguments.output.empty())
+    return core::fail(core::Errc::usage,
+                      "--output is for --format mlflow and wandb: the other forms go to standard output");
   auto store = open_store(arguments.directory);
   if (!store) return tl::unexpected(store.error());
   const auto listing = store::list(store->database(), {.conditions = *conditions, .ascending = true});
   if (!listing) return tl::unexpected(listing.error());
-  if (arguments.format == "mlflow") return export_mlflow(*store, *listing, arguments);
+  if (arguments.format == "mlflow")
+    return export_directory<store::MlflowWriter>(*store, *listing, arguments,
+                                                 "mlflow ui --backend-store-uri " + arguments.output);
+  if (arguments.format == "wandb")
+    return export_directory<store::WandbWriter>(*store, *listing, arguments,
+                                                "wandb sync " + arguments.output + "/offline-run-*");
   return export_text(*store, *listing, arguments.format == "csv");
 }
 
 Action declare_runs_export(CLI::App& app) {
   const auto arguments = std::make_shared<RunsExportArguments>();
   app.add_option("FILTER", arguments->filter, "the runs: conditions as in `troupe runs list`; none: all");
-  app.add_option("--format", arguments->format,
-                 "json (a line per run, with curves), csv (a row per run) or mlflow (a directory)")
-      ->check(word_of({"json", "csv", "mlflow"}))
+  app.add_option(
+         "--format", arguments->format,
+         "json (a line per run, with curves), csv (a row per run), mlflow (a directory) or wandb (offline runs)")
+      ->check(word_of({"json", "csv", "mlflow", "wandb"}))
       ->capture_default_str();
-  app.add_option("--output", arguments->output, "the directory that mlflow reads; it must be new or empty")
+  app.add_option("--output", arguments->output, "the directory that mlflow or wandb reads; it must be new or empty")
       ->type_name("DIR");
   add_directory(app, arguments->directory);
   return [arguments] { return run_runs_export(*arguments); };
@@ -85,10 +96,11 @@ Action declare_runs_export(CLI::App& app) {
 
 Command runs_export() {
   return {.name = "export",
-          .summary = "write runs for other programs: JSON, CSV, or a directory of MLflow's",
+          .summary = "write runs for other programs: JSON, CSV, or a directory of MLflow's or W&B's",
           .examples =
               "  troupe runs export tag=paper --format csv > runs.csv\n"
-              "  troupe runs export --format mlflow --output mlruns\n",
+              "  troupe runs export --format mlflow --output mlruns\n"
+              "  troupe runs export tag=paper --format wandb --output wandb\n",
           .declare = declare_runs_export};
 }
 

@@ -61,6 +61,21 @@ TEST_F(ReplayTest, AWholeJournalIsVerified) {
   EXPECT_NE(text.out.find("verified from beginning to end"), std::string::npos) << text.out;
 }
 
+TEST_F(ReplayTest, AReplayCanStopAtAStep) {
+  const auto replay = replayed({"--until", "worker1:5", "--json"});
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  const auto json = nlohmann::json::parse(replay.out);
+  EXPECT_EQ(json["until"], "worker1:5");
+  EXPECT_EQ(json["segment"], 1);
+  EXPECT_EQ(json["members"][0]["step"], 5);
+  const auto text = replayed({"--until", "5"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("segment 1: worker 0 has consumed "), std::string::npos) << text.out;
+  EXPECT_EQ(replayed({"--until", "nonsense"}).code, 2);
+  EXPECT_EQ(replayed({"--until", "100000"}).code, 2);
+  EXPECT_EQ(replayed({"--until", "5", "--set", "train.lr=1"}).code, 2);
+}
+
 TEST_F(ReplayTest, AReplayThatComparesNothingFails) {
   cut(12);
   for (const bool as_json : {false, true}) {

@@ -56,7 +56,7 @@ TEST_F(CandidatesTest, FlagsOfTheCommandThatAreNotYetGiven) {
 }
 
 TEST_F(CandidatesTest, ChoicesOfAFlag) {
-  EXPECT_THAT(texts({"runs", "export", "--format", ""}), ElementsAre("json", "csv", "mlflow"));
+  EXPECT_THAT(texts({"runs", "export", "--format", ""}), ElementsAre("json", "csv", "mlflow", "wandb"));
   EXPECT_THAT(texts({"runs", "export", "--format=m"}), ElementsAre("--format=mlflow"));
   EXPECT_THAT(texts({"export", "--to", "on"}), ElementsAre("onnx"));
   EXPECT_THAT(texts({"plot", "--format", "png,s"}), ElementsAre("png,svg"));

@@ -1,5 +1,6 @@
 // Every page in Chromium, light and dark, on a phone and on a wide screen; and what a user does there.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -303,6 +304,37 @@ test("ASweepIsSeenFromItsListToARunOfIt", { skip: missing }, async () => {
   await page.context().close();
 });
 
+test("ForecastSaysWhereOtherStrategiesWouldBe", { skip: missing }, async () => {
+  if (!service.real) return;
+  const page = await opened();
+  await show(page, `#/runs/${encodeURIComponent(names["glyphs-easgd"])}?tab=forecast`);
+  await page.getByText(/^bsp would (now be at epoch|have ended by now)/).waitFor();
+  await page.getByText(/^easgd, as it is, would (now be at epoch|have ended by now)/).waitFor();
+  await page.getByText("It knows times, not losses").waitFor();
+  await page.getByRole("checkbox", { name: "ssp" }).check();
+  await page.getByText(/^ssp would (now be at epoch|have ended by now)/).waitFor();
+  assert.match(page.url(), /beside=bsp%2Cssp/);
+  await page.getByRole("img", { name: /Samples over time: the run [\d,]+, easgd, simulated/ }).waitFor();
+  await page.context().close();
+});
+
+test("JournalLeadsToTheReplayOfAnEvent", { skip: missing }, async () => {
+  if (!service.real) return;
+  const page = await opened();
+  const run = names["glyphs-easgd"];
+  await show(page, `#/runs/${encodeURIComponent(run)}?tab=journal`);
+  await page.getByLabel("member").selectOption("worker1");
+  await page.getByLabel("from step").fill("5");
+  await page.getByRole("cell", { name: /^StepDone 5 / }).waitFor();
+  await page.getByRole("row", { name: /StepDone 5 / }).getByRole("button").click();
+  const command = await page.getByLabel("the command that leads there", { exact: true }).textContent();
+  const [, place] = /^troupe replay \S+ --until '(1\/worker1#\d+)'$/.exec(command);
+  const reached = JSON.parse(execFileSync(troupe, ["replay", join(runs, run), "--until", place, "--json"], { encoding: "utf8" }));
+  assert.equal(reached.members[0].member, "worker 1");
+  assert.equal(reached.members[0].step, 6, "steps are numbered from 0");
+  await page.context().close();
+});
+
 test("FiveHundredWorkersAreDrawnWithoutFiveHundredRows", { skip: missing }, async () => {
   const page = await opened();
   await show(page, `#/runs/${many}?tab=workers`);
@@ -389,7 +421,7 @@ const kSizes = [[360, 780], [1920, 1080]];
 const pagesOf = () => {
   const easgd = encodeURIComponent(names["glyphs-easgd"]);
   const chosen = Object.values(names).map((n) => `run=${encodeURIComponent(n)}`).join("&");
-  const tabs = ["workers", "waits", "staleness", "members", "traffic", "log", "config", "checkpoints"];
+  const tabs = ["workers", "waits", "staleness", "members", "traffic", "log", "config", "checkpoints", "forecast", "journal"];
   return [["home", "#/"], ["runs", "#/runs"], ["runs-none", "#/runs?filter=tau%3D999"], ["compare", `#/compare?${chosen}`], ["run", `#/runs/${easgd}`],
     ...tabs.map((t) => [`run-${t}`, `#/runs/${easgd}?tab=${t}`]), ["many", `#/runs/${many}`], ...tabs.slice(0, 6).map((t) => [`many-${t}`, `#/runs/${many}?tab=${t}`]),
     ["run-bsp", `#/runs/${encodeURIComponent(names["glyphs-bsp"])}`], ["run-missing", "#/runs/nonesuch"], ["new", "#/new"], ["new-like", `#/new?from=${easgd}`], ["jobs", "#/jobs"], ["job", "#/jobs/1"],

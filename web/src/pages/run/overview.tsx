@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { RunDetails } from "../../api/types";
 import { bytes, count, percent, perSecond, plain, plural } from "../../lib/format";
 import type { RunModel } from "../../lib/run_model";
+import { quoted } from "../../lib/shell";
 import type { Axis } from "../../lib/thin";
 import { Chart, smoothed, type Series } from "../../parts/chart";
 import { Choice, Code, Panel } from "../../parts/misc";
@@ -109,5 +110,3 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
     </>
   );
 }
-
-const quoted = (path: string): string => (/^[\w./+-]+$/.test(path) ? path : `'${path.replace(/'/g, "'\\''")}'`);

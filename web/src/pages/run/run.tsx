@@ -7,6 +7,8 @@ import { link, setQuery } from "../../lib/route";
 import { Badge, ErrorLine, Figure, Link, Page, Progress, Tabs, type Tab } from "../../parts/misc";
 import { RunControls } from "./controls";
 import { ConfigTab, CheckpointsTab, LogTab } from "./files";
+import { ForecastTab } from "./forecast";
+import { JournalTab } from "./journal";
 import { MembersTab } from "./members";
 import { Overview } from "./overview";
 import { TrafficTab } from "./traffic";
@@ -15,7 +17,8 @@ import { StalenessTab, WaitsTab, WorkersTab } from "./workers";
 
 const kTabs: Tab[] = [
   { id: "overview", label: "Overview" }, { id: "workers", label: "Workers" }, { id: "waits", label: "Waits" },
-  { id: "staleness", label: "Staleness" }, { id: "members", label: "Members" }, { id: "traffic", label: "Traffic" }, { id: "log", label: "Log" }, { id: "config", label: "Config" }, { id: "checkpoints", label: "Checkpoints" },
+  { id: "staleness", label: "Staleness" }, { id: "members", label: "Members" }, { id: "traffic", label: "Traffic" }, { id: "forecast", label: "Forecast" },
+  { id: "journal", label: "Journal" }, { id: "log", label: "Log" }, { id: "config", label: "Config" }, { id: "checkpoints", label: "Checkpoints" },
 ];
 
 const kConnections: Record<LiveRun["connection"], string> = {
@@ -66,6 +69,8 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
         {now === "staleness" && <StalenessTab model={model} version={live.version} />}
         {now === "members" && <MembersTab model={model} version={live.version} />}
         {now === "traffic" && <TrafficTab model={model} version={live.version} />}
+        {now === "forecast" && <ForecastTab run={run} own={String(details.options["strategy.name"] ?? "")} running={model.status === "running"} />}
+        {now === "journal" && <JournalTab run={run} directory={details.directory} workers={model.workers.length} servers={model.servers} />}
         {now === "log" && <LogTab run={run} model={model} />}
         {now === "config" && <ConfigTab run={run} />}
         {now === "checkpoints" && <CheckpointsTab run={run} directory={details.directory} />}

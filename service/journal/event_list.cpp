@@ -1,0 +1,181 @@
+#include "service/journal/event_list.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/file_descriptor.hpp"
+#include "core/journal_scanner.hpp"
+#include "experiment/directory/run_records.hpp"
+#include "sim/replay/describe.hpp"
+#include "store/run_directory.hpp"
+#include "strategies/host/journal_codec.hpp"
+
+namespace troupe::service {
+namespace {
+
+using Row = nlohmann::ordered_json;
+using core::Errc;
+using experiment::RunRecordKind;
+
+/// "journal-0012.bin" → 12; 0: another file.
+std::int64_t segment_number(std::string_view name) {
+  constexpr std::string_view kBegin = "journal-", kEnd = ".bin";
+  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() <= kBegin.size() + kEnd.size()) return 0;
+  name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc{} && end == name.data() + name.size() && number > 0 ? number : 0;
+}
+
+std::vector<std::int64_t> segments_in(int directory) {
+  std::vector<std::int64_t> numbers;
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(again < 0 ? nullptr : ::fdopendir(again), &::closedir);
+  while (const auto* entry = open ? ::readdir(open.get()) : nullptr)
+    if (const auto number = segment_number(entry->d_name); number > 0) numbers.push_back(number);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+/// One record as people see it.
+struct Shown {
+  std::string member{};  // "worker1"; empty: of the run
+  std::string text{};
+  std::optional<std::uint64_t> step{};  // of a worker's event
+  std::optional<std::uint64_t> hash{};  // of a snapshot
+  std::string slot{};                   // of it
+  bool is_event = false;                // it counts among the member's events
+};
+
+struct StepOf {
+  std::optional<std::uint64_t> operator()(const strategies::Started& e) const { return e.step; }
+  std::optional<std::uint64_t> operator()(const strategies::BucketReady& e) const { return e.step; }
+  std::optional<std::uint64_t> operator()(const strategies::StepDone& e) const { return e.step; }
+  std::optional<std::uint64_t> operator()(const strategies::Stopped& e) const { return e.step; }
+  template <class Other>
+  std::optional<std::uint64_t> operator()(const Other&) const {
+    return std::nullopt;
+  }
+};
+
+core::Result<Shown> shown(const core::JournalRecord& record) {
+  if (strategies::is_worker_event(record.kind))
+    return strategies::decode_worker_event(record).map([](const strategies::WorkerRecord& found) {
+      return Shown{.member = fmt::format("worker{}", found.worker),
+                   .text = replay::describe(found.event),
+                   .step = std::visit(StepOf{}, found.event),
+                   .is_event = true};
+    });
+  if (strategies::is_server_event(record.kind))
+    return strategies::decode_server_event(record).map([](const strategies::ServerRecord& found) {
+      return Shown{
+          .member = fmt::format("server{}", found.shard), .text = replay::describe(found.event), .is_event = true};
+    });
+  switch (static_cast<RunRecordKind>(record.kind)) {
+    case RunRecordKind::snapshot:
+      return experiment::decode_snapshot(record).map([](const experiment::SnapshotRecord& found) {
+        return Shown{.member = fmt::format("{}{}", found.server ? "server" : "worker", found.member),
+                     .text = replay::describe(found),
+                     .hash = found.hash,
+                     .slot = replay::describe(found.slot),
+                     .is_event = true};
+      });
+    case RunRecordKind::lease_granted:
+    case RunRecordKind::lease_with_factor:
+      return experiment::decode_lease(record).map([](const experiment::LeaseGranted& found) {
+        return Shown{.member = fmt::format("worker{}", found.worker),
+                     .text = fmt::format("lease {}: {} samples of epoch {} from position {} on", found.lease.index,
+                                         found.lease.count, found.lease.epoch, found.lease.first)};
+      });
+    case RunRecordKind::lost:
+      return experiment::decode_lost(record).map([](const experiment::LostRecord& found) {
+        return Shown{.member = fmt::format("worker{}", found.worker),
+                     .text = fmt::format("lost, with {} unfinished leases{}", found.leases.size(),
+                                         found.again ? ", which are granted again" : "")};
+      });
+    case RunRecordKind::absent:
+      return experiment::decode_absent(record).map([](const experiment::AbsentRecord& found) {
+        return Shown{.member = fmt::format("worker{}", found.worker), .text = "not there when the run began"};
+      });
+    case RunRecordKind::plan: return Shown{.text = "the plan of the session"};
+    case RunRecordKind::end: return Shown{.text = "the end of the segment"};
+  }
+  return Shown{.text = fmt::format("a record of kind {:#06x}, of a later version", record.kind)};
+}
+
+bool is_member(std::string_view name) {
+  if (!name.starts_with("worker") && !name.starts_with("server")) return false;
+  name.remove_prefix(std::string_view("worker").size());
+  return !name.empty() && name.size() < 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Row row_of(std::int64_t number, const Shown& record, std::int64_t segment, std::uint64_t event) {
+  return {{"record", number},
+          {"member", record.member.empty() ? Row(nullptr) : Row(record.member)},
+          {"event", record.is_event ? Row(event) : Row(nullptr)},
+          {"text", record.text},
+          {"step", record.step ? Row(*record.step) : Row(nullptr)},
+          {"slot", record.slot.empty() ? Row(nullptr) : Row(record.slot)},
+          {"hash", record.hash ? Row(fmt::format("{:016x}", *record.hash)) : Row(nullptr)},
+          {"until", record.is_event ? Row(fmt::format("{}/{}#{}", segment, record.member, event)) : Row(nullptr)}};
+}
+
+}  // namespace
+
+core::Result<nlohmann::ordered_json> list_events(const std::string& directory, const JournalQuestion& question,
+                                                 const std::stop_token& stop) {
+  if (!question.member.empty() && !is_member(question.member))
+    return core::fail(Errc::usage, "member: write it like worker1 or server0");
+  const auto opened = store::open_run_directory(directory, question.run);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto segments = segments_in(opened->run.get());
+  if (segments.empty())
+    return Row{
+        {"segments", segments}, {"segment", nullptr}, {"events", Row::array()}, {"next", nullptr}, {"complete", false}};
+  const auto segment = question.segment > 0 ? question.segment : segments.back();
+  const auto name = fmt::format("journal-{:04}.bin", segment);
+  core::FileDescriptor file(::openat(opened->run.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return core::fail(Errc::config, fmt::format("{} has no journal segment {}", question.run, segment));
+  auto scanner = core::JournalScanner::open(file.release(), question.run + "/" + name);
+  if (!scanner) return tl::unexpected(scanner.error());
+  auto events = Row::array();
+  std::map<std::string, std::uint64_t, std::less<>> counts;  // events so far, by member
+  Row next = nullptr;
+  bool complete = false, begun = !question.step;
+  core::JournalRecord record;
+  for (std::int64_t number = 0;; ++number) {
+    if (stop.stop_requested()) return core::fail(Errc::interrupted, "interrupted");
+    if (scanner->offset() > kMostJournalBytes) break;
+    const auto there = scanner->next(record);
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) break;
+    complete = record.kind == static_cast<std::uint16_t>(RunRecordKind::end);
+    const auto found = shown(record);
+    if (!found) return tl::unexpected(found.error());
+    const auto event = found->is_event ? counts[found->member]++ : 0;
+    if (number < question.from || (!question.member.empty() && found->member != question.member)) continue;
+    begun = begun || (found->step && static_cast<std::int64_t>(*found->step) >= *question.step);
+    if (!begun) continue;
+    if (static_cast<std::int64_t>(events.size()) == question.limit) {
+      next = number;
+      complete = false;
+      break;
+    }
+    events.push_back(row_of(number, *found, segment, event));
+  }
+  return Row{{"segments", segments}, {"segment", segment}, {"events", events}, {"next", next}, {"complete", complete}};
+}
+
+}  // namespace troupe::service
