@@ -9,6 +9,7 @@
 #include "apps/top/live_source.hpp"
 #include "apps/top/values.hpp"
 #include "core/file_descriptor.hpp"
+#include "core/text/plural.hpp"
 #include "service/live/followed_file.hpp"
 #include "service/live/live_runs.hpp"
 #include "service/live/metrics_line.hpp"
@@ -24,7 +25,7 @@ std::string about_of(const StateJson& started) {
   if (strategy.empty()) return {};
   auto text = fmt::format("{}, {} on {}", strategy, model, dataset);
   if (const auto servers = number_at(started, "servers"); servers && *servers > 0)
-    text += fmt::format(", {} servers", whole_text(servers));
+    text += ", " + core::counted(static_cast<std::uint64_t>(std::min(*servers, 1e9)), "server");
   return text;
 }
 

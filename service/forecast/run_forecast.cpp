@@ -131,8 +131,13 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   const auto now = measured->moments.latest();
   const auto end_s = time_of_samples(points, (measured->epochs - measured->begun_at) * epoch_samples);
   auto notes = Json::array();
+  // Another strategy does not use the keys of the run's own: nobody has asked it to.
+  const auto is_of_own = [&](const std::string& text) {
+    return !question.strategy.empty() && text.find("is not used by strategy") != text.npos;
+  };
   if (forecast)
-    for (const auto& note : forecast->notes) notes.push_back(note.text);
+    for (const auto& note : forecast->notes)
+      if (!is_of_own(note.text)) notes.push_back(note.text);
   const double speed = exchange_speed(*measured);
   return Json{{"run", question.run},
               {"strategy", strategy},

@@ -76,6 +76,7 @@ TEST_F(ForecastTest, AnotherStrategyIsAsFastAsItsWaitsLetIt) {
   const auto found = forecast("bsp");
   ASSERT_TRUE(found.has_value()) << found.error().message;
   EXPECT_EQ((*found)["own"], false);
+  EXPECT_TRUE((*found)["notes"].empty()) << "strategy.tau is not bsp's, which is no news: " << (*found)["notes"];
   EXPECT_NEAR((*found)["now"]["forecast"]["samples"], 6400, 400);
   EXPECT_NEAR((*found)["now"]["forecast"]["epoch"], 1.0, 0.07);
   EXPECT_NEAR((*found)["end_s"], 2.0, 0.05);

@@ -71,7 +71,7 @@ export function JournalTab({ run, directory, workers, servers }: { run: string; 
           ? <Empty title="The run keeps no journal.">Set <code>run.journal</code> to <code>"all"</code> or a size.</Empty>
           : <Panel title={`Segment ${journal.segment}`} aside={<span class="muted">{journal.complete ? "to its end" : journal.next === null ? "so far" : ""}</span>} wide>
             {journal.events.length === 0 ? <p class="muted">No event so far.</p>
-              : <Table label="Events of the journal" columns={columns} rows={journal.events} id={(e) => e.record} chosen={(e) => e.until !== null && e.until === chosen?.until} />}
+              : <div class="one-line"><Table label="Events of the journal" columns={columns} rows={journal.events} id={(e) => e.record} chosen={(e) => e.until !== null && e.until === chosen?.until} /></div>}
             <div class="actions">
               {from > 0 && <button type="button" class="button" onClick={start}>From the beginning</button>}
               {journal.next !== null && <button type="button" class="button" onClick={() => setFrom(journal.next!)}>Next {kPart}</button>}
