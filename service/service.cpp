@@ -34,8 +34,8 @@ Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
               .live = &live_,
               .events = &events_,
               .counters = &counters_,
-              .upload_limits = setup_.uploads,
               .forecasts = &forecasts_,
+              .upload_limits = setup_.uploads,
               .samples = &samples_};
   add_routes(router_, context_);
 }
