@@ -88,7 +88,8 @@ int ncclGetUniqueId(UniqueId* id) {
   static std::atomic<int> next{0};
   if (fails("ncclGetUniqueId")) return kSystemError;
   std::memset(id, 0, sizeof *id);
-  std::snprintf(id->path, sizeof id->path, "/dev/shm/troupe-fake-nccl-%d-%d", ::getpid(), next++);
+  // Not named after the program: tests beside this one look for what its processes leave.
+  std::snprintf(id->path, sizeof id->path, "/dev/shm/fake-nccl-%d-%d", ::getpid(), next++);
   const int file = ::open(id->path, O_CREAT | O_EXCL | O_RDWR, 0600);
   if (file < 0) return kSystemError;
   {
