@@ -114,7 +114,8 @@ class SweepSession {
     if (stopped_) held_.insert(held_.end(), queue_.begin(), queue_.end()), queue_.clear();
     for (std::deque<Step> waiting = std::exchange(queue_, {}); !waiting.empty(); waiting.pop_front())
       if (auto begun = begin(waiting.front()); !begun) return begun;
-    while (pool_.has_room() && !stopped_ && !time_is_up()) {
+    // What another process trains takes a place, too: a sweep that was killed makes the same decisions again.
+    while (pool_.has_room() && pool_.count() + others_.size() < options_.places.size() && !stopped_ && !time_is_up()) {
       const auto step = search().next();
       if (!step) break;
       if (auto logged = log_.append(trials_.beginning(*step, elapsed_s())); !logged) return logged;

@@ -17,13 +17,13 @@ inline constexpr const char* kRecordFile = "sweep.json";
 
 struct TrialRecord {
   std::size_t trial = 0;
-  std::string name;                                           // run.name
-  std::vector<std::pair<std::string, std::string>> settings;  // key and value as TOML, in the order of the parameters
-  std::vector<std::optional<double>> scores;                  // by rung reached; none: diverged
-  std::optional<std::int64_t> training_to;                    // epochs of the rung that it trains to now
-  std::string status;                                         // of the run, as in results.jsonl
-  std::string directory;                                      // empty: it has none yet
-  std::vector<double> scored_s;                               // when each score came, in seconds of the sweep
+  std::string name{};                                           // run.name
+  std::vector<std::pair<std::string, std::string>> settings{};  // key and value as TOML, in the order of the parameters
+  std::vector<std::optional<double>> scores{};                  // by rung reached; none: diverged
+  std::optional<std::int64_t> training_to{};                    // epochs of the rung that it trains to now
+  std::string status{};                                         // of the run, as in results.jsonl
+  std::string directory{};                                      // empty: it has none yet
+  std::vector<double> scored_s{};                               // when each score came, in seconds of the sweep
 };
 
 struct Record {

@@ -30,16 +30,15 @@ sweep::Record small_record() {
                     .name = "000_bsp",
                     .settings = {{"train.lr", "0.1"}, {"strategy.name", "\"bsp\""}},
                     .scores = {0.5, 0.625},
-                    .scored_s = {1, 3},
                     .status = "done",
-                    .directory = "/elsewhere/a/20260102-030405-000_bsp"},
+                    .directory = "/elsewhere/a/20260102-030405-000_bsp",
+                    .scored_s = {1, 3}},
                    {.trial = 1,
                     .name = "001_easgd",
                     .settings = {{"train.lr", "1"}, {"strategy.name", "\"easgd\""}},
                     .scores = {std::nullopt},
-                    .scored_s = {2},
                     .status = "diverged",
-                    .directory = ""}};
+                    .scored_s = {2}}};
   record.ranking = {0, 1};
   record.importance = {0.75, 0.25};
   return record;

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongSweep{"[sweep]\nmethod = \"bayes\"\nruns = 3\n", "3", "method must be one of \"tpe\", \"random\""},
         WrongSweep{"[sweep]\nschedule = 3\nruns = 3\n", "3", "schedule must be one of \"asha\", \"none\""},
-        WrongSweep{"[sweep]\nrunz = 3\n", "3", "has no key \"runz\"; did you mean \"runs\"?"},
+        WrongSweep{"[sweep]\nrunz = 3\n", "3", "has no key \"runz\" (nearest: \"runs\")"},
         WrongSweep{"[sweep]\nseed = 3\n", "2", "must say when it ends: runs = 40, or hours = 1.5, or both"},
         WrongSweep{"[sweep]\nruns = 0\n", "3", "runs must be a whole number from 1 to 100000"},
         WrongSweep{"[sweep]\nruns = 1.5\n", "3", "runs must be a whole number"},

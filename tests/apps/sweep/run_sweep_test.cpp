@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 /// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
 /// `lost:1` does not answer; the file `full` beside it is a full disk; a rate above 0.9 diverges.
-constexpr std::string_view kTrain = R"(#!/bin/bash
+constexpr std::string_view kTrain = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >> "$here/calls"
 while [ $# -gt 0 ]; do
@@ -31,6 +31,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 if [ "$nodes" = lost:1 ]; then echo "troupe: lost:1: no answer" >&2; exit 75; fi
+fails() { [ -e "$here/fails" ] && [ "$(cat "$here/fails")" = "$(wc -l < "$here/calls") $1" ]; }
+if fails before; then echo "troupe: cannot write" >&2; exit 74; fi
 if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exit 74; fi
 value() { sed -n "s/^$1 = \"\?\([^\"]*\)\"\?$/\1/p" "${config:-$dir/config.toml}" | head -1; }
 if [ -z "$dir" ]; then
@@ -51,8 +53,10 @@ if awk "BEGIN { exit !($lr > 0.9) }"; then
 fi
 accuracy=$(awk "BEGIN { print $lr * (1 - 0.5 / $epochs) }")
 echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
+if fails after; then exec > /dev/null; fi
 echo "{\"run\": \"$dir\", \"epochs\": $epochs, \"stopped_by\": $stopped, \"test\": {\"accuracy\": $accuracy}}" | tee "$dir/summary.json"
-)";
+if fails after; then echo "troupe: cannot write" >&2; exit 74; fi
+)sh";
 
 class RunSweepTest : public testing::Test {
  protected:
@@ -118,22 +122,29 @@ TEST_F(RunSweepTest, PromotedRunsGoOnAndNoEpochIsTrainedTwice) {
   EXPECT_THAT(folder_.read("runs/s/results.csv"), HasSubstr(",run,rung_epochs,score"));
 }
 
-/// What counts is written before the next decision: from each prefix of the log, and the directories as they are, the sweep ends with the
-/// decisions of the whole one.
-TEST_F(RunSweepTest, ASweepThatIsKilledAtAnyLineGoesOnTheSame) {
+/// What counts is written before a run begins, and its directory says the rest: wherever a sweep ends, before or after a run has trained, the
+/// next start makes the decisions of a sweep that never ended.
+TEST_F(RunSweepTest, ASweepThatEndsAtAnyStepGoesOnTheSame) {
   ASSERT_TRUE(run());
   const auto whole = events();
-  const auto text = folder_.read("runs/s/sweep.jsonl");
-  for (std::size_t at = 0, line = 0; at != std::string::npos && line < whole.size();
-       at = text.find('\n', at + 1), ++line) {
-    if (line % 4 != 1) continue;
-    folder_.write("runs/s/sweep.jsonl", text.substr(0, at + 1));
-    ASSERT_TRUE(run());
-    const auto again = events();
-    ASSERT_EQ(again.size(), whole.size()) << line;
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      EXPECT_EQ(again[i].step, whole[i].step) << line << " " << i;
-      EXPECT_EQ(again[i].settings, whole[i].settings) << line << " " << i;
+  const auto steps = calls();
+  for (std::size_t step = 1; step <= steps; step += 3) {
+    for (const char* when : {"before", "after"}) {
+      std::filesystem::remove_all(folder_.file("runs"));
+      std::filesystem::remove(folder_.file("calls"));
+      folder_.write("fails", std::to_string(step) + " " + when);
+      const auto first = run();
+      ASSERT_TRUE(first) << first.error().message;
+      ASSERT_TRUE(first->stopped) << step << when;
+      std::filesystem::remove(folder_.file("fails"));
+      ASSERT_TRUE(run());
+      const auto again = events();
+      ASSERT_EQ(again.size(), whole.size()) << step << when;
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_EQ(again[i].step, whole[i].step) << step << when << i;
+        EXPECT_EQ(again[i].settings, whole[i].settings) << step << when << i;
+        EXPECT_EQ(again[i].result.score, whole[i].result.score) << step << when << i;
+      }
     }
   }
 }

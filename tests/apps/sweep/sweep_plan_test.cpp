@@ -62,14 +62,15 @@ TEST_F(SweepPlanTest, KeysOfOneStrategyExistWithItOnly) {
   ASSERT_TRUE(planned) << planned.error().message;
   const auto& space = planned->space;
   ASSERT_EQ(space.size(), 4U);
-  EXPECT_THAT(space[1].when, ElementsAre(1, 2)) << "bsp's lr is 0.5";
-  EXPECT_EQ(space[2].key, "strategy.tau");
-  EXPECT_THAT(space[2].when, ElementsAre(1)) << "of these strategies easgd alone reads it";
+  EXPECT_EQ(space[1].key, "strategy.tau");
+  EXPECT_THAT(space[1].when, ElementsAre(1)) << "of these strategies easgd alone reads it";
+  EXPECT_EQ(space[2].key, "train.lr");
+  EXPECT_THAT(space[2].when, ElementsAre(1, 2)) << "bsp's lr is 0.5";
   EXPECT_THAT(space[3].when, ElementsAre(1));
   const auto bsp = planned->run(0, {0.0, std::nullopt, std::nullopt, std::nullopt});
   ASSERT_TRUE(bsp) << bsp.error().message;
   EXPECT_EQ(bsp->settings.train.lr, 0.5);
-  EXPECT_EQ(bsp->name, "000_bsp");
+  EXPECT_EQ(bsp->name, "000_bsp_lr=0.5");
 }
 
 TEST_F(SweepPlanTest, RungsMetricAndGoalAreThoseOfTheFile) {
