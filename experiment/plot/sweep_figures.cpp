@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text/plural.hpp"
 #include "experiment/plot/grid_figures.hpp"
 
 namespace troupe::plot {
@@ -114,9 +115,11 @@ std::vector<Figure> best(const sweep::Record& record, const std::string& name, c
   std::string plots = fmt::format("'best.dat' using 1:2 with steps title 'best so far'{}", series_thin(6));
   for (std::size_t rung = 0; rung < record.rungs.size(); ++rung)
     plots += fmt::format(", \\\n  'best-scores.dat' using ($3=={} ? $1 : NaN):2 with points title {}{}", rung,
-                         literal(fmt::format("after {} epochs", record.rungs[rung])), series_style(rung));
+                         literal("after " + core::counted(static_cast<std::uint64_t>(record.rungs[rung]), "epoch")),
+                         series_style(rung));
   figure.script = fmt::format(
-      "{}set key bottom right\nset title {}\nset xlabel 'epochs trained, over all trials'\nset ylabel {}\nplot {}\n",
+      "{}set key outside bottom center horizontal\nset title {}\nset xlabel 'epochs trained, over all trials'\nset "
+      "ylabel {}\nplot {}\n",
       frame(), literal(name), literal(unit.label), plots);
   return {figure};
 }

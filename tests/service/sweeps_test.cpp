@@ -83,8 +83,10 @@ TEST(SweepsApiTest, OtherNamesAreUnknown) {
   const Served served;
   served.folder().write("a/sweep.json", to_json(small_record()).dump());
   std::filesystem::create_directory_symlink(served.folder().file("a"), served.folder().file("link"));
-  for (const char* name : {"none", "link", "..", "%2e%2e", "a%2f..", ".hidden"})
+  for (const char* name : {"none", "link", ".hidden", "a%2fb"})
     EXPECT_EQ(served.get(std::string("/api/v1/sweeps/") + name).status, 404) << name;
+  for (const char* name : {"..", "%2e%2e", "a%2f.."})
+    EXPECT_EQ(served.get(std::string("/api/v1/sweeps/") + name).status, 400) << name;
   served.folder().write("damaged/sweep.json", "[]");
   EXPECT_EQ(served.get("/api/v1/sweeps/damaged").status, 500);
 }

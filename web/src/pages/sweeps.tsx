@@ -138,11 +138,11 @@ export function SweepPage({ name }: { name: string }): JSX.Element {
               <Figure label="Epochs trained" value={count(sweep.epochs_trained)} note={whole > 0 ? `${percent(sweep.epochs_trained / whole, 0)} of all runs to their ends` : null} />
               <Figure label="Time" value={duration(sweep.elapsed_s)} />
             </dl>
-            <Panel title="From settings to score" aside={<span class="muted">strong: trained to the end · dark: the best</span>}>
+            <Panel title="From settings to score" aside={<span class="muted">coloured: trained to the end · bold: the best</span>}>
               {sweep.ranking.length === 0 ? <Empty title="No trial has a score yet." /> : <Parallel sweep={sweep} chosen={chosen} />}
             </Panel>
-            <div class="columns">
-              <Panel title="Scores over epochs trained"><Chart title={sweep.metric} series={series} x={(v) => count(v)} y={(v) => cell(sweep.metric, v)} /></Panel>
+            <div class="columns uneven">
+              <Panel title="Scores over epochs trained" aside={<span class="muted">pale: each score, by its rung</span>}><Chart title={sweep.metric} series={series} x={(v) => count(v)} y={(v) => cell(sweep.metric, v)} /></Panel>
               <Panel title="What decides"><Importance sweep={sweep} /></Panel>
             </div>
             <Panel title="Trials"><Trials sweep={sweep} choose={choose} /></Panel>
