@@ -332,6 +332,11 @@ test("JournalLeadsToTheReplayOfAnEvent", { skip: missing }, async () => {
   const reached = JSON.parse(execFileSync(troupe, ["replay", join(runs, run), "--until", place, "--json"], { encoding: "utf8" }));
   assert.equal(reached.members[0].member, "worker 1");
   assert.equal(reached.members[0].step, 6, "steps are numbered from 0");
+  await page.setViewportSize({ width: 360, height: 780 }); // a list that is short enough to be drawn as a whole
+  await page.getByLabel("from step").fill("95");
+  await page.getByRole("cell", { name: /^StepDone 95 / }).waitFor();
+  const over = () => page.evaluate(() => [...document.querySelectorAll("body *")].filter((e) => !e.parentElement.closest(".table-box") && e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => `${e.tagName}.${e.className}`).concat(document.scrollingElement.scrollWidth > innerWidth ? ["the page"] : []));
+  assert.deepEqual((await over()).filter((e) => !/tabs|BUTTON/.test(e)), []);
   await page.context().close();
 });
 
