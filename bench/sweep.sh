@@ -8,14 +8,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(realpath "${BIN:-build/bin}")
 mnist=$(realpath "${1:-data/mnist}")
-runs=${2:-40}
+runs=${2:-34}
 [[ -x $bin/troupe ]] || { echo "no program at $bin/troupe: run scripts/build, or set BIN" >&2; exit 2; }
 [[ -d $mnist ]] || { echo "no data set at $mnist: give the folder of the four IDX files" >&2; exit 2; }
 folder=${OUT:-$(mktemp -d)}
 [[ -n ${OUT:-} ]] || trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"
 common="run.epochs = ${EPOCHS:-9}
-data.train_samples = ${SAMPLES:-3000}
+data.train_samples = ${SAMPLES:-6000}
 run.evaluate_every = \"${EPOCHS:-9} epochs\"
 run.journal = \"off\"
 run.tensorboard = false"
