@@ -177,8 +177,8 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
                                     "\"easgd\"",
                                     settings.config.where("strategy.name"), settings.strategy));
   }
-  described->initial = std::make_shared<const experiment::InitialValues>(
-      experiment::InitialValues{std::move(said->parameters), std::move(said->statistics)});
+  described->initial = std::make_shared<const experiment::InitialValues>(experiment::InitialValues{
+      std::make_shared<const std::vector<float>>(std::move(said->parameters)), std::move(said->statistics)});
   return described;
 }
 

@@ -93,7 +93,7 @@ struct JournalPolicy {
 
 /// What the model of a fresh run begins with, where a program of the user's says it. Canonical.
 struct InitialValues {
-  std::vector<float> parameters;
+  std::shared_ptr<const std::vector<float>> parameters;
   std::vector<float> statistics;
 };
 

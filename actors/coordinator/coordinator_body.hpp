@@ -157,7 +157,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void snapshot_worker(std::uint32_t worker, strategies::Slot slot, const BorrowedView& space, const Next& next,
                        const Next& absent, bool journalled = true);
   [[nodiscard]] BorrowedView whole_arena() const { return {arena_->view(), arena_}; }
-  [[nodiscard]] std::vector<float> canonical() const;
+  [[nodiscard]] std::shared_ptr<std::vector<float>> canonical() const;
 
   // Checkpoints (coordinator_checkpoint.cpp).
   void take_states(std::uint32_t worker, const Next& next);

@@ -47,7 +47,7 @@ std::shared_ptr<Checkpoint> CoordinatorBody::begin_checkpoint() const {
 /// A checkpoint that cannot be written is a warning: the old one stays good and training goes on.
 void CoordinatorBody::write_checkpoint() {
   complete(*checkpoint_);
-  checkpoint_->vectors.emplace("", *model_);
+  checkpoint_->vectors.emplace("", model_);
   const auto step = checkpoint_->step;
   // A request that came too late for this one's states gets a checkpoint of its own.
   const bool lacks_states = setup_.graph->is_program() && machine_.admits() && checkpoint_->own_states.empty();

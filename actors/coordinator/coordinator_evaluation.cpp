@@ -208,7 +208,7 @@ void CoordinatorBody::judged(const coordination::EvaluationWatch::Verdict& verdi
 /// The evaluated copy, without the members' states. It is written while training goes on.
 void CoordinatorBody::keep_best() {
   const auto best = evaluation_->best;
-  best->vectors.emplace("", *evaluation_->model);
+  best->vectors.emplace("", evaluation_->model);
   ask<CheckpointWritten>(
       kDisk, kRecorderSilence, actors_.recorder,
       [this](const CheckpointWritten& written) {

@@ -18,7 +18,7 @@ using strategies::Slot;
 
 void CoordinatorBody::take_model(const Continuations& next) {
   const auto checked = [this, next] {
-    model_ = std::make_shared<std::vector<float>>(canonical());
+    model_ = canonical();
     if (core::host_kernels().all_finite(*model_)) return take_statistics(next.done);
     fail(core::Errc::diverged,
          fmt::format("diverged: the model's parameters are not finite any more after {} steps over all workers{}",
@@ -93,9 +93,9 @@ void CoordinatorBody::take_statistics(const Next& next) {
   }
 }
 
-std::vector<float> CoordinatorBody::canonical() const {
-  std::vector<float> canonical(setup_.layout->canonical_floats());
-  setup_.layout->to_canonical(arena_->view(), canonical);
+std::shared_ptr<std::vector<float>> CoordinatorBody::canonical() const {
+  auto canonical = std::make_shared<std::vector<float>>(setup_.layout->canonical_floats());
+  setup_.layout->to_canonical(arena_->view(), *canonical);
   return canonical;
 }
 

@@ -83,7 +83,7 @@ void CoordinatorBody::take_member(std::uint32_t member, const Continuations& nex
 /// The centre and the servers' states. Without servers: the model that was taken before.
 void CoordinatorBody::take_servers(const Next& next) {
   if (actors_.servers.empty()) {
-    segment_->vectors.emplace("", *model_);
+    segment_->vectors.emplace("", model_);
     return next();
   }
   snapshot_shards(strategies::kCenter, [this, next] {
@@ -103,8 +103,7 @@ void CoordinatorBody::take_peer_messages(std::uint32_t worker, const MemberState
   snapshot_worker(
       worker, state.peer_message_slots[k], whole_arena(),
       [this, worker, state, k, into, next] {
-        into->peer_messages.push_back({state.peer_messages[k].from, state.peer_messages[k].weight,
-                                       std::make_shared<const std::vector<float>>(canonical())});
+        into->peer_messages.push_back({state.peer_messages[k].from, state.peer_messages[k].weight, canonical()});
         take_peer_messages(worker, state, into, next);
       },
       next.interrupted, false);
@@ -118,7 +117,7 @@ void CoordinatorBody::take_slots(std::uint32_t worker, std::vector<Slot> slots,
   snapshot_worker(
       worker, slot, whole_arena(),
       [this, worker, slot, slots, into, next] {
-        into->slots.emplace(slot, std::make_shared<const std::vector<float>>(canonical()));
+        into->slots.emplace(slot, canonical());
         take_slots(worker, slots, into, next);
       },
       next.interrupted);

@@ -86,7 +86,7 @@ core::Result<void> Site::open() {
                                         .exchange = setup_.exchange,
                                         .most_floats = setup_.most_floats,
                                         .maps_arenas = sums_in_arenas(*context_.spec, setup_),
-                                        .start = setup_.start,
+                                        .start = std::move(setup_.start),
                                         .kernels = &context_.backend->kernels_for(*memory_.memory),
                                         .memory = memory_.memory,
                                         .copier = memory_.copier,

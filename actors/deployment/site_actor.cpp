@@ -16,9 +16,10 @@ namespace troupe::actors {
 
 namespace {
 
-core::Result<StartState> start_of(const RunSpec& spec, const StartPayload& payload) {
+/// The payload's bytes are freed before it returns: a start state shares the checkpoint's vectors.
+core::Result<StartState> start_of(const RunSpec& spec, StartPayload payload) {
   if (!payload.file) return experiment::start_state(spec, nullptr);
-  auto file = nn::parse_safetensors(*payload.file, "the run's checkpoint", nn::Checksums::required);
+  auto file = nn::parse_safetensors(std::move(payload.file), "the run's checkpoint", nn::Checksums::required);
   if (!file) return tl::unexpected(file.error());
   auto checkpoint = experiment::load(*file, spec.graph);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
@@ -194,7 +195,7 @@ class SiteBody {
       if (!fetched) return tl::unexpected(fetched.error());
       payload = *fetched;
     }
-    auto start = start_of(context_->spec, payload);
+    auto start = start_of(context_->spec, std::move(payload));
     if (!start) return tl::unexpected(start.error());
     start->versions = addresses.versions;
     if (addresses.first_step >= 0) {  // a newcomer: its program begins anew

@@ -286,6 +286,13 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
          setup_.kernels->download(floats, fetching->piece.view());
          const auto bytes = std::as_bytes(std::span(floats));
          const auto count = std::min<std::uint64_t>(bytes.size(), whole - std::min(whole, offset));
+         try {  // at once: growing it would take twice its size
+           fetching->file->reserve(whole);
+         } catch (const std::exception&) {
+           fetching->promise.deliver(caf::make_error(
+               caf::sec::runtime_error, fmt::format("there is no memory for the {} bytes of the start state", whole)));
+           return;
+         }
          fetching->file->insert(fetching->file->end(), bytes.begin(),
                                 bytes.begin() + static_cast<std::ptrdiff_t>(count));
          if (fetching->file->size() < whole && count > 0) return fetch_piece(fetching);

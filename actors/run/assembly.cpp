@@ -27,6 +27,7 @@ core::Result<CoordinatorActor> Assembly::begin(const Beginning& beginning, const
   if (auto written = beginning.directory->write_plan(run_plan()); !written) return tl::unexpected(written.error());
   spawn_supervisors(beginning, console);
   begin_sites();
+  start_.reset();
   return coordinator_;
 }
 
@@ -196,6 +197,8 @@ core::Result<void> Assembly::prepare_sites() {
           if (result) result = tl::unexpected(no_answer(*handle, "did not get ready", error));
         });
   }
+  // Frees the start state's bytes: newcomers get those of a newer checkpoint.
+  if (!asked.empty()) self_->send(sites_[0].here->exchanger(), StartPayload{});
   return result;
 }
 

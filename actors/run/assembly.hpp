@@ -95,7 +95,7 @@ class Assembly {
   const RunSpec& spec_;
   Launch launch_;
   const std::stop_token stop_;
-  std::shared_ptr<const StartState> start_;
+  std::shared_ptr<const StartState> start_;  // until the run begins
   ExchangePlan exchange_;
   std::string
       not_mapped_;  // why processes do not map each other's device memory; empty: they do, or nothing is there to map

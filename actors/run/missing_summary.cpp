@@ -49,7 +49,7 @@ Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint&
                         .top5 = validation.top5};
   experiment::take(summary, checkpoint.totals.watched);
   if (const auto ledger = experiment::last_ledger(directory.metrics_file())) summary.ledger = *ledger;
-  summary.center_hash = nn::center_hash(checkpoint.vectors.at(""));
+  summary.center_hash = nn::center_hash(*checkpoint.vectors.at(""));
   return summary;
 }
 
@@ -73,7 +73,7 @@ RunEnd write_missing_summary(const RunSpec& spec, const RunDirectory& directory,
   if (further || (has_ended(directory) && is_there(directory, end.summary)))
     return fail({core::Errc::config, fmt::format("{}: all {} epochs are done; add --set run.epochs=N to train longer",
                                                  directory.path(), spec.settings->run.epochs)});
-  const auto score = experiment::evaluate(spec, backend, checkpoint.vectors.at(""), checkpoint.statistics);
+  const auto score = experiment::evaluate(spec, backend, *checkpoint.vectors.at(""), checkpoint.statistics);
   if (!score) return fail(score.error());
   end.summary.test_loss = score->loss;
   end.summary.test_accuracy = score->accuracy();

@@ -275,6 +275,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   show();
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
+  beginning->checkpoint.reset();  // its vectors are as large as the model
 
   if (request.on_directory) request.on_directory(beginning->directory->path());
   if (request.on_save_action) request.on_save_action([&] { caf::anon_send(*coordinator, SaveRequest{}); });

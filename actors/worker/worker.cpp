@@ -39,7 +39,7 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       },
       [self](const ReplicaStart& start) -> caf::result<ReplicaLoaded> {
         try {
-          if (const auto loaded = self->state.body->load(start.state); !loaded)
+          if (const auto loaded = self->state.body->load(*start.state); !loaded)
             return caf::make_error(caf::sec::runtime_error, loaded.error().message);
         } catch (const core::KernelsFailed& failed) {
           return caf::make_error(caf::sec::runtime_error, failed.what());

@@ -33,9 +33,13 @@ core::Result<Prepared> WorkerBody::prepare() {
                   .error = {}};
 }
 
-core::Result<void> WorkerBody::load(const std::shared_ptr<const StartState>& start) {
-  start_ = start;
-  return memory_->load(*start_, setup_.self);
+/// Keeps none of the start state's vectors: they are as large as the model.
+core::Result<void> WorkerBody::load(const StartState& start) {
+  first_versions_ = start.versions;
+  first_version_ = start.center_version;
+  optimizer_steps_ = start.optimizer_steps.at(setup_.self);
+  next_step_ = start.first_steps.at(setup_.self);
+  return memory_->load(start, setup_.self);
 }
 
 void WorkerBody::begin(const ActorDirectory& actors) {
@@ -50,12 +54,11 @@ void WorkerBody::begin(const ActorDirectory& actors) {
   for (WorkerId w = 0; w < actors.workers.size() && actors.members.empty(); ++w) membership.workers.push_back(w);
   mailbox_.emplace(setup_.self, static_cast<std::uint32_t>(actors.workers.size()));
   mailbox_->members(membership.workers);
-  auto versions = start_->versions;
-  versions.resize(actors.servers.size(), start_->center_version);
+  first_versions_.resize(actors.servers.size(), first_version_);
   host_.emplace(setup_.strategy->worker(), strategies::worker_ports(*this, setup_.strategy->needs()),
                 strategies::WorkerHostOptions{setup_.self, setup_.seed, membership,
-                                              static_cast<int>(memory_->replica().buckets().size()),
-                                              std::move(versions), start_->optimizer_steps.at(setup_.self)},
+                                              static_cast<int>(memory_->replica().buckets().size()), first_versions_,
+                                              optimizer_steps_},
                 this);
   if (!setup_.cpus.empty() && !binding_)
     self_->send(actors_.recorder,
@@ -63,7 +66,6 @@ void WorkerBody::begin(const ActorDirectory& actors) {
                                                        setup_.self, core::to_text(setup_.cpus))});
   reported_at_ = now();
   timer_.send(std::chrono::seconds(1), Tick{});
-  next_step_ = start_->first_steps.at(setup_.self);
   host_->start(next_step_);
   if (const auto early = news_.begin(actors.membership_epoch)) hear(*early);
   after_event();

@@ -35,7 +35,7 @@ class WorkerBody final : public strategies::WorkerPort,
   // The actor's messages.
   [[nodiscard]] core::Result<Prepared> prepare();
   [[nodiscard]] const nn::Replica& replica() const { return memory_->replica(); }
-  [[nodiscard]] core::Result<void> load(const std::shared_ptr<const StartState>& start);
+  [[nodiscard]] core::Result<void> load(const StartState& start);
   void begin(const ActorDirectory& actors);
   void batch_ready(const BatchReady& ready, const BorrowedBatch& batch);
   void compute_now();
@@ -135,7 +135,9 @@ class WorkerBody final : public strategies::WorkerPort,
   Self self_;
   Timer timer_{self_};
   WorkerSetup setup_;
-  std::shared_ptr<const StartState> start_;
+  std::vector<strategies::Version> first_versions_;  // by shard, of its start state; none: first_version_
+  strategies::Version first_version_ = 0;
+  std::uint64_t optimizer_steps_ = 0;  // that made the optimizer state it began with
   std::optional<WorkerMemory> memory_;
   ActorDirectory actors_;
   std::optional<strategies::WorkerHost> host_;

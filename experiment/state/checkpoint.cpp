@@ -40,7 +40,7 @@ Parts parts_of(const Checkpoint& checkpoint) {
   Parts parts;
   std::string prefixes;
   for (const auto& [prefix, vector] : checkpoint.vectors) {
-    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, vector, prefix))
+    for (auto& tensor : nn::canonical_tensors(*checkpoint.graph, *vector, prefix))
       parts.tensors.push_back(std::move(tensor));
     if (!prefix.empty()) prefixes += (prefixes.empty() ? "" : " ") + prefix;
   }
@@ -177,8 +177,8 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     begin = end + 1;
   }
   for (const auto& prefix : all) {
-    std::vector<float> vector(static_cast<std::size_t>(graph->parameter_count()));
-    if (auto read = nn::canonical_from(file, *graph, vector, prefix); !read) return tl::unexpected(read.error());
+    auto vector = std::make_shared<std::vector<float>>(static_cast<std::size_t>(graph->parameter_count()));
+    if (auto read = nn::canonical_from(file, *graph, *vector, prefix); !read) return tl::unexpected(read.error());
     checkpoint.vectors.emplace(prefix, std::move(vector));
   }
   checkpoint.statistics.resize(nn::statistics_layout(*graph).canonical_floats());

@@ -20,10 +20,13 @@ namespace troupe::experiment {
 /// What a replica with its own optimizer keeps of it (nn::OwnOptimizer::own_state).
 using OwnState = std::shared_ptr<const std::vector<std::byte>>;
 
+/// A vector in canonical form, shared and read only: checkpoints, start states and the coordinator's model are one copy where they are equal.
+using CanonicalVector = std::shared_ptr<const std::vector<float>>;
+
 struct Checkpoint {
   std::uint64_t step = 0;  // sum over all workers; part of the file's name
   std::shared_ptr<const nn::Graph> graph;
-  std::map<std::string, std::vector<float>> vectors;  // by prefix: "" parameters, "optimizer.velocity.", …
+  std::map<std::string, CanonicalVector> vectors;  // not null; by prefix: "" parameters, "optimizer.velocity.", …
   std::map<std::string, std::uint64_t>
       optimizer_steps{};                           // by prefix of a worker's optimizer state: steps that made it
   std::map<std::uint32_t, OwnState> own_states{};  // by worker; not null

@@ -65,7 +65,7 @@ InitialModel of_program(const RunSpec& spec, const InitialValues& values) {
   Checkpoint begin;
   begin.graph = spec.graph;
   begin.statistics = values.statistics;
-  auto note = fmt::format("begins with the program's own values, {}", nn::center_hash(values.parameters));
+  auto note = fmt::format("begins with the program's own values, {}", nn::center_hash(*values.parameters));
   begin.vectors.emplace("", values.parameters);
   complete(spec, begin);
   return InitialModel{std::make_shared<const Checkpoint>(std::move(begin)), std::move(note)};
@@ -136,7 +136,7 @@ core::Result<InitialModel> initial_model(const RunSpec& spec) {
 
   auto note = fmt::format("begins with the weights of {} ({}), {}{}", *path, origin_of(*weights),
                           nn::center_hash(parameters), describe_taken(*taken));
-  begin.vectors.emplace("", std::move(parameters));
+  begin.vectors.emplace("", std::make_shared<const std::vector<float>>(std::move(parameters)));
   complete(spec, begin);
   return InitialModel{std::make_shared<const Checkpoint>(std::move(begin)), std::move(note)};
 }

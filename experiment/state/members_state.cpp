@@ -45,7 +45,7 @@ bool to_floats(const std::string& text, std::vector<float>& values) {
 
 CanonicalVector find(const Checkpoint& checkpoint, const std::string& prefix) {
   const auto found = checkpoint.vectors.find(prefix);
-  return found == checkpoint.vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+  return found == checkpoint.vectors.end() ? nullptr : found->second;
 }
 
 core::Result<std::string> member(const Checkpoint& checkpoint, const std::string& name) {
@@ -129,9 +129,9 @@ void put(Checkpoint& checkpoint, std::uint32_t worker, const WorkerStart& start)
   for (const auto& peer_message : start.peer_messages) {
     peer_messages +=
         strategies::write_state({{"from", std::uint64_t{peer_message.from}}, {"weight", peer_message.weight}}) + '\n';
-    checkpoint.vectors[peer_message_prefix(worker, peer_message.from)] = *peer_message.vector;
+    checkpoint.vectors[peer_message_prefix(worker, peer_message.from)] = peer_message.vector;
   }
-  for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = *vector;
+  for (const auto& [slot, vector] : start.slots) checkpoint.vectors[worker_slot_prefix(worker, slot)] = vector;
   checkpoint.members[worker_name(worker)] = strategies::write_state(
       {{"host", start.state}, {"statistics", to_text(start.statistics)}, {"letters", peer_messages}});
   if (start.own_state) checkpoint.own_states[worker] = start.own_state;

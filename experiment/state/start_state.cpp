@@ -15,7 +15,7 @@ namespace {
 CanonicalVector find(const Checkpoint* checkpoint, const std::string& prefix) {
   if (!checkpoint) return nullptr;
   const auto found = checkpoint->vectors.find(prefix);
-  return found == checkpoint->vectors.end() ? nullptr : std::make_shared<const std::vector<float>>(found->second);
+  return found == checkpoint->vectors.end() ? nullptr : found->second;
 }
 
 CanonicalVector fresh_parameters(const RunSpec& spec) {

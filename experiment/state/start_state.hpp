@@ -11,8 +11,6 @@
 
 namespace troupe::experiment {
 
-using CanonicalVector = std::shared_ptr<const std::vector<float>>;
-
 /// A member in the middle of a run, at the beginning of a journal segment.
 struct WorkerStart {
   struct UnreadMessage {

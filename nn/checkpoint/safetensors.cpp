@@ -113,15 +113,21 @@ core::Result<void> SafetensorsFile::copy_floats(const std::string& name, const s
 }
 
 core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin, Checksums checksums) {
+  return parse_safetensors(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), std::move(origin),
+                           checksums);
+}
+
+core::Result<SafetensorsFile> parse_safetensors(std::shared_ptr<const std::vector<std::byte>> bytes, std::string origin,
+                                                Checksums checksums) {
   const auto corrupt = [&](const std::string& why) {
     return core::fail(core::Errc::corrupt, fmt::format("{}: {}", origin, why));
   };
-  const auto length = header_length(Bytes(bytes).first(std::min(bytes.size(), kLengthBytes)), bytes.size());
+  const Bytes all(*bytes);
+  const auto length = header_length(all.first(std::min(all.size(), kLengthBytes)), all.size());
   if (!length) return corrupt(length.error());
 
   SafetensorsFile file;
   file.bytes_ = std::move(bytes);
-  const Bytes all(file.bytes_);
   const std::string_view head(reinterpret_cast<const char*>(all.data()), kLengthBytes + *length);
   auto contents = parse_contents(head, all.size() - head.size(), checksums);
   if (!contents) return corrupt(contents.error());

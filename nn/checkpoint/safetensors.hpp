@@ -64,20 +64,23 @@ class SafetensorsFile {
                                                core::Span out) const;
 
  private:
-  friend core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte>, std::string, Checksums);
+  friend core::Result<SafetensorsFile> parse_safetensors(std::shared_ptr<const std::vector<std::byte>>, std::string,
+                                                         Checksums);
   friend core::Result<SafetensorsFile> read_selected(const std::string&, const TensorSelection&);
   SafetensorsFile() = default;
   std::string origin_;
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<const std::vector<std::byte>> bytes_;
   std::vector<TensorView> tensors_;
   Metadata metadata_;
   bool has_checksums_ = false;
 };
 
-/// Checks bounds, shapes, holes, duplicates and checksums before it returns. Memory: the file's size and a few times the header's.
-/// Errc::corrupt names file, tensor and error; Errc::io a failed read.
+/// Checks bounds, shapes, holes, duplicates and checksums before it returns. Memory: the file's size and a few times the header's; of
+/// shared bytes, which the file keeps, no copy. Errc::corrupt names file, tensor and error; Errc::io a failed read.
 [[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::vector<std::byte> bytes, std::string origin,
                                                               Checksums checksums);
+[[nodiscard]] core::Result<SafetensorsFile> parse_safetensors(std::shared_ptr<const std::vector<std::byte>> bytes,
+                                                              std::string origin, Checksums checksums);
 [[nodiscard]] core::Result<SafetensorsFile> read_safetensors(FileSystem& files, const std::string& path,
                                                              Checksums checksums);
 

@@ -100,8 +100,9 @@ core::Result<SafetensorsFile> read_selected(const std::string& path, const Tenso
   std::size_t kept = 0;
   for (const auto& tensor : contents->tensors)
     if (selected(tensor)) kept += *tensor_bytes(tensor.dtype, tensor.shape);
-  file.bytes_.resize(kept);
-  auto rest = std::span(file.bytes_);
+  auto bytes = std::make_shared<std::vector<std::byte>>(kept);
+  auto rest = std::span(*bytes);
+  file.bytes_ = std::move(bytes);
   for (auto& tensor : contents->tensors) {
     const auto size = *tensor_bytes(tensor.dtype, tensor.shape);
     std::string checksum;

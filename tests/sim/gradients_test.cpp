@@ -210,7 +210,7 @@ TEST(GradientsInVirtualTime, InitialModelHasItsRunningStatistics) {
   const auto statistics = nn::statistics_layout(*spec.graph);
   experiment::Checkpoint checkpoint;
   checkpoint.graph = spec.graph;
-  checkpoint.vectors[""] = *experiment::start_state(spec, nullptr).parameters;
+  checkpoint.vectors[""] = experiment::start_state(spec, nullptr).parameters;
   checkpoint.statistics.assign(statistics.canonical_floats(), 7);
   checkpoint.strategy = "bsp";
   checkpoint.optimizer = "momentum";
@@ -218,7 +218,7 @@ TEST(GradientsInVirtualTime, InitialModelHasItsRunningStatistics) {
 
   core::HostAllocator allocator;
   const auto replica = backend().compile(*spec.graph, {.batch = 10, .seed = 1, .arenas = &allocator}).value();
-  replica->import_canonical(checkpoint.vectors[""]);
+  replica->import_canonical(*checkpoint.vectors[""]);
   statistics.from_canonical(checkpoint.statistics, replica->statistics());
   std::vector<float> images(10 * 784);
   std::vector<std::int32_t> labels(10);
@@ -228,7 +228,7 @@ TEST(GradientsInVirtualTime, InitialModelHasItsRunningStatistics) {
     ASSERT_TRUE(replica->step({images, labels, step, 10}, {}));
   }
   statistics.to_canonical(replica->statistics(), checkpoint.statistics);
-  const auto score = experiment::evaluate(spec, backend(), checkpoint.vectors[""], checkpoint.statistics).value();
+  const auto score = experiment::evaluate(spec, backend(), *checkpoint.vectors[""], checkpoint.statistics).value();
 
   auto from_file = overrides;
   from_file.push_back("run.init=" + file);

@@ -195,7 +195,8 @@ class SlowRecorder : public ::testing::Test {
  protected:
   SlowRecorder() {
     checkpoint_->graph = spec_.graph;
-    checkpoint_->vectors.emplace("", std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count())));
+    checkpoint_->vectors.emplace(
+        "", std::make_shared<std::vector<float>>(static_cast<std::size_t>(spec_.graph->parameter_count())));
     RecorderSetup setup;
     setup.directory = directory_;
     setup.disk = metered_;

@@ -88,7 +88,7 @@ TEST_F(CoordinatorPeerMessages, FinalModelContainsMessagesThatWereOnTheirWay) {
   float model = 0;
   EXPECT_TRUE(
       coordinator_.answered(coordinator_.recorder, [&](const CheckpointOrder&, const CheckpointPayload& payload) {
-        model = payload.checkpoint->vectors.at("").front();
+        model = payload.checkpoint->vectors.at("")->front();
         return CheckpointWritten{.path = "there"};
       }));
   EXPECT_EQ(model, 0.25F * 1 + 0.5F * 3 + 0.25F * 5);

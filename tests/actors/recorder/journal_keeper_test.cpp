@@ -21,7 +21,8 @@ class JournalKeeperTest : public ::testing::Test {
     spec_ = experiment::build_run_spec(experiment::resolve(config_).value(), false).value();
     directory_ = std::make_shared<const RunDirectory>(RunDirectory::create(folder_.file("runs"), "a", 0).value());
     start_->graph = spec_.graph;
-    start_->vectors[""] = std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count()));
+    start_->vectors[""] =
+        std::make_shared<std::vector<float>>(static_cast<std::size_t>(spec_.graph->parameter_count()));
   }
 
   JournalKeeper keeper(experiment::JournalPolicy policy = {}) const { return {directory_, policy, config_, "{}"}; }

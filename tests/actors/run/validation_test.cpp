@@ -82,7 +82,7 @@ TEST(ValidationSplit, TheBestModelIsKept) {
   core::HostAllocator memory;
   const auto replica = backend().compile(*spec.graph, {.batch = 100, .arenas = &memory, .training = false}).value();
   const auto score =
-      experiment::evaluate(*replica, *spec.source.validation, checkpoint->vectors.at(""), checkpoint->statistics);
+      experiment::evaluate(*replica, *spec.source.validation, *checkpoint->vectors.at(""), checkpoint->statistics);
   ASSERT_TRUE(score);
   EXPECT_NEAR(score->loss, best, 1e-6);
 }

@@ -19,13 +19,12 @@ class MembersState : public testing::Test {
     put(checkpoint_, 0, ServerStart{.state = "half", .version = 5});
   }
 
-  std::vector<float> vector(float value) const {
-    return std::vector<float>(static_cast<std::size_t>(spec_.graph->parameter_count()), value);
+  CanonicalVector vector(float value) const {
+    return std::make_shared<const std::vector<float>>(static_cast<std::size_t>(spec_.graph->parameter_count()), value);
   }
   void put_worker(std::uint32_t worker) {
     WorkerStart start{.state = "host " + std::to_string(worker), .slots = {}, .statistics = {}, .peer_messages = {}};
-    for (const auto slot : state_slots(spec_))
-      start.slots[slot] = std::make_shared<const std::vector<float>>(vector(static_cast<float>(worker)));
+    for (const auto slot : state_slots(spec_)) start.slots[slot] = vector(static_cast<float>(worker));
     put(checkpoint_, worker, start);
   }
   void expect_corrupt(const std::string& sign) const {

@@ -32,8 +32,8 @@ class StartStateTest : public testing::Test {
     checkpoint.totals.worker_steps = {30, 30};
     return checkpoint;
   }
-  static std::vector<float> zeros(const RunSpec& spec) {
-    return std::vector<float>(static_cast<std::size_t>(spec.graph->parameter_count()));
+  static CanonicalVector zeros(const RunSpec& spec) {
+    return std::make_shared<const std::vector<float>>(static_cast<std::size_t>(spec.graph->parameter_count()));
   }
 };
 
