@@ -31,10 +31,11 @@ bool EventText::end_of_line() {
   auto value = colon == std::string::npos ? std::string_view() : std::string_view(line).substr(colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);
   if (field == "data") {
-    if (has_data_) data_ += '\n';
+    too_long_ = too_long_ || data_.size() + value.size() > kLongest;
+    if (too_long_) value = {};
+    if (has_data_ && !too_long_) data_ += '\n';
     data_ += value;
     has_data_ = true;
-    too_long_ = too_long_ || data_.size() > kLongest;
   } else if (field == "event") {
     kind_ = value;
   } else if (field == "id" && value.find('\0') == value.npos) {

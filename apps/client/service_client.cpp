@@ -1,5 +1,6 @@
 #include "apps/client/service_client.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ core::Result<nlohmann::ordered_json> ServiceClient::get(std::string_view path) {
     parser.body_limit(limits_.most_bytes);
     auto error = connection_->ask(target, "application/json", {}, parser);
     // A connection that was kept may have ended meanwhile: that is no failure of the service.
-    if (error && kept && Connection::is_end(error) && !stop_.stop_requested()) {
+    if (error && kept && fetch::HttpStream::is_end(error) && !stop_.stop_requested()) {
       connection_.reset();
       continue;
     }
@@ -95,7 +96,9 @@ core::Result<void> ServiceClient::follow(std::string_view path, std::string& las
   const auto status = parser.get().result_int();
   if (status != 200) {
     std::string body;
-    static_cast<void>(connection.read(parser, limits_.answer, [&](std::string_view piece) { body += piece; }));
+    static_cast<void>(connection.read(parser, limits_.answer, [&](std::string_view piece) {
+      body += piece.substr(0, limits_.most_bytes - std::min(limits_.most_bytes, body.size()));
+    }));
     return tl::unexpected(refusal(address_.url, status, body));
   }
   EventText events(last_id);

@@ -24,7 +24,7 @@ bool is_redirect(unsigned status) {
 /// Errors of a server that may be over a moment later.
 bool passes(unsigned status) { return status == 408 || status == 429 || status >= 500; }
 
-Head head_of(const http::response_parser<http::buffer_body>& parser) {
+Head head_of(const HttpStream::Parser& parser) {
   const auto& answer = parser.get();
   Head head{.status = answer.result_int()};
   if (const auto length = parser.content_length()) head.length = *length;
@@ -37,16 +37,15 @@ Head head_of(const http::response_parser<http::buffer_body>& parser) {
 }
 
 /// Passes the body on, also the part of one that ends early.
-HttpResult<void> receive_body(HttpConnection& connection, http::response_parser<http::buffer_body>& parser,
-                              const Url& url, const Receiver& receiver) {
+HttpResult<void> receive_body(HttpConnection& connection, HttpStream::Parser& parser, const Url& url,
+                              const Receiver& receiver) {
   std::vector<char> piece(kPiece);
   while (!parser.is_done()) {
     auto& space = parser.get().body();
     space.data = piece.data();
     space.size = piece.size();
     space.more = true;
-    auto error = connection.read_some(parser);
-    if (error == http::error::need_buffer) error = {};
+    const auto error = connection.read_some(parser);
     if (const auto got = piece.size() - parser.get().body().size; got > 0)
       if (auto taken = receiver.body({piece.data(), got}); !taken) return Failed(HttpError{taken.error(), false});
     if (error) return connection.explain(error, url, "sending the file");
@@ -62,7 +61,7 @@ HttpResult<std::optional<Url>> ask(const Url& url, std::uint64_t first, const Re
   HttpConnection connection(options, stop);
   if (auto connected = connection.connect(url, *proxy); !connected) return Failed(connected.error());
 
-  http::request<http::empty_body> request(http::verb::get, *proxy && !url.tls ? to_text(url) : url.target, 11);
+  HttpStream::Request request(http::verb::get, *proxy && !url.tls ? to_text(url) : url.target, 11);
   request.set(http::field::host, authority(url));
   request.set(http::field::user_agent, "troupe");
   request.set(http::field::accept_encoding, "identity");
@@ -70,7 +69,7 @@ HttpResult<std::optional<Url>> ask(const Url& url, std::uint64_t first, const Re
   if (first > 0) request.set(http::field::range, fmt::format("bytes={}-", first));
   if (const auto error = connection.write(request)) return connection.explain(error, url, "sending the request");
 
-  http::response_parser<http::buffer_body> parser;
+  HttpStream::Parser parser;
   parser.header_limit(kLongestHead);
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // the receiver knows how long the file is
   if (const auto error = connection.read_head(parser)) return connection.explain(error, url, "waiting for the answer");

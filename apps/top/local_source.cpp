@@ -43,7 +43,9 @@ class LocalSource final : public LiveSource {
 
   void follow(LatestView& latest, const std::stop_token& stop) override {
     constexpr std::chrono::milliseconds kPause{250};
-    constexpr int kShare = 10;  // reading takes at most a tenth of the time
+    // Reading takes at most a tenth of the time; but only the first time all of a long file is read.
+    constexpr int kShare = 10;
+    constexpr std::chrono::milliseconds kLongest{5'000};
     std::mutex mutex;
     std::condition_variable_any pause;
     for (std::unique_lock lock(mutex); !stop.stop_requested();) {
@@ -53,7 +55,7 @@ class LocalSource final : public LiveSource {
       else
         latest.put_trouble(run_, view.error().message);
       const auto took = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
-      pause.wait_for(lock, stop, std::max(kPause, kShare * took), [] { return false; });
+      pause.wait_for(lock, stop, std::clamp(kShare * took, kPause, kLongest), [] { return false; });
     }
   }
 

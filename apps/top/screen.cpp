@@ -81,7 +81,7 @@ std::vector<ScreenRow> note_rows(const StateJson& state, std::size_t most) {
 std::vector<ScreenRow> help_rows() {
   std::vector<ScreenRow> rows;
   for (const auto* line :
-       {"q, Ctrl-C         quit", "tab, 1 to 4       the next view, or that one", "arrows, j, k      scroll by a row",
+       {"q, Ctrl-C         quit", "tab, 1 to 5       the next view, or that one", "arrows, j, k      scroll by a row",
         "space, b          scroll by a page", "g, G              to the top, to the bottom",
         "s                 sort workers by rank, rate, wait, staleness or last report",
         "r                 the other way round", "Ctrl-Z            suspend", "Ctrl-L            draw again",
@@ -111,6 +111,10 @@ std::vector<ScreenRow> screen(const LiveView& live, View& view, const ScreenSize
     body = worker_rows(live.state, view, size.columns);
   } else if (view.tab == Tab::waits) {
     body = wait_rows(live.state, size.columns, room);
+  } else if (view.tab == Tab::members) {
+    body = traffic_rows(live.state);
+    body.emplace_back();
+    append(body, member_rows(live.state));
   } else {
     body = note_rows(live.state, std::numeric_limits<std::size_t>::max());
   }
@@ -140,6 +144,12 @@ std::vector<ScreenRow> whole(const LiveView& live, std::size_t columns) {
   const auto members = list_at(live.state, "workers").size() + 1;
   waits.resize(std::min(waits.size(), std::max(kLongestList, members)));
   append(rows, std::move(waits));
+  rows.emplace_back();
+  append(rows, traffic_rows(live.state));
+  rows.emplace_back();
+  auto member_list = member_rows(live.state);
+  member_list.resize(std::min(member_list.size(), std::max(kLongestList, members)));
+  append(rows, std::move(member_list));
   rows.emplace_back();
   append(rows, note_rows(live.state, kNotes));
   return rows;

@@ -29,7 +29,7 @@ struct ScreenSize {
 /// or make no sense are shown as "-": a file may say anything.
 [[nodiscard]] std::vector<ScreenRow> screen(const LiveView& live, View& view, const ScreenSize& size, bool unicode);
 
-/// All of it for a pipe: the workers, who waits for whom, the latest notes. `columns` of the widest rows.
+/// All of it for a pipe: the workers, who waits for whom, members, bytes, the latest notes. `columns` of the widest rows.
 [[nodiscard]] std::vector<ScreenRow> whole(const LiveView& live, std::size_t columns);
 
 // The parts, each with its heading.
@@ -40,6 +40,9 @@ struct ScreenSize {
 [[nodiscard]] std::vector<ScreenRow> wait_rows(const nlohmann::ordered_json& state, std::size_t columns,
                                                std::size_t rows);
 [[nodiscard]] std::vector<ScreenRow> note_rows(const nlohmann::ordered_json& state, std::size_t most);
+/// How many take part, and of each worker that has come, gone or fallen silent in this session its last event.
+[[nodiscard]] std::vector<ScreenRow> member_rows(const nlohmann::ordered_json& state);
+[[nodiscard]] std::vector<ScreenRow> traffic_rows(const nlohmann::ordered_json& state);
 [[nodiscard]] std::vector<ScreenRow> help_rows();
 
 }  // namespace troupe::apps

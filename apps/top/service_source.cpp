@@ -95,12 +95,12 @@ class ServiceSource final : public LiveSource {
                                     stop_.get_token()));
   }
 
-  /// An answer may be large: asking takes a tenth of the time at most.
+  /// An answer may be large: asking takes a tenth of the time at most, but one that did not come is not waited for ten times as long.
   void wait_for_news(Time::time_point began) {
-    constexpr milliseconds kLeast{400}, kMost{2'000};
+    constexpr milliseconds kLeast{400}, kMost{2'000}, kLongest{10'000};
     constexpr int kShare = 10;
     const auto took = Time::now() - began;
-    pause_for(std::max(kLeast, std::chrono::duration_cast<milliseconds>(kShare * took)), stop_.get_token());
+    pause_for(std::clamp(std::chrono::duration_cast<milliseconds>(kShare * took), kLeast, kLongest), stop_.get_token());
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop_.get_token(), kMost, [this] { return news_; });
     news_ = false;

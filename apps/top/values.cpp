@@ -1,5 +1,6 @@
 #include "apps/top/values.hpp"
 
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -31,6 +32,14 @@ std::string seconds_value(std::optional<double> seconds) {
   if (*seconds < kMinute) return fmt::format("{:.1f} s", *seconds);
   if (*seconds < kHour) return fmt::format("{:.1f} min", *seconds / kMinute);
   return fmt::format("{:.1f} h", *seconds / kHour);
+}
+
+std::string bytes_value(double bytes) {
+  constexpr double kStep = 1000;
+  constexpr std::array kUnits{"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  for (; bytes >= kStep && unit + 1 < kUnits.size(); ++unit) bytes /= kStep;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits.at(unit));
 }
 
 std::string loss_value(std::optional<double> loss) { return loss ? report::loss_text(*loss) : "-"; }

@@ -14,8 +14,10 @@ namespace troupe::apps {
 [[nodiscard]] std::string rate_value(std::optional<double> number);
 /// "98.4 %" of 0.984.
 [[nodiscard]] std::string percent_value(std::optional<double> share);
-/// "12.3 s", "4 min", "2.1 h".
+/// "12.3 s", "4.0 min", "2.1 h".
 [[nodiscard]] std::string seconds_value(std::optional<double> seconds);
+/// "512 B", "1.2 GB".
+[[nodiscard]] std::string bytes_value(double bytes);
 [[nodiscard]] std::string loss_value(std::optional<double> loss);
 
 }  // namespace troupe::apps

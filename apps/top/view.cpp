@@ -22,6 +22,7 @@ Key key_of_letter(char c) {
     case '2': return Key::second_tab;
     case '3': return Key::third_tab;
     case '4': return Key::fourth_tab;
+    case '5': return Key::fifth_tab;
     case 's': return Key::sort;
     case 'r': return Key::reverse;
     case 'k': return Key::up;
@@ -107,6 +108,7 @@ void View::press(Key key) {
     case Key::second_tab: show(Tab::workers); break;
     case Key::third_tab: show(Tab::waits); break;
     case Key::fourth_tab: show(Tab::notes); break;
+    case Key::fifth_tab: show(Tab::members); break;
     case Key::sort:
       sort = static_cast<Sort>((static_cast<std::size_t>(sort) + 1) % kSortNames.size());
       scroll = 0;

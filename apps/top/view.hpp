@@ -23,6 +23,7 @@ enum class Key : std::uint8_t {
   second_tab,
   third_tab,
   fourth_tab,
+  fifth_tab,
   sort,
   reverse,
   up,
@@ -44,8 +45,8 @@ class KeyReader {
   std::string held_;  // of an escape sequence
 };
 
-enum class Tab : std::uint8_t { overview, workers, waits, notes };
-inline constexpr std::array kTabNames{"overview", "workers", "waits", "notes"};
+enum class Tab : std::uint8_t { overview, workers, waits, notes, members };
+inline constexpr std::array kTabNames{"overview", "workers", "waits", "notes", "members"};
 
 /// By what workers are sorted: the worst first, but ranks from 0 on.
 enum class Sort : std::uint8_t { rank, rate, wait, staleness, report };

@@ -35,7 +35,6 @@ class RunWatch {
                                      if (options_.tell)
                                        options_.tell(fmt::format("troupe: {}; trying again\n", error.message));
                                    },
-                               .before = [this] { return look(); },
                                .patience = options_.patience};
     const auto path = path_ + "/events" + (options_.only_new ? "" : "?from=0");
     const std::jthread lookout([this](const std::stop_token& over) { look_out(over); });
@@ -98,14 +97,8 @@ class RunWatch {
     stop_.request_stop();
   }
 
-  /// A run that has ended before, when only what is new is wanted, writes nothing any more.
-  core::Result<void> look() {
-    const auto state = asking_->get(path_ + "/state");
-    if (!state) return tl::unexpected(state.error());
-    return {};
-  }
-
-  /// A run whose process is gone writes no end: after a while of silence its state is looked at, twice.
+  /// A run whose process is gone writes no end, and one that has ended before writes nothing new: after a while of silence its state is
+  /// looked at, twice.
   void look_out(const std::stop_token& over) {
     constexpr std::chrono::seconds kSilence{5};
     ServiceClient client(options_.address, stop_.get_token());

@@ -1,5 +1,7 @@
+#include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -45,6 +47,7 @@ class ServiceWatch {
  private:
   struct Followed {
     std::stop_source stop;
+    std::atomic<bool> ended = false;  // its last line was that of an end
     std::jthread thread;
     ~Followed() { stop.request_stop(); }
   };
@@ -66,6 +69,8 @@ class ServiceWatch {
   }
 
   void take(std::string_view kind, const StateJson& row, bool first = false) {
+    const auto run = kind == "run" ? text_at(row, "run") : std::string(), status = text_at(row, "status");
+    if (!run.empty() && status != "running") unfollow(run, status);
     const auto line = kind == "job"    ? lines_.job(row, first)
                       : kind == "run"  ? lines_.run(row, first)
                       : kind == "node" ? lines_.node(row, first)
@@ -75,30 +80,43 @@ class ServiceWatch {
           StateJson{{"event", kind}, {"data", row}}.dump(-1, ' ', false, StateJson::error_handler_t::replace));
     else if (line)
       output_.print_now(*line);
-    if (kind == "run") follow_run(text_at(row, "run"), text_at(row, "status"));
+    if (run.empty()) return;
+    const bool is_new = known_.insert(run).second && !first;
+    if (status == "running") follow_run(run, is_new);
   }
 
-  void follow_run(const std::string& run, const std::string& status) {
-    if (run.empty()) return;
-    if (status != "running") {
-      runs_.erase(run);
-      return;
-    }
+  /// `is_new`: it began while this watches, so all of its lines are news.
+  void follow_run(const std::string& run, bool is_new) {
     if (runs_.contains(run) || runs_.size() >= kMostRuns) return;
     auto& followed = runs_[run];
     followed = std::make_unique<Followed>();
-    followed->thread = std::jthread([this, run, stop = followed->stop.get_token()] { lines_of(run, stop); });
+    followed->thread = std::jthread([this, run, is_new, &now = *followed] { lines_of(run, is_new, now); });
   }
 
-  void lines_of(const std::string& run, const std::stop_token& stop) {
+  /// The news that a run has ended may come before its last lines.
+  void unfollow(const std::string& run, std::string_view status) {
+    constexpr std::chrono::milliseconds kBetween{50};
+    constexpr int kLooks = 60;
+    const auto found = runs_.find(run);
+    if (found == runs_.end()) return;
+    const bool has_end = status != "killed";
+    for (int look = 0; has_end && look < kLooks && !found->second->ended && !stop_.stop_requested(); ++look)
+      pause_for(kBetween, stop_.get_token());
+    runs_.erase(found);
+  }
+
+  void lines_of(const std::string& run, bool is_new, Followed& followed) {
     std::stop_source both;
-    const std::stop_callback one(stop, [&] { both.request_stop(); });
+    const std::stop_callback one(followed.stop.get_token(), [&] { both.request_stop(); });
     const std::stop_callback all(stop_.get_token(), [&] { both.request_stop(); });
     ServiceClient client(options_.address, both.get_token());
     std::string position;
-    const FollowOptions follow{.on_event = [&](const ServerEvent& event) { take_line(run, event); }};
-    static_cast<void>(
-        follow_events(client, "/api/v1/runs/" + encoded_segment(run) + "/events", position, follow, both.get_token()));
+    const FollowOptions follow{.on_event = [&](const ServerEvent& event) {
+      take_line(run, event);
+      followed.ended = event.kind == "ended";
+    }};
+    const auto path = "/api/v1/runs/" + encoded_segment(run) + "/events" + (is_new ? "?from=0" : "");
+    static_cast<void>(follow_events(client, path, position, follow, both.get_token()));
   }
 
   void take_line(const std::string& run, const ServerEvent& event) {
@@ -121,6 +139,7 @@ class ServiceWatch {
   OutputLines output_;
   ServiceLines lines_;
   bool first_ = true;
+  std::set<std::string> known_;  // runs
   std::map<std::string, std::unique_ptr<Followed>> runs_;
   std::stop_callback<std::function<void()>> on_stop_;
 };

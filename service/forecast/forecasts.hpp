@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -39,7 +38,6 @@ class Forecasts {
  private:
   using Clock = std::chrono::steady_clock;
   struct Kept {
-    ForecastQuestion question;
     std::shared_ptr<const core::Result<nlohmann::ordered_json>> result{};
     Clock::time_point computed{}, asked{};
     bool waits = false;
@@ -51,8 +49,8 @@ class Forecasts {
   const ForecastLimits limits_;
   std::mutex mutex_;
   std::condition_variable_any work_;
-  std::map<std::string, Kept> kept_;  // by question
-  std::deque<std::string> waiting_;
+  std::map<ForecastQuestion, Kept> kept_;
+  std::deque<ForecastQuestion> waiting_;
   std::jthread thread_;  // begins with the first question
 };
 

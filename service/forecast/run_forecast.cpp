@@ -109,6 +109,7 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   bool cut_off = false;
   const auto end = Clock::now() + limits.computing;
   const auto epoch_samples = static_cast<double>(measured->epoch_samples);
+  constexpr double kLongest_s = 1e6;  // of a pause: a file may say anything
   const auto strategy = settings->strategy;
   const auto workers = settings->cluster.workers;
   const sim::ForecastRequest request{
@@ -116,7 +117,8 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
       .cluster = std::move(*cluster),
       .model = measured->model,
       .from = directory + "/" + question.run,
-      .pause = std::chrono::round<core::Duration>(std::chrono::duration<double>(measured->evaluation_s)),
+      .pause = std::chrono::round<core::Duration>(
+          std::chrono::duration<double>(std::min(measured->evaluation_s, kLongest_s))),
       .watch = [&](const sim::SimulatedMoment& now) {
         simulated.add({core::seconds(now.at), now.epochs * epoch_samples, static_cast<double>(now.steps)});
         cut_off = cut_off || Clock::now() > end;

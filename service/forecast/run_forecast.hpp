@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ struct ForecastQuestion {
   std::string run{};                     // relative to the directory of runs
   std::string strategy{};                // empty: the run's own
   std::vector<std::string> overrides{};  // "strategy.tau=4"; check_question() has been passed
-  bool operator==(const ForecastQuestion&) const = default;
+  auto operator<=>(const ForecastQuestion&) const = default;
 };
 
 struct ForecastLimits {

@@ -140,8 +140,8 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
   if (!opened) return tl::unexpected(opened.error());
   const auto segments = segments_in(opened->run.get());
   if (segments.empty())
-    return Row{
-        {"segments", segments}, {"segment", nullptr}, {"events", Row::array()}, {"next", nullptr}, {"complete", false}};
+    return Row{{"segments", segments}, {"segment", nullptr}, {"events", Row::array()},
+               {"next", nullptr},      {"complete", false},  {"cut_off", false}};
   const auto segment = question.segment > 0 ? question.segment : segments.back();
   const auto name = fmt::format("journal-{:04}.bin", segment);
   core::FileDescriptor file(::openat(opened->run.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -153,11 +153,14 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
   auto events = Row::array();
   std::map<std::string, std::uint64_t, std::less<>> counts;  // events so far, by member
   Row next = nullptr;
-  bool complete = false, begun = !question.step;
+  bool complete = false, cut_off = false, begun = !question.step;
   core::JournalRecord record;
   for (std::int64_t number = 0;; ++number) {
     if (stop.stop_requested()) return core::fail(Errc::interrupted, "interrupted");
-    if (scanner->offset() > kMostJournalBytes) break;
+    if (scanner->offset() > question.most_bytes) {
+      cut_off = true;
+      break;
+    }
     const auto there = scanner->next(record);
     if (!there) return tl::unexpected(there.error());
     if (!*there) break;
@@ -175,7 +178,8 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
     }
     events.push_back(row_of(number, *found, segment, event));
   }
-  return Row{{"segments", segments}, {"segment", segment}, {"events", events}, {"next", next}, {"complete", complete}};
+  return Row{{"segments", segments}, {"segment", segment},   {"events", events},
+             {"next", next},         {"complete", complete}, {"cut_off", cut_off}};
 }
 
 }  // namespace troupe::service

@@ -13,6 +13,8 @@
 
 namespace troupe::service {
 
+inline constexpr std::uint64_t kMostJournalBytes = std::uint64_t{256} << 20;
+
 struct JournalQuestion {
   std::string run{};                   // relative to the directory of runs
   std::int64_t segment = 0;            // 0: the newest
@@ -20,10 +22,8 @@ struct JournalQuestion {
   std::optional<std::int64_t> step{};  // begin with the first event of a worker that is of this step or a later one
   std::int64_t from = 0;               // begin with this record of the segment
   std::int64_t limit = 100;
+  std::uint64_t most_bytes = kMostJournalBytes;  // of the segment that are read
 };
-
-/// Of a segment, so many bytes are read at most for one answer.
-inline constexpr std::uint64_t kMostJournalBytes = std::uint64_t{256} << 20;
 
 /// docs/formats/service.md, "Events of a journal". Errc::config: no such run or segment; usage: no such member; corrupt, io, interrupted.
 [[nodiscard]] core::Result<nlohmann::ordered_json> list_events(const std::string& directory,

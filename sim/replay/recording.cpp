@@ -236,6 +236,14 @@ std::size_t Recording::events() const noexcept {
   return sum;
 }
 
+std::optional<std::uint64_t> computed_step(const WorkerItem& item) {
+  const auto* const event = std::get_if<strategies::WorkerEvent>(&item);
+  if (event == nullptr) return std::nullopt;
+  if (const auto* bucket = std::get_if<strategies::BucketReady>(event)) return bucket->step;
+  if (const auto* done = std::get_if<strategies::StepDone>(event)) return done->step;
+  return std::nullopt;
+}
+
 core::Result<Recording> read_recording(const std::string& path, const RunSpec& spec,
                                        const strategies::Membership* members) {
   const auto contents = core::read_journal(path);

@@ -2,6 +2,7 @@
 /// leases of each worker. Format: docs/formats/journal.md. Plain values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -35,6 +36,9 @@ struct Recording {
   [[nodiscard]] bool has_all_ends() const noexcept { return complete && !lost_members; }
   [[nodiscard]] std::size_t events() const noexcept;
 };
+
+/// The step that a worker computes when its rule consumes this, from 0; nothing: none.
+[[nodiscard]] std::optional<std::uint64_t> computed_step(const WorkerItem& item);
 
 /// `spec`: the run's spec, its data opened. `members`: the members when the segment begins in the middle of a run; null: all members
 /// start with the segment. A later newcomer belongs to the next segment, which records its start. Errors: those of core::read_journal;

@@ -103,7 +103,7 @@ class Replayer {
       auto segment = members_of(*file, *opened, request_.progress ? tell : std::function<void(std::size_t)>(), {});
       if (!segment) return tl::unexpected(segment.error());
       try {
-        if (auto ran = (*segment)->run(); !ran) return tl::unexpected(ran.error());
+        if (auto ran = run_until(**segment, until); !ran) return tl::unexpected(ran.error());
       } catch (const Diverged& diverged) {
         return tl::unexpected(of(diverged, true));
       }

@@ -124,10 +124,47 @@ core::Result<void> Segment::connect() {
 }
 
 core::Result<void> Segment::run() {
+  if (auto ran = advance_all(); !ran) return ran;
+  if (recording_.has_all_ends()) explain_halt();
+  return {};
+}
+
+core::Result<void> Segment::run_held(const ReplayServer* server) {
+  do {
+    if (auto ran = advance_all(); !ran) return ran;
+  } while (release(server));
+  for (const auto& worker : workers_)
+    if (worker) worker->settle();
+  return advance_all();
+}
+
+/// Lets those go on that others wait for. False: nobody waits, or nobody can.
+bool Segment::release(const ReplayServer* server) {
+  const auto go_on = [&](strategies::WorkerId w) {
+    auto* const worker = workers_.at(w).get();
+    return worker != nullptr && worker->at_hold() && worker->go_on();
+  };
+  bool released = false;
+  const auto need = server == nullptr ? std::nullopt : server->needs();
+  if (need) released = go_on(*need);
+  for (const auto& worker : workers_) {
+    if (!worker || worker->at_hold()) continue;
+    if (const auto needed = worker->needs()) {
+      released = go_on(*needed) || released;
+      continue;
+    }
+    // A collective: those join it with the same step.
+    for (strategies::WorkerId w = 0; w < workers_.size(); ++w)
+      if (workers_[w] && workers_[w]->host().steps() <= worker->host().steps()) released = go_on(w) || released;
+  }
+  return released;
+}
+
+/// As far as all can go.
+core::Result<void> Segment::advance_all() {
   constexpr std::size_t kReportEvery = 16;  // steps of members: consumed() asks all members
-  std::size_t steps = 0;
   const auto stepped = [&] {
-    if (options_.progress && ++steps % kReportEvery == 0) options_.progress(consumed());
+    if (options_.progress && ++advanced_ % kReportEvery == 0) options_.progress(consumed());
     return true;
   };
   for (bool progress = true; progress;) {
@@ -142,7 +179,6 @@ core::Result<void> Segment::run() {
       while (server->advance()) progress = stepped();
     }
   }
-  if (recording_.has_all_ends()) explain_halt();
   return {};
 }
 

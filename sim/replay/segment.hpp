@@ -59,6 +59,9 @@ class Segment {
   /// Runs to the end of the recording, or to the point where a cut-off recording ends. Throws Diverged. Errors: those of the data;
   /// Errc::diverged when a loss is not finite.
   [[nodiscard]] core::Result<void> run();
+  /// The same until all workers that are not held before their first item have come to their holds, and `server` to its end. A held worker
+  /// goes on, step by step, where one of these cannot continue without it: no more than needed, so this is one state.
+  [[nodiscard]] core::Result<void> run_held(const ReplayServer* server);
 
   [[nodiscard]] const Recording& recording() const noexcept { return recording_; }
   [[nodiscard]] std::size_t consumed() const;                              ///< events and snapshots
@@ -101,6 +104,8 @@ class Segment {
                                                                  const experiment::StartState& start,
                                                                  const nn::BytePreparation* bytes);
   [[nodiscard]] core::Result<void> connect();
+  [[nodiscard]] core::Result<void> advance_all();
+  [[nodiscard]] bool release(const ReplayServer* server);
   void explain_halt() const;
   [[nodiscard]] std::vector<ReplayWorker*> left() const;
 
@@ -115,6 +120,7 @@ class Segment {
   std::shared_ptr<const nn::Layout> layout_;
   std::shared_ptr<const exchange::Packing> packing_;
   std::uint64_t hashes_ = 0;
+  std::size_t advanced_ = 0;  // items, for progress
   core::Error error_{core::Errc::internal, {}};
 };
 

@@ -53,6 +53,12 @@ std::string ReplayServer::waits_for() const {
   return fmt::format("shard {}, event {} of {}: {}", self_, next_, items_.size(), describe_server_item(items_[next_]));
 }
 
+std::optional<WorkerId> ReplayServer::needs() const {
+  const auto* const event = at_end() ? nullptr : std::get_if<ServerEvent>(&items_[next_]);
+  const auto* const request = event == nullptr ? nullptr : std::get_if<Request>(event);
+  return request == nullptr ? std::nullopt : std::optional(request->worker);
+}
+
 bool ReplayServer::feed(const Request& event) {
   const auto found = sent_.find({event.worker, event.exchange});
   if (found == sent_.end()) return false;

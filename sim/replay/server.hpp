@@ -23,6 +23,8 @@ class ReplayServer final : public strategies::ServerPort, public strategies::Ser
   [[nodiscard]] std::size_t consumed() const noexcept { return next_; }
   [[nodiscard]] const std::vector<ServerItem>& items() const noexcept { return items_; }
   [[nodiscard]] std::string waits_for() const;
+  /// The worker whose request comes next; nothing: none does.
+  [[nodiscard]] std::optional<strategies::WorkerId> needs() const;
 
   /// A worker's part of an exchange; kept until the recording says that the server handled it.
   void sent(const strategies::ShardRequest& request, const experiment::BorrowedView& slice);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,15 +34,6 @@ tl::unexpected<core::Error> no_place(std::string_view text) {
                                 text));
 }
 
-/// The step that a worker computes when its rule consumes this, from 0; nothing: none.
-std::optional<std::uint64_t> computed_step(const WorkerItem& item) {
-  const auto* const event = std::get_if<WorkerEvent>(&item);
-  if (event == nullptr) return std::nullopt;
-  if (const auto* bucket = std::get_if<strategies::BucketReady>(event)) return bucket->step;
-  if (const auto* done = std::get_if<strategies::StepDone>(event)) return done->step;
-  return std::nullopt;
-}
-
 /// Whether so many steps have ended with this.
 bool ends_step(const WorkerItem& item, std::uint64_t steps) {
   const auto* const event = std::get_if<WorkerEvent>(&item);
@@ -67,9 +59,20 @@ bool is_event(const WorkerItem& item) {
   return event != nullptr && std::holds_alternative<Event>(*event);
 }
 
-/// A worker's host takes messages of other workers at the end of a step, with it: behind such a message comes that end.
+/// Whether the worker computes a step when this event comes to it.
+bool is_within_step(const std::vector<WorkerItem>& items, std::size_t event) {
+  while (event-- > 0) {
+    if (is_event<strategies::BucketReady>(items[event])) return true;
+    if (is_event<strategies::StepDone>(items[event])) return false;
+  }
+  return false;
+}
+
+/// A worker's host takes messages of other workers at the end of a step, with it, and so the news of a skipped send that come within one:
+/// behind such an event comes that end.
 std::size_t end_of_taking(const std::vector<WorkerItem>& items, std::size_t event) {
-  if (!is_event<strategies::PeerMessageArrived>(items[event])) return event + 1;
+  const bool skipped = is_event<strategies::SendSkipped>(items[event]) && is_within_step(items, event);
+  if (!skipped && !is_event<strategies::PeerMessageArrived>(items[event])) return event + 1;
   const auto ends = [](const WorkerItem& item) {
     return is_event<strategies::StepDone>(item) || is_event<strategies::Stopped>(item);
   };
@@ -87,12 +90,13 @@ bool cut_behind_event(Items& items, std::uint64_t event) {
   return true;
 }
 
-void cut_behind_step(std::vector<WorkerItem>& items, std::uint64_t steps) {
+/// What comes before it computes the next one belongs to a step.
+std::size_t end_of_step(const std::vector<WorkerItem>& items, std::uint64_t steps) {
   const auto next = std::ranges::find_if(items, [&](const WorkerItem& item) {
     const auto computed = computed_step(item);
     return computed && *computed >= steps;
   });
-  items.erase(next, items.end());
+  return static_cast<std::size_t>(next - items.begin());
 }
 
 bool has_step(const std::vector<WorkerItem>& items, std::uint64_t steps) {
@@ -136,26 +140,28 @@ core::Result<MemberState> worker_state(Segment& segment, std::uint32_t number) {
   auto* const worker = segment.worker(number);
   if (worker == nullptr)
     return core::fail(core::Errc::usage, fmt::format("worker {} is no member in this segment", number));
-  if (!worker->at_end()) return not_reached(worker->waits_for());
+  if (!worker->at_hold()) return not_reached(worker->waits_for());
+  const auto items = std::span(worker->items()).first(worker->consumed());
   auto slots = experiment::state_slots(segment.spec());
   if (!worker->memory().view(strategies::kStatistics).empty()) slots.push_back(strategies::kStatistics);
-  return MemberState{.member = fmt::format("worker {}", number),
-                     .events = worker->consumed(),
-                     .step = worker->host().steps(),
-                     .event = last_event(worker->items()),
-                     .vectors = vectors_of(segment, worker->items(), slots,
-                                           [&](strategies::Slot slot) { return worker->memory().view(slot); })};
+  return MemberState{
+      .member = fmt::format("worker {}", number),
+      .events = worker->consumed(),
+      .step = worker->host().steps(),
+      .event = last_event(items),
+      .vectors = vectors_of(segment, items, slots, [&](strategies::Slot slot) { return worker->memory().view(slot); })};
 }
 
 MemberState server_state_of(Segment& segment, std::uint32_t number) {
   auto& server = segment.server(number);
   std::vector<strategies::Slot> slots{strategies::kCenter};
   for (std::uint8_t k = 0; k < segment.spec().needs.server_states; ++k) slots.push_back(strategies::server_state(k));
-  return {.member = fmt::format("server {}", number),
-          .events = server.consumed(),
-          .event = last_event(server.items()),
-          .vectors = vectors_of(segment, server.items(), slots,
-                                [&](strategies::Slot slot) { return server.memory().view(slot); })};
+  const auto items = std::span(server.items()).first(server.consumed());
+  return {
+      .member = fmt::format("server {}", number),
+      .events = server.consumed(),
+      .event = last_event(items),
+      .vectors = vectors_of(segment, items, slots, [&](strategies::Slot slot) { return server.memory().view(slot); })};
 }
 
 }  // namespace
@@ -204,18 +210,29 @@ core::Result<bool> cut_at(Recording& recording, const Until& until) {
   bool found = false;
   if (until.who == Until::Who::every_worker) {
     found = std::ranges::any_of(recording.workers, [&](const auto& items) { return has_step(items, until.value); });
-    for (auto& items : recording.workers)
-      if (found) cut_behind_step(items, until.value);
   } else if (of_server) {
     found = cut_behind_event(recording.servers[until.member], until.value);
   } else if (until.is_event) {
     found = cut_behind_event(recording.workers[until.member], until.value);
   } else {
-    found = has_step(recording.workers[until.member], until.value);
-    if (found) cut_behind_step(recording.workers[until.member], until.value);
+    auto& items = recording.workers[until.member];
+    found = has_step(items, until.value);
+    if (found) items.resize(end_of_step(items, until.value));
   }
   if (found) recording.complete = false;
   return found;
+}
+
+core::Result<void> run_until(Segment& segment, const Until& until) {
+  for (std::uint32_t w = 0; w < segment.spec().workers; ++w) {
+    auto* const worker = segment.worker(w);
+    if (worker == nullptr) continue;
+    if (until.who == Until::Who::every_worker)
+      worker->hold(end_of_step(worker->items(), until.value));
+    else if (until.who == Until::Who::server || until.member != w)
+      worker->hold(0);
+  }
+  return segment.run_held(until.who == Until::Who::server ? &segment.server(until.member) : nullptr);
 }
 
 core::Result<ReachedState> state_at(Segment& segment, const Until& until) {

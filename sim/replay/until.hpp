@@ -26,14 +26,15 @@ struct Until {
   std::uint64_t value = 0;  // how many steps have ended, or the event of the member (from 0) that its rule has consumed
 };
 
-/// "40": each worker has ended 40 steps, and consumed what came before it computed the next one; "worker1:40": this one; "worker1#31",
-/// "server0#12": this member has consumed its event 31, as messages and the service count them; "2/…": in segment 2. Errc::usage.
+/// "40": each worker has ended 40 steps, and consumed what came before it computed the next one; a faster one has gone on as far as the
+/// others need it. "worker1:40": this one; "worker1#31", "server0#12": this member has consumed its event 31, as messages and the service
+/// count them; "2/…": in segment 2. Errc::usage.
 [[nodiscard]] core::Result<Until> parse_until(std::string_view text);
 /// The same text.
 [[nodiscard]] std::string to_text(const Until& until);
 
-/// Cuts the recording behind `until`, with the hashes recorded there; then it is not complete. False: the recording does not come so far,
-/// and is as it was. Errc::usage: the run has no such member.
+/// Cuts the recording of a single member behind `until`, with the hashes recorded there; the recording is not complete then. False: it does
+/// not come so far, and is as it was. Errc::usage: the run has no such member.
 [[nodiscard]] core::Result<bool> cut_at(Recording& recording, const Until& until);
 
 struct VectorState {
@@ -58,7 +59,10 @@ struct ReachedState {
   std::uint64_t hashes = 0;            // compared on the way, all equal
 };
 
-/// The members that `until` is about, after Segment::run(). Errc::corrupt: one has not come so far: records of others are missing.
+/// Runs a segment, of a recording that was cut, to `until`: all but those that it is about only as far as these need them. As Segment::run().
+[[nodiscard]] core::Result<void> run_until(Segment& segment, const Until& until);
+
+/// The members that `until` is about, after run_until(). Errc::corrupt: one has not come so far: records of others are missing.
 [[nodiscard]] core::Result<ReachedState> state_at(Segment& segment, const Until& until);
 
 /// One line each.

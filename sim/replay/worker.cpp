@@ -70,7 +70,7 @@ bool ReplayWorker::advance() {
 }
 
 bool ReplayWorker::take_item() {
-  if (fed_ == items_.size()) return false;
+  if (at_hold()) return false;
   const auto& item = items_[fed_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (consumed_ != fed_) return false;
@@ -84,6 +84,30 @@ bool ReplayWorker::take_item() {
   if (fed && settling && host_.computing() && !computed_ && consumed_ == fed_) host_.settle();
   fed_ = std::max(fed_ + (fed ? 1 : 0), consumed_);
   return fed;
+}
+
+bool ReplayWorker::go_on() {
+  if (limit_ >= items_.size()) return false;
+  const auto now = computed_step(items_[limit_]);
+  const auto computes_next = [&](const WorkerItem& item) {
+    const auto step = computed_step(item);
+    return step && (!now || *step > *now);
+  };
+  limit_ = static_cast<std::size_t>(
+      std::find_if(items_.begin() + static_cast<std::ptrdiff_t>(limit_), items_.end(), computes_next) - items_.begin());
+  return true;
+}
+
+void ReplayWorker::settle() {
+  if (host_.computing() && !computed_ && consumed_ < fed_) host_.settle();
+}
+
+std::optional<WorkerId> ReplayWorker::needs() const {
+  const auto* const event = std::get_if<WorkerEvent>(&items_[fed_]);
+  if (event == nullptr) return std::nullopt;
+  if (const auto* message = std::get_if<PeerMessageArrived>(event)) return message->from;
+  const auto* const replied = std::get_if<Replied>(event);
+  return replied == nullptr ? std::nullopt : segment_.server(replied->shard).needs();
 }
 
 std::string ReplayWorker::waits_for() const {

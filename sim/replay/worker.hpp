@@ -27,8 +27,17 @@ class ReplayWorker final : public strategies::WorkerPort,
   /// Consumes the next item if its inputs are there. Throws Diverged, also for items that no run can have recorded.
   [[nodiscard]] bool advance();
   [[nodiscard]] bool at_end() const noexcept { return fed_ == items_.size(); }
+  /// Makes advance() stop before `item`; without a call it stops at the end.
+  void hold(std::size_t item) noexcept { limit_ = item; }
+  [[nodiscard]] bool at_hold() const noexcept { return fed_ >= limit_; }
+  /// Moves the hold behind one more step. False: it was at the end.
+  [[nodiscard]] bool go_on();
+  /// At its hold, for good: the rule takes the arrivals that would have waited for the end of the next step.
+  void settle();
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
   [[nodiscard]] const std::vector<WorkerItem>& items() const noexcept { return items_; }
+  /// The worker without which it cannot continue; nothing: not one alone, or it is not known.
+  [[nodiscard]] std::optional<strategies::WorkerId> needs() const;
   /// What it waits for, for messages.
   [[nodiscard]] std::string waits_for() const;
 
@@ -94,6 +103,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   Segment& segment_;
   strategies::WorkerId self_;
   std::vector<WorkerItem> items_;
+  std::size_t limit_ = items_.size();
   std::size_t fed_ = 0;       // the next item to be fed
   std::size_t consumed_ = 0;  // the next item that the rule consumes: arrivals during a step wait for its end
   std::vector<data::Lease> leases_;

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <span>
 
@@ -12,6 +10,7 @@
 
 #include "nn/hash.hpp"
 #include "store/query/export.hpp"
+#include "store/query/export_files.hpp"
 #include "store/query/started.hpp"
 
 namespace troupe::store {
@@ -45,18 +44,6 @@ bool is_file_name(const std::string& key) {
   });
 }
 
-core::Result<void> write_text(const fs::path& path, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "make", path.parent_path().string()));
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return tl::unexpected(core::from_errno(errno == 0 ? EIO : errno, "write", path.string()));
-  return {};
-}
-
 /// MLflow's steps are whole: the epoch where all are, else the number of the point.
 std::string mlflow_metric(const std::vector<const Point*>& points, std::int64_t begin) {
   const bool whole =
@@ -71,15 +58,13 @@ std::string mlflow_metric(const std::vector<const Point*>& points, std::int64_t 
 }  // namespace
 
 core::Result<MlflowWriter> MlflowWriter::create(const std::string& directory, const std::string& origin) {
-  std::error_code error;
-  if (fs::exists(directory, error) && !fs::is_empty(directory, error))
-    return core::fail(core::Errc::usage, fmt::format("{} is there and is not empty: name a new directory", directory));
+  if (auto checked = check_new_directory(directory); !checked) return tl::unexpected(std::move(checked.error()));
   const auto experiment = fs::path(directory) / "0";
   const auto meta = fmt::format(
       "artifact_location: {}\ncreation_time: 0\nexperiment_id: '0'\nlast_update_time: 0\nlifecycle_stage: "
       "active\nname: {}\n",
       yaml_text(fs::absolute(experiment).string()), yaml_text("troupe " + origin));
-  if (auto written = write_text(experiment / "meta.yaml", meta); !written) return tl::unexpected(written.error());
+  if (auto written = write_export(experiment / "meta.yaml", meta); !written) return tl::unexpected(written.error());
   return MlflowWriter(directory, origin);
 }
 
@@ -118,7 +103,7 @@ core::Result<void> MlflowWriter::add(const RunDetails& run, const std::vector<Po
     if (is_file_name(key) && !series.contains(key) && !std::holds_alternative<std::string>(value))
       files[fs::path("metrics") / key] = fmt::format("{} {} 0\n", begin, text_of(value));
   for (const auto& [name, text] : files)
-    if (auto written = write_text(folder / name, text); !written) return written;
+    if (auto written = write_export(folder / name, text); !written) return written;
   std::error_code ignored;
   fs::create_directories(folder / "artifacts", ignored);
   return {};

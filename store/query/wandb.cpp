@@ -1,9 +1,6 @@
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <span>
 
@@ -12,6 +9,7 @@
 
 #include "nn/hash.hpp"
 #include "store/query/export.hpp"
+#include "store/query/export_files.hpp"
 #include "store/query/started.hpp"
 #include "store/query/wandb.pb.h"
 
@@ -93,24 +91,10 @@ void put_history(WandbLog& log, const std::vector<Point>& curves, std::int64_t b
   }
 }
 
-core::Result<void> write_log(const std::filesystem::path& path, const std::string& text) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "make", path.parent_path().string()));
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return tl::unexpected(core::from_errno(errno == 0 ? EIO : errno, "write", path.string()));
-  return {};
-}
-
 }  // namespace
 
 core::Result<WandbWriter> WandbWriter::create(const std::string& directory, const std::string& origin) {
-  std::error_code error;
-  if (std::filesystem::exists(directory, error) && !std::filesystem::is_empty(directory, error))
-    return core::fail(core::Errc::usage, fmt::format("{} is there and is not empty: name a new directory", directory));
+  if (auto checked = check_new_directory(directory); !checked) return tl::unexpected(std::move(checked.error()));
   return WandbWriter(directory, origin);
 }
 
@@ -161,7 +145,7 @@ core::Result<void> WandbWriter::add(const RunDetails& run, const std::vector<Poi
   std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
   std::ranges::replace(time, ' ', '_');
   if (begin_s == 0) time = "19700101_000000";
-  return write_log(
+  return write_export(
       std::filesystem::path(directory_) / fmt::format("offline-run-{}-{}", time, id) / fmt::format("run-{}.wandb", id),
       log.text());
 }

@@ -209,6 +209,8 @@ class TopTest(unittest.TestCase):
         top.until(lambda text: "sort: rate" in text, "s")
         top.press(b"3")
         top.until(lambda text: "[waits]" in text, "3")
+        top.press(b"5")
+        top.until(lambda text: "[members]" in text and "exchange" in text and "2 workers take part" in text, "5")
         top.press(b"?")
         top.until(lambda text: "scroll by a page" in text, "?")
         top.press(b"\x1b")

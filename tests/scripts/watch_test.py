@@ -175,6 +175,11 @@ class WatchTest(unittest.TestCase):
         until(watch.has("-watched: .*accuracy"), "an evaluation")
         training.communicate(timeout=PATIENCE)
         until(watch.has("-watched: done, test accuracy"), "the run ends")
+        told = [line.split("-watched: ", 1)[1] for line in watch.lines if "-watched: " in line]
+        self.assertEqual(told[0], "running")
+        self.assertRegex(told[1], "^watched: easgd", "its lines from the first one on")
+        self.assertRegex(told[-2], "^ended after", "and to the last one, which comes before the news that it is done")
+        self.assertEqual(sum("accuracy" in line and line.startswith("epoch") for line in told), 3)
         until(json_watch.has('"status":"done"'), "the same as JSON")
         for line in json_watch.lines:
             self.assertIn("event", json.loads(line))

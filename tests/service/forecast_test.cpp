@@ -100,6 +100,15 @@ TEST_F(ForecastTest, APauseForEvaluationIsPartOfTheForecast) {
   EXPECT_NEAR((*found)["end_s"], 4.0 / 3 + 0.5, 0.06);
 }
 
+// 10^15 s are more than a time of the simulation can say.
+TEST_F(ForecastTest, APauseOfAnyLengthHarmsNothing) {
+  append(R"({"kind":"epoch","t":1e15,"epoch":1,"epochs":2,"steps":100,"train":{},"test":{},"lr":0.1,"train_s":1.0})"
+         "\n");
+  const auto found = forecast();
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_NEAR((*found)["end_s"], 1e6 + 4.0 / 3, 1);
+}
+
 TEST_F(ForecastTest, ASessionBeginsWithItsFirstStep) {
   folder_.write(std::string(kRun) + "/metrics.jsonl", kStarted + report(0, 10, 0.5, 3) + report(1, 20, 0.5, 3));
   const auto measured = measure_run(folder_.path(), std::string(kRun), {});

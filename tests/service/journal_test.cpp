@@ -80,6 +80,16 @@ TEST_F(JournalListTest, EventsAreCountedByMemberAsReplayDoes) {
   EXPECT_EQ(all["events"][3]["step"], 1);
 }
 
+TEST_F(JournalListTest, AListThatDoesNotReadAllSaysSo) {
+  const auto all = list({.segment = 1});
+  EXPECT_EQ(all["cut_off"], false);
+  const auto begin = list({.segment = 1, .most_bytes = 100});
+  EXPECT_EQ(begin["cut_off"], true);
+  EXPECT_EQ(begin["complete"], false);
+  EXPECT_LT(begin["events"].size(), all["events"].size());
+  EXPECT_EQ(begin["events"][0], all["events"][0]);
+}
+
 TEST_F(JournalListTest, PartsAndConditions) {
   const auto newest = list({});
   EXPECT_EQ(newest["segment"], 2);

@@ -104,7 +104,7 @@ TEST(ScreenTest, AMatrixThatDoesNotFitIsItsLongestWaits) {
 TEST(ScreenTest, AnyScreenIsFilledAndNotExceeded) {
   for (const int workers : {0, 1, 7, 500}) {
     const auto live = live_of(state_of(workers));
-    for (const auto tab : {Tab::overview, Tab::workers, Tab::waits, Tab::notes})
+    for (const auto tab : {Tab::overview, Tab::workers, Tab::waits, Tab::notes, Tab::members})
       for (const std::size_t columns : {1U, 2U, 17U, 80U, 300U})
         for (const std::size_t height : {1U, 2U, 5U, 24U, 100U})
           for (const bool help : {false, true}) {
@@ -140,11 +140,42 @@ TEST(ScreenTest, WhatARunWritesCannotMoveTheCursor) {
   live.state["status"] = "\x1b[31m";
   live.state["notes"] = {{{"t", 1}, {"level", "\x1b"}, {"text", "x\x1b[H\xFF"}}};
   live.state["waits"]["rows"][0] = "\x1b[A";
-  for (const auto tab : {Tab::overview, Tab::waits, Tab::notes}) {
+  live.state["members"] = {{{"event", "lost"}, {"worker", 0}, {"node", "\x1b[2J"}, {"reason", "\x1b"}}};
+  live.state["workers"][0]["traffic"] = {{"\x1b[H", 0, 4}};
+  for (const auto tab : {Tab::overview, Tab::waits, Tab::notes, Tab::members}) {
     View view;
     view.tab = tab;
     EXPECT_THAT(drawn(live, view, {80, 30}), Not(HasSubstr("\x1b")));
   }
+}
+
+TEST(ScreenTest, MembersAreThoseOfThisSession) {
+  auto state = state_of(4);
+  state["members"] = {
+      {{"event", "started"}},
+      {{"event", "lost"}, {"worker", 0}, {"t", 3}},
+      {{"event", "started"}},
+      {{"event", "absent"}, {"worker", 1}, {"t", 0}},
+      {{"event", "silent"}, {"worker", 2}, {"t", 5}},
+      {{"event", "lost"}, {"worker", 3}, {"t", 61}, {"node", "h2:4242"}, {"reason", "its process ended"}},
+      {{"event", "joined"}, {"worker", 1}, {"t", 8}}};
+  View view;
+  view.tab = Tab::members;
+  const auto text = drawn(live_of(state), view, {120, 40});
+  EXPECT_THAT(text, HasSubstr("3 workers take part, 1 not"));
+  EXPECT_THAT(text, HasSubstr("     1  takes part        0:08\n     2  silent            0:05\n"));
+  EXPECT_THAT(text, HasSubstr("     3  lost              1:01  h2:4242  its process ended"));
+}
+
+// Of both workers: 600 + 600 bytes of pushes to two servers, 800,000 of pulls.
+TEST(ScreenTest, BytesAreAddedUpByPurpose) {
+  auto state = state_of(2);
+  state["workers"][0]["traffic"] = {{"push", 0, 400}, {"push", 1, 200}, {"pull", 0, 800'000}};
+  state["workers"][1]["traffic"] = {{"push", 0, 600}};
+  View view;
+  view.tab = Tab::members;
+  const auto text = drawn(live_of(state), view, {120, 40});
+  EXPECT_THAT(text, HasSubstr("pull            800.0 kB  99.9 %\npush              1.2 kB   0.1 %\n"));
 }
 
 TEST(ScreenTest, ScrollingShowsTheLastWorkersAndKeepsTheHeading) {
@@ -174,13 +205,15 @@ TEST(ScreenTest, SortingPutsTheWorstFirst) {
 }
 
 TEST(ScreenTest, ValuesThatMakeNoSenseHarmNothing) {
-  for (const auto* text :
-       {"null", "[]", "{}", R"({"workers":3,"waits":[],"notes":{},"evaluations":7,"epoch":"x","epochs":-1})",
-        R"({"workers":[1,null,{"worker":-5,"steps":1e300,"wait_s":-1,"compute_s":1e308,"exchange_s":1e308}]})",
-        R"({"epoch":1e308,"epochs":1e-308,"t":-1,"status":5,"error":{"message":7}})",
-        R"({"waits":{"rows":["a","b"],"columns":["c"],"seconds":[[1,2,3],"x",[4]]}})",
-        R"({"waits":{"rows":[1],"columns":[2],"seconds":[[-1e300]]},"notes":[1,{"t":"x"}]})"})
-    for (const auto tab : {Tab::overview, Tab::workers, Tab::waits, Tab::notes}) {
+  for (
+      const auto* text :
+      {"null", "[]", "{}", R"({"workers":3,"waits":[],"notes":{},"evaluations":7,"epoch":"x","epochs":-1})",
+       R"({"workers":[1,null,{"worker":-5,"steps":1e300,"wait_s":-1,"compute_s":1e308,"exchange_s":1e308}]})",
+       R"({"epoch":1e308,"epochs":1e-308,"t":-1,"status":5,"error":{"message":7}})",
+       R"({"waits":{"rows":["a","b"],"columns":["c"],"seconds":[[1,2,3],"x",[4]]}})",
+       R"({"members":[3,{"event":7,"worker":-1},{"worker":1e300}],"workers":[{"traffic":[1,[],["push",0,-1e300],["x",0,"y"]]}]})",
+       R"({"waits":{"rows":[1],"columns":[2],"seconds":[[-1e300]]},"notes":[1,{"t":"x"}]})"})
+    for (const auto tab : {Tab::overview, Tab::workers, Tab::waits, Tab::notes, Tab::members}) {
       View view;
       view.tab = tab;
       EXPECT_EQ(screen(live_of(Json::parse(text)), view, {80, 24}, true).size(), 24U) << text;
@@ -199,7 +232,8 @@ TEST(ScreenTest, ALostConnectionIsSaidBesideTheLastState) {
 TEST(ScreenTest, APipeGetsAllWorkersAndTheMatrix) {
   std::string text;
   for (const auto& line : lines(whole(live_of(state_of(12)), 200), 200)) text += line + "\n";
-  EXPECT_THAT(text, AllOf(HasSubstr("    11 "), HasSubstr("worker 11"), HasSubstr("warning: worker 3 is lost")));
+  EXPECT_THAT(text, AllOf(HasSubstr("    11 "), HasSubstr("worker 11"), HasSubstr("warning: worker 3 is lost"),
+                          HasSubstr("12 workers take part"), HasSubstr("bytes by purpose")));
 }
 
 }  // namespace

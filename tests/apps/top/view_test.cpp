@@ -13,7 +13,9 @@ TEST(KeyReaderTest, LettersAndSequences) {
   KeyReader keys;
   EXPECT_THAT(keys.read("qx?\t"), ElementsAre(Key::quit, Key::help, Key::next_tab));
   EXPECT_THAT(keys.read("\x1b[A\x1bOB\x1b[5~\x1b[Z"), ElementsAre(Key::up, Key::down, Key::page_up, Key::previous_tab));
-  EXPECT_THAT(keys.read("\x03\x1a"), ElementsAre(Key::quit, Key::suspend));
+  EXPECT_THAT(keys.read("\x03\x1a"
+                        "5"),
+              ElementsAre(Key::quit, Key::suspend, Key::fifth_tab));
 }
 
 TEST(KeyReaderTest, ASequenceMayComeInPieces) {
@@ -45,7 +47,7 @@ TEST(ViewTest, KeysChangeWhatIsShown) {
   EXPECT_EQ(view.tab, Tab::workers);
   view.press(Key::previous_tab);
   view.press(Key::previous_tab);
-  EXPECT_EQ(view.tab, Tab::notes);
+  EXPECT_EQ(view.tab, Tab::members);
   view.press(Key::third_tab);
   EXPECT_EQ(view.tab, Tab::waits);
   view.press(Key::help);

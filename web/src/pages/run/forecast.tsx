@@ -15,6 +15,7 @@ interface Answer {
 }
 
 const kOwn = "";
+const kNone = "-"; // in the address: no strategy beside the run
 const kComputingMs = 1_000, kFreshMs = 15_000;
 const kLines = 6; // colours of lines; the first is the run's
 const kAxes: readonly { id: ForecastAxis; label: string }[] = [{ id: "samples", label: "samples" }, { id: "steps", label: "steps" }];
@@ -59,10 +60,10 @@ export function ForecastTab({ run, own, running }: { run: string; own: string; r
   const known = useList<{ name: string; summary?: string }>("/strategies");
   const [axis, setAxis] = useState<ForecastAxis>("samples");
   const given = route.query.get("beside");
-  const beside = (given ?? (own === "bsp" ? "easgd" : "bsp")).split(",").filter(Boolean);
+  const beside = (given ?? (own === "bsp" ? "easgd" : "bsp")).split(",").filter((name) => name && name !== kNone);
   const names = [kOwn, ...beside];
   const answers = useForecasts(run, names, running);
-  const toggle = (name: string): void => setQuery({ beside: (beside.includes(name) ? beside.filter((b) => b !== name) : [...beside, name]).join() || "-" });
+  const toggle = (name: string): void => setQuery({ beside: (beside.includes(name) ? beside.filter((b) => b !== name) : [...beside, name]).join() || kNone });
   const found = names.flatMap((name) => answers.get(name)?.forecast ?? []);
   const series = useMemo((): Series[] => {
     const actual = found[0];
@@ -88,7 +89,7 @@ export function ForecastTab({ run, own, running }: { run: string; own: string; r
         <table class="facts forecasts"><thead><tr><th scope="col">strategy</th><th scope="col">now</th><th scope="col">beside the run</th><th scope="col">ends after</th></tr></thead>
           <tbody>
             {first && <tr><th scope="row">the run</th><td class="number">epoch {plain(first.now.actual.epoch, 3)}</td><td>–</td><td class="number">{running ? "–" : duration(first.now.t)}</td></tr>}
-            {names.filter((n) => n !== "-").map((name) => {
+            {names.map((name) => {
               const answer = answers.get(name);
               const f = answer?.forecast;
               const lead = f ? ahead(f) : null;

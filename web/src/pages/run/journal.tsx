@@ -26,6 +26,7 @@ export interface Journal {
   events: JournalEvent[];
   next: number | null;
   complete: boolean;
+  cut_off: boolean;
 }
 
 const kPart = 200;
@@ -69,7 +70,7 @@ export function JournalTab({ run, directory, workers, servers }: { run: string; 
       <Shown from={loaded}>
         {(journal) => journal.segments.length === 0
           ? <Empty title="The run keeps no journal.">Set <code>run.journal</code> to <code>"all"</code> or a size.</Empty>
-          : <Panel title={`Segment ${journal.segment}`} aside={<span class="muted">{journal.complete ? "to its end" : journal.next === null ? "so far" : ""}</span>} wide>
+          : <Panel title={`Segment ${journal.segment}`} aside={<span class="muted">{journal.complete ? "to its end" : journal.cut_off ? "no more of it is read" : journal.next === null ? "so far" : ""}</span>} wide>
             {journal.events.length === 0 ? <p class="muted">No event so far.</p>
               : <div class="one-line"><Table label="Events of the journal" columns={columns} rows={journal.events} id={(e) => e.record} chosen={(e) => e.until !== null && e.until === chosen?.until} /></div>}
             <div class="actions">
