@@ -22,6 +22,7 @@
 #include "core/text/plural.hpp"
 #include "data/hdf5/array_library.hpp"
 #include "gpu/device/load.hpp"
+#include "gpu/nccl/library.hpp"
 #include "transport/common/module.hpp"
 #include "transport/fabric/fabric_module.hpp"
 #include "transport/registry/endpoint_registry.hpp"
@@ -153,6 +154,19 @@ std::string cuda_report(const Json& found) {
   return lines;
 }
 
+/// Loads NCCL as a run with exchange.algorithm = "nccl" would.
+Json nccl() {
+  const auto library = gpu::NcclLibrary::open();
+  if (!library) return {{"usable", false}, {"why", library.error().message}};
+  return {{"usable", true}, {"version", (*library)->version()}, {"path", (*library)->path()}};
+}
+
+std::string nccl_report(const Json& found) {
+  if (!found["usable"].get<bool>()) return fmt::format("NCCL     {}\n", found["why"].get<std::string>());
+  return fmt::format("NCCL     {}, for exchange.algorithm = \"nccl\": {}\n", found["version"].get<std::string>(),
+                     found["path"].get<std::string>());
+}
+
 struct Workers {
   unsigned count = 2;
   unsigned threads = 1;
@@ -213,7 +227,7 @@ Json findings(const Workers& workers) {
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
   Json found{
       {"version", TROUPE_VERSION}, {"cpu", cpu_model()}, {"threads", std::thread::hardware_concurrency()},
-      {"memory_bytes", memory},    {"cuda", cuda()},
+      {"memory_bytes", memory},    {"cuda", cuda()},     {"nccl", nccl()},
   };
   const auto registry = transport::built_in_endpoints();
   for (const auto& endpoint : modules())
@@ -239,6 +253,7 @@ std::string report(const Json& found, const Workers& workers) {
                ? fmt::format("HDF5     {}, for data.name = \"hickle\"\n", found["hdf5"]["version"].get<std::string>())
                : fmt::format("HDF5     {}\n", found["hdf5"]["absent"].get<std::string>());
   lines += cuda_report(found["cuda"]);
+  lines += nccl_report(found["nccl"]);
   for (const auto& endpoint : modules())
     lines +=
         fmt::format("{:<8} {}\n", endpoint.library.title, endpoint_report(endpoint, found[std::string(endpoint.name)]));

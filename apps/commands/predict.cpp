@@ -12,6 +12,7 @@
 #include "apps/program.hpp"
 #include "apps/reports/prediction_report.hpp"
 #include "data/picture_sources.hpp"
+#include "experiment/batches/batch_memory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "nn/arenas/host_view.hpp"
@@ -50,7 +51,8 @@ core::Result<void> load(const PredictArguments& arguments, Predictor& predictor)
   predictor.backend = std::move(*backend);
   auto options = experiment::evaluation_options(predictor.spec, settings->threads(0), predictor.memory);
   options.batch = std::min(options.batch, static_cast<std::int64_t>(arguments.files.size()));
-  auto replica = predictor.backend->compile(graph, options);
+  auto replica =
+      experiment::compile_evaluation(*predictor.backend, graph, std::move(options), *predictor.spec.source.test);
   if (!replica) return tl::unexpected(replica.error());
   predictor.replica = std::move(*replica);
   predictor.replica->import_canonical(model->parameters);
@@ -67,42 +69,71 @@ void to_grey(std::span<const std::uint8_t> colours, std::span<std::uint8_t> grey
         (19595U * colours[i] + 38470U * colours[plane + i] + 7471U * colours[2 * plane + i] + 0x8000U) >> 16);
 }
 
-/// One of `pictures` as the model's input.
-core::Result<void> read_input(const data::Dataset& pictures, std::int64_t index, const data::Preprocess& preprocess,
-                              std::span<float> input) {
-  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(pictures.shape().size()));
-  if (const auto read = pictures.read(index, pixels); !read) return tl::unexpected(read.error());
-  if (preprocess.source_shape().channels == 1) {
-    std::vector<std::uint8_t> grey(pixels.size() / 3);
-    to_grey(pixels, grey);
-    pixels = std::move(grey);
-  }
-  preprocess.apply(pixels, preprocess.center_view(), input);
+/// One of `pictures` as the model's data has images: bytes [source_shape()].
+core::Result<void> read_source(const data::Dataset& pictures, std::int64_t index, std::span<std::uint8_t> source) {
+  if (source.size() == static_cast<std::size_t>(pictures.shape().size()))
+    return pictures.read(index, source).map([](auto) {});
+  std::vector<std::uint8_t> colours(static_cast<std::size_t>(pictures.shape().size()));
+  if (const auto read = pictures.read(index, colours); !read) return tl::unexpected(read.error());
+  to_grey(colours, source);
   return {};
 }
 
+/// The memory of a batch of pictures: bytes where the replica prepares images itself, else floats. As in evaluations of a run.
+struct Pictures {
+  explicit Pictures(const Predictor& predictor)
+      : preprocess(predictor.spec.source.test->preprocess()),
+        labels(static_cast<std::size_t>(predictor.replica->batch())) {
+    const auto source = static_cast<std::size_t>(preprocess.source_shape().size());
+    if (predictor.replica->bytes()) {
+      bytes.resize(labels.size() * source);
+      cuts.assign(labels.size(), experiment::cut_of(preprocess.center_view()));
+    } else {
+      one.resize(source);
+      images.resize(labels.size() * static_cast<std::size_t>(preprocess.output_shape().size()));
+    }
+  }
+
+  [[nodiscard]] core::Result<void> read(const data::Dataset& pictures, std::int64_t index, std::size_t row) {
+    const auto source = static_cast<std::size_t>(preprocess.source_shape().size());
+    if (!bytes.empty()) return read_source(pictures, index, std::span(bytes).subspan(row * source, source));
+    if (auto got = read_source(pictures, index, one); !got) return got;
+    const auto size = static_cast<std::size_t>(preprocess.output_shape().size());
+    preprocess.apply(one, preprocess.center_view(), std::span(images).subspan(row * size, size));
+    return {};
+  }
+  [[nodiscard]] nn::Batch batch(std::size_t rows) const {
+    return {.images = images,
+            .labels = labels,
+            .lease = 0,
+            .count = static_cast<std::int64_t>(rows),
+            .bytes = bytes,
+            .cuts = cuts};
+  }
+
+  const data::Preprocess& preprocess;
+  std::vector<std::int32_t> labels;  // not known; only the outputs are read
+  std::vector<float> images;
+  std::vector<std::uint8_t> bytes;
+  std::vector<nn::Cut> cuts;
+  std::vector<std::uint8_t> one;  // picture
+};
+
 /// The predictions for pictures [first, first + count), at most a batch.
-core::Result<std::vector<Prediction>> predict_batch(Predictor& predictor, const data::Dataset& pictures,
-                                                    std::int64_t first, std::int64_t count,
-                                                    const PredictArguments& arguments) {
-  const auto& preprocess = predictor.spec.source.test->preprocess();
-  const auto size = static_cast<std::size_t>(preprocess.output_shape().size());
-  const auto batch = static_cast<std::size_t>(predictor.replica->batch());
-  std::vector<float> images(batch * size);
-  const std::vector<std::int32_t> labels(batch);  // not known; only the outputs are read
+core::Result<std::vector<Prediction>> predict_batch(Predictor& predictor, Pictures& memory,
+                                                    const data::Dataset& pictures, std::int64_t first,
+                                                    std::int64_t count, const PredictArguments& arguments) {
   std::vector<Prediction> predictions;
   std::vector<std::size_t> read_ones;  // indices in predictions, by their row in the batch
   for (std::int64_t i = first; i < first + count; ++i) {
     auto& prediction = predictions.emplace_back(Prediction{arguments.files[static_cast<std::size_t>(i)], {}, {}});
-    const auto input = std::span(images).subspan(read_ones.size() * size, size);
-    if (const auto read = read_input(pictures, i, preprocess, input); !read)
+    if (const auto read = memory.read(pictures, i, read_ones.size()); !read)
       prediction.error = read.error();
     else
       read_ones.push_back(predictions.size() - 1);
   }
   if (read_ones.empty()) return predictions;
-  const auto result = predictor.replica->evaluate(
-      {.images = images, .labels = labels, .lease = 0, .count = static_cast<std::int64_t>(read_ones.size())});
+  const auto result = predictor.replica->evaluate(memory.batch(read_ones.size()));
   if (!result) return tl::unexpected(result.error());
   const auto& graph = *predictor.spec.graph;
   const auto width = static_cast<std::size_t>(graph.output().size());
@@ -125,10 +156,11 @@ core::Result<void> run_predict(const PredictArguments& arguments) {
   if (!pictures) return tl::unexpected(pictures.error());
   const auto names = test.dataset().class_names();
   const auto batch = predictor.replica->batch();
+  Pictures memory(predictor);
   std::optional<core::Error> failure;  // the latest bad file
   for (std::int64_t first = 0; first < (*pictures)->size(); first += batch) {
     const auto count = std::min(batch, (*pictures)->size() - first);
-    const auto predictions = predict_batch(predictor, **pictures, first, count, arguments);
+    const auto predictions = predict_batch(predictor, memory, **pictures, first, count, arguments);
     if (!predictions) return tl::unexpected(predictions.error());
     if (auto printed =
             print(arguments.json ? prediction_json(*predictions, names) : prediction_text(*predictions, names));

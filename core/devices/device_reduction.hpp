@@ -26,7 +26,8 @@ class DeviceReduction {
 
   /// The name of a new group, printable, for one member to make and all to join. Errc::io.
   [[nodiscard]] virtual Result<std::string> make_group() = 0;
-  /// Ends when all `members` members have joined, this one as `rank`, or by abort(). Once. Errc::config: no name of a group; Errc::io.
+  /// Ends when all `members` members have joined, this one as `rank`, or by abort(). Once. Errc::config: no name of a group,
+  /// or the second call; Errc::io.
   virtual void join(const std::string& group, std::size_t rank, std::size_t members, Done done) = 0;
   /// Members of the group; 0 before it is joined.
   [[nodiscard]] virtual std::size_t members() const noexcept = 0;

@@ -1,5 +1,5 @@
 /// Memory of a device that other processes of the host map, so that their kernels and copies read and write it where it is. Implemented by
-/// CUDA's IPC (gpu/cuda/sharing.hpp), and by memory files for the host's stand-in (gpu/device/host_sharing.hpp).
+/// CUDA's IPC (gpu/cuda/sharing.hpp), and by memory files for the host's stand-in (gpu/device/memory/host_sharing.hpp).
 ///
 /// Thread-safe. It knows no streams: the work of one process on the memory is complete before another process is told to use it.
 #pragma once
@@ -29,7 +29,7 @@ class DeviceSharing {
   [[nodiscard]] virtual Result<std::string> handle_of(void* allocation) = 0;
 
   /// The allocation of this name in the address space of this process, at least `bytes` long, for kernels and copies of this device. The result
-  /// keeps it mapped, also when its owner has ended. Errc::config: this device cannot map it (another driver, container or host, devices that
+  /// keeps it mapped, also when its owner has ended (CUDA does not promise this: docs/gpu.md). Errc::config: this device cannot map it (another driver, container or host, devices that
   /// do not reach each other), or its owner has ended; Errc::out_of_memory; Errc::io.
   [[nodiscard]] virtual Result<std::shared_ptr<void>> open(const std::string& handle, std::size_t bytes) = 0;
 };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <map>
+#include <mutex>
 #include <random>
 #include <sstream>
 
@@ -64,8 +64,7 @@ tl::unexpected<core::Error> cannot_map(const std::string& why) {
 /// The memory, and which of this process's addresses are such.
 class CudaSharing::Blocks final : public core::Allocator, public std::enable_shared_from_this<Blocks> {
  public:
-  explicit Blocks(std::shared_ptr<CudaContext> context)
-      : memory_(std::move(context), std::numeric_limits<std::size_t>::max()) {}
+  explicit Blocks(std::shared_ptr<CudaContext> context) : memory_(std::move(context), BlockCache::kForEver) {}
   [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::device; }
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
     return memory_.allocate(std::max(bytes, kSmallest));

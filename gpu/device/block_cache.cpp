@@ -37,7 +37,7 @@ core::Result<void*> BlockCache::take(std::size_t bytes) {
     return memory;
   }
   auto memory = source_.allocate(size);
-  if (memory && !*memory && !kept_.empty()) {
+  if (memory && !*memory && !kept_.empty() && most_kept_ != kForEver) {
     trim_locked();
     memory = source_.allocate(size);
   }

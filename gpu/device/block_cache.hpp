@@ -2,7 +2,7 @@
 ///
 /// Sizes are rounded up: below 1 MiB to a power of two of at least 512 bytes, from there to a multiple of 2 MiB. An allocation takes the
 /// smallest kept block that is not larger than its rounded size by more than an eighth. When the source has no more, all kept blocks are
-/// given back and the source is asked once more. A block that would make the kept ones more than `most_kept` bytes goes back to the source at
+/// given back and the source is asked once more, unless the cache keeps for ever. A block that would make the kept ones more than `most_kept` bytes goes back to the source at
 /// once: other processes may use the same device.
 #pragma once
 
@@ -26,7 +26,10 @@ class BlockCache {
     std::function<std::size_t()> available;  // bytes that could be allocated now, for messages
   };
 
-  explicit BlockCache(Source source, std::size_t most_kept = std::numeric_limits<std::size_t>::max())
+  /// `most_kept` of one that keeps for ever: until trim(), or its end. For memory that other processes may use after its release.
+  static constexpr std::size_t kForEver = std::numeric_limits<std::size_t>::max();
+
+  explicit BlockCache(Source source, std::size_t most_kept = kForEver - 1)
       : source_(std::move(source)), most_kept_(most_kept) {}
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;

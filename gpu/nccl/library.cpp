@@ -36,6 +36,12 @@ std::string NcclLibrary::version() const {
   return fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
 }
 
+std::string NcclLibrary::path() const {
+  Dl_info found{};
+  if (::dladdr(reinterpret_cast<void*>(get_version), &found) == 0 || !found.dli_fname) return {};
+  return found.dli_fname;
+}
+
 core::Error NcclLibrary::error(int status, const char* call) const {
   const char* const why = text(status);
   return {core::Errc::io, fmt::format("NCCL: {}: {}", call, why ? why : "an unknown error")};

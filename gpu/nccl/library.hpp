@@ -33,6 +33,7 @@ struct NcclLibrary {
   [[nodiscard]] static core::Result<std::shared_ptr<const NcclLibrary>> open(const std::string& name = "libnccl.so.2");
 
   [[nodiscard]] std::string version() const;  // "2.27.3"
+  [[nodiscard]] std::string path() const;     // of the file that was loaded; empty: not known
   /// Errc::io: "NCCL: ncclAllReduce: unhandled system error".
   [[nodiscard]] core::Error error(int status, const char* call) const;
 };

@@ -166,7 +166,11 @@ core::Result<std::string> NcclReduction::make_group() {
 void NcclReduction::join(const std::string& group, std::size_t rank, std::size_t members, Done done) {
   const auto id = id_of(group);
   if (!id) return done(core::fail(core::Errc::config, "it is no name of a group of NCCL's"));
-  const std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
+  if (state_->thread.joinable()) {
+    lock.unlock();
+    return done(core::fail(core::Errc::config, "NCCL: it has joined a group already"));
+  }
   state_->joined = std::move(done);
   state_->thread = std::thread(
       [state = state_, id = *id, rank, members] { state->run(id, static_cast<int>(rank), static_cast<int>(members)); });
@@ -204,14 +208,13 @@ void NcclReduction::abort(const core::Error& why) {
 }
 
 core::Result<void> NcclReduction::check() {
-  NcclComm comm = nullptr;
-  {
-    const std::lock_guard lock(state_->mutex);
-    comm = state_->comm;
-  }
   int status = kNcclSuccess;
-  if (!comm) return {};
-  if (const int asked = state_->library->get_async_error(comm, &status); asked != kNcclSuccess) status = asked;
+  {
+    const std::lock_guard lock(state_->mutex);  // held, so that no abort() frees the communicator meanwhile
+    if (!state_->comm) return {};
+    if (const int asked = state_->library->get_async_error(state_->comm, &status); asked != kNcclSuccess)
+      status = asked;
+  }
   if (status == kNcclSuccess || status == kNcclInProgress) return {};
   return tl::unexpected(state_->library->error(status, "a sum"));
 }

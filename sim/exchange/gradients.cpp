@@ -90,7 +90,9 @@ core::Result<void> Gradients::compile(nn::Backend& backend, WorkerId worker) {
   auto compiled = experiment::compile_worker(backend, *spec_.graph, options, settings.train.accumulate);
   if (!compiled) return tl::unexpected(std::move(compiled.error()));
   auto memory = std::make_unique<experiment::BatchMemory>(**compiled, train);
-  computing_.push_back({options.batch, settings.backend(worker), arenas, std::move(*compiled), std::move(memory)});
+  const auto first_state = (*compiled)->state_of_steps();
+  computing_.push_back(
+      {options.batch, settings.backend(worker), arenas, first_state, std::move(*compiled), std::move(memory)});
   if (computing_.back().replica->layout_fingerprint() == layout().fingerprint()) return {};
   return core::fail(Errc::config,
                     fmt::format("{}: workers lay their parameters out otherwise with batch {} than with others and "
@@ -101,6 +103,7 @@ core::Result<void> Gradients::compile(nn::Backend& backend, WorkerId worker) {
 core::Result<void> Gradients::begin(WorkerId worker) {
   if (auto begun = memory_->begin(worker); !begun) return begun;
   std::copy(first_statistics_.begin(), first_statistics_.end(), memory_->view(worker, strategies::kStatistics).begin());
+  states_[worker] = computing_[computes_.at(worker)].first_state;  // as a new replica has it
   const auto& layout = this->layout();
   layout.from_canonical(*start_.parameters, memory_->view(worker, strategies::kParams));
   if (start_.average) layout.from_canonical(*start_.average, memory_->view(worker, start_.average_slot));
@@ -126,8 +129,10 @@ core::Result<void> Gradients::step(WorkerId worker, strategies::Step step, const
   std::copy(params.begin(), params.end(), replica.parameters().begin());
   std::copy(statistics.begin(), statistics.end(), replica.statistics().begin());
   replica.parameters_written();
+  replica.set_state_of_steps(states_.at(worker));
   const auto guarded = experiment::guarded_step(replica, *kernels_, core::kLargestUsable, *batch, {});
   if (!guarded) return tl::unexpected(guarded.error());
+  states_[worker] = replica.state_of_steps();
   const auto* const result = &guarded->result;
   auto& losses = losses_[worker];
   if (losses.diverged(step, result->loss))

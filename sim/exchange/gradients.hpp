@@ -1,5 +1,5 @@
 /// Real gradients for phantom workers: the model, its data and all vectors. One compiled replica per device and batch size computes for its
-/// workers in turn, in the backend's own layout: a worker's parameters go in, its gradients come out. A step is computed when its virtual time is
+/// workers in turn, in the backend's own layout: a worker's parameters and its loss scale go in, its gradients come out. A step is computed when its virtual time is
 /// over, or its first bucket is ready; the worker's parameters do not change meanwhile, so the moment does not matter. One thread, the
 /// one that created the object.
 #pragma once
@@ -69,6 +69,7 @@ class Gradients {
     std::int64_t batch = 0;
     std::string_view backend;                 // of its workers' devices
     const core::Allocator* arenas = nullptr;  // where the backend would have them: each device has memory of its own
+    std::uint64_t first_state = 0;            // nn::Replica::state_of_steps() of a new one
     std::unique_ptr<nn::Replica> replica;
     std::unique_ptr<experiment::BatchMemory> memory;
   };
@@ -86,6 +87,7 @@ class Gradients {
   const core::Kernels* kernels_ = nullptr;
   std::map<strategies::WorkerId, experiment::BadUpdates> bad_gradients_;  // consecutive
   std::map<strategies::WorkerId, experiment::LossWatch> losses_;
+  std::map<strategies::WorkerId, std::uint64_t> states_;  // in fp16: each worker's loss scale (Replica::state_of_steps)
   core::HostAllocator allocator_;
   experiment::StartState start_;
   std::vector<Computing> computing_;   // at least one

@@ -1,6 +1,7 @@
 // Phantom workers that compute real gradients of a small model.
 #include "sim/exchange/gradients.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -114,6 +115,62 @@ TEST(GradientsInVirtualTime, BspEqualsASerialComputation) {
   EXPECT_EQ(plain->result.learned->test.top1, score.top1);
   ASSERT_EQ(plain->result.learned->epochs.size(), 2U);
   EXPECT_LT(plain->result.learned->epochs[1].train_loss, plain->result.learned->epochs[0].train_loss);
+}
+
+/// Counts its steps in the state that later ones depend on, as a loss scale does.
+class Counting final : public nn::Replica {
+ public:
+  Counting(std::unique_ptr<nn::Replica> inner, std::vector<std::uint64_t>& begun_at)
+      : inner_(std::move(inner)), begun_at_(begun_at) {}
+  const nn::Graph& graph() const noexcept override { return inner_->graph(); }
+  std::int64_t batch() const noexcept override { return inner_->batch(); }
+  const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return inner_->layout(); }
+  core::Span parameters() noexcept override { return inner_->parameters(); }
+  core::Span gradients() noexcept override { return inner_->gradients(); }
+  core::Span statistics() noexcept override { return inner_->statistics(); }
+  void parameters_written() noexcept override { inner_->parameters_written(); }
+  std::uint64_t parameters_version() const noexcept override { return inner_->parameters_version(); }
+  const std::vector<nn::Bucket>& buckets() const noexcept override { return inner_->buckets(); }
+  core::Result<nn::StepResult> step(const nn::Batch& batch, const std::function<void(int)>& ready) override {
+    begun_at_.push_back(state_++);
+    return inner_->step(batch, ready);
+  }
+  std::uint64_t state_of_steps() const noexcept override { return state_; }
+  void set_state_of_steps(std::uint64_t state) noexcept override { state_ = state; }
+  void apply(const core::OptimizerStep& step, core::OptimizerState state) override { inner_->apply(step, state); }
+  core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override { return inner_->evaluate(batch); }
+  std::span<const float> outputs() const noexcept override { return inner_->outputs(); }
+  const nn::Plan& plan() const noexcept override { return inner_->plan(); }
+  std::size_t workspace_bytes() const noexcept override { return inner_->workspace_bytes(); }
+
+ private:
+  std::unique_ptr<nn::Replica> inner_;
+  std::vector<std::uint64_t>& begun_at_;
+  std::uint64_t state_ = 1;
+};
+class CountingSteps final : public nn::Backend {
+ public:
+  std::string name() const override { return backend().name(); }
+  nn::Capabilities capabilities() const override { return backend().capabilities(); }
+  const core::Kernels& kernels() const noexcept override { return backend().kernels(); }
+  core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
+                                                     const nn::CompileOptions& options) override {
+    return backend().compile(graph, options).map([&](auto replica) -> std::unique_ptr<nn::Replica> {
+      return std::make_unique<Counting>(std::move(replica), begun_at);
+    });
+  }
+  std::vector<std::uint64_t> begun_at;
+};
+
+// One replica computes for three workers: each has the state that a replica of its own would have.
+TEST(GradientsInVirtualTime, WorkersOfOneReplicaHaveStatesOfTheirOwn) {
+  CountingSteps counting;
+  const auto learned = simulated({}, &counting);
+  ASSERT_TRUE(learned) << learned.error().message;
+  auto& begun_at = counting.begun_at;
+  ASSERT_EQ(begun_at.size(), 42U);  // 2 epochs of 7 rounds of 3 workers
+  std::ranges::sort(begun_at);
+  for (std::size_t i = 0; i < begun_at.size(); ++i) EXPECT_EQ(begun_at[i], 1 + i / 3) << i;
 }
 
 // Bucket borders and step times change no bit of a synchronous run.

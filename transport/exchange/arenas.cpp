@@ -1,6 +1,7 @@
 #include "transport/exchange/arenas.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -68,20 +69,20 @@ ArenaPlace Arenas::place_of(core::ConstSpan vector) const {
 }
 
 core::Result<transport::Mapping> Arenas::vector_at(transport::Peer owner, const ArenaPlace& place, std::size_t floats) {
-  if (place.offset > place.arena_floats || floats > place.arena_floats - place.offset ||
-      place.offset % core::kAlignmentFloats != 0)
+  constexpr auto kMostFloats = std::numeric_limits<std::size_t>::max() / sizeof(float);
+  if (place.arena_floats > kMostFloats || place.offset > place.arena_floats ||
+      floats > place.arena_floats - place.offset || place.offset % core::kAlignmentFloats != 0)
     return core::fail(core::Errc::corrupt, "a member's vector is outside its arena");
   const std::string key(place.key.begin(), std::ranges::find(place.key, '\0'));
   auto& known = attached_[owner];
   const auto found = known.find(key);
   auto arena = found == known.end() ? nullptr : found->second;
-  if (!arena) {
+  // A device's memory keeps its key from one allocation to the next, which may be longer or shorter.
+  if (!arena || arena->view().size() != place.arena_floats) {
     auto mapping = mapped_->attach({key}, place.arena_floats);
     if (!mapping) return tl::unexpected(mapping.error());
     arena = known[key] = std::make_shared<transport::Mapping>(std::move(*mapping));
   }
-  if (arena->view().size() != place.arena_floats)
-    return core::fail(core::Errc::corrupt, "a member says that its arena has another length than before");
   return transport::Mapping(arena->view().subspan(place.offset, floats), arena);
 }
 

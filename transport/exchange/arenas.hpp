@@ -47,7 +47,7 @@ class Arenas final : public core::Allocator, public std::enable_shared_from_this
   [[nodiscard]] ArenaPlace place_of(core::ConstSpan vector) const;
 
   /// The vector of `floats` floats at `place` in an arena of `owner`. It stays valid while the caller keeps the result, even when the owner
-  /// is lost. Attaches an unknown arena; this may block as long as a peer may be silent. Errc::peer_lost, timeout; config: memory of a device
+  /// is lost. Attaches an unknown arena, or one that has another length than before; this may block as long as a peer may be silent. Errc::peer_lost, timeout; config: memory of a device
   /// that this process cannot map; corrupt for an invalid place.
   [[nodiscard]] core::Result<transport::Mapping> vector_at(transport::Peer owner, const ArenaPlace& place,
                                                            std::size_t floats);

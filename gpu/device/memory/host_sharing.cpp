@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -31,6 +32,9 @@ struct Handle {
     return static_cast<bool>(in >> handle.name >> handle.process >> handle.descriptor >> handle.device >> handle.inode);
   }
 };
+
+/// Files are of whole units, so that a handle stands for allocations of different lengths in turn, as a block of CUDA's does.
+constexpr std::size_t kUnit = 4096;
 
 std::string error_text() { return std::strerror(errno); }
 
@@ -70,24 +74,29 @@ HostSharing::~HostSharing() {
   }
 }
 
+tl::unexpected<core::Error> HostSharing::no_memory(std::size_t bytes) const {
+  return core::fail(core::Errc::out_of_memory,
+                    fmt::format("cannot allocate {} bytes of the device's memory for other processes, of which {} of "
+                                "{} are in use",
+                                bytes, bytes_, limit_));
+}
+
 core::Result<void*> HostSharing::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  if (bytes > limit_) return no_memory(bytes);
+  const std::size_t rounded = (bytes + kUnit - 1) / kUnit * kUnit;
   for (auto& [memory, file] : files_) {
-    if (file.in_use > 0 || file.bytes != bytes) continue;
+    if (file.in_use > 0 || file.bytes != rounded) continue;
     file.in_use = bytes;
     std::memset(found(memory), 0, bytes);
     ranges_->add(memory, bytes);
     return memory;
   }
-  if (bytes > limit_ - bytes_)
-    return core::fail(core::Errc::out_of_memory,
-                      fmt::format("cannot allocate {} bytes of the device's memory for other processes, of which {} of "
-                                  "{} are in use",
-                                  bytes, bytes_, limit_));
+  if (bytes > limit_ - std::min(bytes_, limit_)) return no_memory(bytes);
   const int descriptor = ::memfd_create("troupe-device", MFD_CLOEXEC);
   if (descriptor < 0) return core::fail(core::Errc::io, fmt::format("memfd_create: {}", error_text()));
   void* memory = MAP_FAILED;
-  if (::ftruncate(descriptor, static_cast<off_t>(bytes)) == 0) memory = map(descriptor, bytes);
+  if (::ftruncate(descriptor, static_cast<off_t>(rounded)) == 0) memory = map(descriptor, rounded);
   if (memory == MAP_FAILED) {
     auto failed =
         core::fail(core::Errc::out_of_memory, fmt::format("a memory file of {} bytes: {}", bytes, error_text()));
@@ -95,8 +104,8 @@ core::Result<void*> HostSharing::allocate(std::size_t bytes) {
     return failed;
   }
   if (hides_) memory = hidden(memory);
-  files_.emplace(memory, File{descriptor, bytes, bytes});
-  bytes_ += bytes;
+  files_.emplace(memory, File{descriptor, rounded, bytes});
+  bytes_ += rounded;
   ranges_->add(memory, bytes);
   return memory;
 }

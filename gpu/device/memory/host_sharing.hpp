@@ -48,6 +48,7 @@ class HostSharing final : public core::DeviceSharing, private core::Allocator {
   [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::device; }
   [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override;
   void deallocate(void* memory, std::size_t bytes) noexcept override;
+  [[nodiscard]] tl::unexpected<core::Error> no_memory(std::size_t bytes) const;
 
   const std::shared_ptr<SharedRanges> ranges_;
   const std::string name_;

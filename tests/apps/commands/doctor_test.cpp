@@ -69,6 +69,34 @@ TEST(DoctorTest, ShowsWhatGpusAreDoing) {
       << plain.out;
 }
 
+// The tests' stand-in for NCCL lies beside that for the driver's library; then a file that is no library stands in its way.
+TEST(DoctorTest, NamesNcclAndWhyItCannotBeLoaded) {
+  TemporaryDirectory folder;
+  (void)folder.write("libnccl.so.2", "no library");
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string usual = before ? before : "";
+  const std::string fakes = TROUPE_FAKE_NVML_FOLDER;
+  for (const auto& where : {fakes, folder.path()}) {
+    SCOPED_TRACE(where);
+    ::setenv("LD_LIBRARY_PATH", (where + ":" + usual).c_str(), 1);
+    const auto json = troupe({"doctor", "--json"});
+    const auto plain = troupe({"doctor"});
+    before ? ::setenv("LD_LIBRARY_PATH", usual.c_str(), 1) : ::unsetenv("LD_LIBRARY_PATH");
+    ASSERT_EQ(json.code, 0) << json.err;
+    const auto found = nlohmann::json::parse(json.out)["nccl"];
+    ASSERT_EQ(found["usable"], where == fakes) << found;
+    if (where == fakes) {
+      EXPECT_EQ(found["version"], "2.27.3");
+      EXPECT_EQ(found["path"], fakes + "/libnccl.so.2");
+      EXPECT_NE(plain.out.find("NCCL     2.27.3, for exchange.algorithm = \"nccl\": " + fakes), std::string::npos)
+          << plain.out;
+    } else {
+      EXPECT_NE(found["why"].get<std::string>().find("NCCL cannot be loaded: "), std::string::npos) << found;
+      EXPECT_NE(plain.out.find("NCCL     " + found["why"].get<std::string>()), std::string::npos) << plain.out;
+    }
+  }
+}
+
 /// A file that is no library stands in the way of each endpoint's: the module cannot be loaded, as where the library is not installed.
 TEST(DoctorTest, NamesTheLibraryThatAModuleLacks) {
   TemporaryDirectory folder;

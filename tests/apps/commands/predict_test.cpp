@@ -121,6 +121,37 @@ TEST_F(PredictTest, PicturesOfSamplesAreTakenForWhatTheSamplesAre) {
             evaluated_pairs({run_, "--set", "data.test_samples=" + std::to_string(kPictures)}));
 }
 
+// A device prepares the pictures as it prepares the images of an evaluation; a bad one leaves no gap among them.
+TEST_F(PredictTest, ADevicePreparesPicturesWithTheSameResult) {
+  constexpr std::int64_t kSide = 28;
+  data::DataConfig glyphs;
+  glyphs.name = "glyphs";
+  const auto samples = data::open_dataset(glyphs, data::Split::test).value();
+  std::vector<std::string> command{"predict", run_, "--json"};
+  for (std::int64_t i = 0; i < 5; ++i) {
+    std::vector<std::uint8_t> pixels(kSide * kSide);
+    ASSERT_TRUE(samples->read(i, pixels));
+    command.push_back(folder_.write(std::to_string(i) + ".png", i == 2 ? "no picture" : grey_png(pixels, kSide)));
+  }
+  std::vector<json> lines[2];
+  for (const bool on_device : {false, true}) {
+    if (on_device) command.insert(command.end(), {"--set", "cluster.device=cuda_on_host"});
+    const auto outcome = troupe(command);
+    EXPECT_EQ(outcome.code, 65) << outcome.err;
+    std::istringstream out(outcome.out);
+    for (std::string line; std::getline(out, line);) lines[on_device ? 1 : 0].push_back(json::parse(line));
+    ASSERT_EQ(lines[on_device ? 1 : 0].size(), 5U);
+  }
+  for (std::size_t i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(lines[0][i]["file"], lines[1][i]["file"]);
+    if (i == 2) continue;
+    for (std::size_t k = 0; k < 5; ++k)
+      EXPECT_NEAR(lines[0][i]["top"][k]["score"].get<double>(), lines[1][i]["top"][k]["score"].get<double>(), 1e-4);
+    EXPECT_EQ(lines[0][i]["top"][0]["class"], lines[1][i]["top"][0]["class"]);
+  }
+}
+
 TEST_F(PredictTest, ProbabilitiesFallAndTheirNumberIsChosen) {
   const std::vector<std::uint8_t> black(64 * 64);  // another size than the model's images
   const auto picture = folder_.write("black.png", grey_png(black, 64));

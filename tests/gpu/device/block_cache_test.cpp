@@ -47,6 +47,21 @@ TEST(BlockCache, RoundsSmallSizesToPowersOfTwoAndLargeOnesTo2MiB) {
   EXPECT_EQ(BlockCache::rounded(2 * kMiB + 1), 4 * kMiB);
 }
 
+// Another process may have mapped what was released.
+TEST(BlockCache, WhatIsKeptForEverIsNotGivenBackWhenTheSourceHasNoMore) {
+  FakeSource fake;
+  fake.left = 4 * kMiB;
+  {
+    BlockCache cache(fake.source(), BlockCache::kForEver);
+    void* const released = *cache.take(2 * kMiB);
+    cache.release(released);
+    EXPECT_EQ(cache.take(4 * kMiB).error().code, core::Errc::out_of_memory);
+    EXPECT_EQ(fake.live.count(released), 1U);
+    EXPECT_EQ(*cache.take(2 * kMiB), released);
+  }
+  EXPECT_EQ(fake.live.size(), 1U) << "in use";
+}
+
 TEST(BlockCache, KeepsNoMoreThanItsLimit) {
   FakeSource fake;
   BlockCache cache(fake.source(), 8 * kMiB);

@@ -157,6 +157,21 @@ TEST(HostSharing, FreedMemoryIsKeptForTheNextAllocationUnderItsHandle) {
   EXPECT_EQ(other.read(span_of(mapped))[kSharedFloats - 1], 9);
 }
 
+TEST(HostSharing, AHandleStandsForAllocationsOfDifferentLengthsInTurn) {
+  Sharer owner;
+  const auto vector = owner.own(10);
+  const auto handle = owner.sharing->handle_of(vector.data()).value();
+  const Sharer other;
+  const auto first = other.sharing->open(handle, 10 * sizeof(float)).value();
+  owner.sharing->memory().deallocate(vector.data(), 10 * sizeof(float));
+  const auto longer = owner.own();
+  EXPECT_EQ(owner.sharing->handle_of(longer.data()), handle);
+  owner.kernels->fill(longer, 3);
+  EXPECT_THROW(other.kernels->fill(span_of(first), 1), core::KernelsFailed) << "it was mapped shorter";
+  const auto again = other.sharing->open(handle, kSharedBytes).value();
+  EXPECT_EQ(other.read(span_of(again)), std::vector<float>(kSharedFloats, 3));
+}
+
 TEST(HostSharing, AccessesOutsideTheMappedPartAreSeen) {
   Sharer owner;
   const auto vector = owner.own();

@@ -54,6 +54,7 @@ class Fails {
 
 TEST(NcclLibrary, SaysWhatItIsAndWhatIsMissing) {
   EXPECT_EQ(library()->version(), "2.27.3");
+  EXPECT_EQ(library()->path(), TROUPE_FAKE_NCCL_LIBRARY);
   const auto missing = NcclLibrary::open("libno-such-nccl.so.2");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, core::Errc::config);
@@ -89,6 +90,17 @@ TEST(NcclReduction, RanksSumInPlaceOneAfterTheOther) {
     EXPECT_TRUE(rank->reduction.check());
     for (std::size_t i = 0; i < kFloats; ++i) ASSERT_EQ(rank->data[i], static_cast<float>(18 * i)) << i;
   }
+}
+
+TEST(NcclReduction, JoinsOneGroupOnly) {
+  Rank alone(0);
+  const auto group = alone.reduction.make_group().value();
+  End first, second;
+  alone.reduction.join(group, 0, 1, first.done());
+  alone.reduction.join(group, 0, 1, second.done());
+  EXPECT_TRUE(first.wait());
+  EXPECT_EQ(second.code(), core::Errc::config);
+  EXPECT_EQ(alone.reduction.members(), 1U);
 }
 
 TEST(NcclReduction, RanksMayBeProcesses) {

@@ -123,5 +123,45 @@ TEST(Arenas, NeedAnEndpointThatMaps) {
   EXPECT_THROW((void)Arenas::create({std::shared_ptr<void>(), &connected.endpoint(0)}), std::invalid_argument);
 }
 
+/// A device's memory: what is freed is allocated again under its key, also with another length.
+class KeptMemory final : public transport::MappedMemory {
+ public:
+  core::Allocator& allocator() noexcept override { return host_; }
+  core::Result<transport::Exposure> expose(std::shared_ptr<core::Buffer> arena) override {
+    return transport::Exposure({"kept"}, std::move(arena));
+  }
+  core::Result<transport::Mapping> attach(const transport::ArenaKey& /*key*/, std::size_t floats) override {
+    attached.push_back(floats);
+    return transport::Mapping({block.data(), floats}, nullptr);
+  }
+  std::vector<float> block = std::vector<float>(1024);
+  std::vector<std::size_t> attached;
+
+ private:
+  core::HostAllocator host_;
+};
+
+TEST(ArenasOfKeptMemory, AnArenaThatIsLongerThanTheOneBeforeItIsAttachedAnew) {
+  const auto memory = std::make_shared<KeptMemory>();
+  const auto owner = Arenas::create(memory), peer = Arenas::create(memory);
+  for (const std::size_t floats : {128U, 512U, 512U, 64U}) {
+    SCOPED_TRACE(floats);
+    const auto arena = core::Buffer::allocate(*owner, floats).value();
+    const auto seen = peer->vector_at(transport::Peer{1}, owner->place_of(arena.view()), floats);
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen->view().size(), floats);
+  }
+  EXPECT_EQ(memory->attached, (std::vector<std::size_t>{128, 512, 64}));
+}
+
+TEST(ArenasOfKeptMemory, LengthsWhoseBytesCannotBeCountedAreRefused) {
+  const auto memory = std::make_shared<KeptMemory>();
+  const auto peer = Arenas::create(memory);
+  ArenaPlace place{.arena_floats = (std::uint64_t{1} << 62) + 64, .offset = std::uint64_t{1} << 40};
+  place.key[0] = 'k';
+  EXPECT_EQ(peer->vector_at(transport::Peer{1}, place, 64).error().code, core::Errc::corrupt);
+  EXPECT_TRUE(memory->attached.empty());
+}
+
 }  // namespace
 }  // namespace troupe::exchange::testing
