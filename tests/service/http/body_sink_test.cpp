@@ -18,6 +18,7 @@ enum class Way : std::uint8_t { handled, handler_refuses, handler_throws, write_
 struct Case {
   Way way;
   int status;
+  const char* name;
 };
 
 class BodySinkTest : public testing::TestWithParam<Case> {
@@ -87,10 +88,12 @@ TEST_P(BodySinkTest, TheAnswerLeavesAfterTheEndOfTheSink) {
   EXPECT_FALSE(answered_before_);
 }
 
-INSTANTIATE_TEST_SUITE_P(EachWay, BodySinkTest,
-                         testing::Values(Case{Way::handled, 200}, Case{Way::handler_refuses, 400},
-                                         Case{Way::handler_throws, 500}, Case{Way::write_refuses, 507},
-                                         Case{Way::write_throws, 500}, Case{Way::too_large, 413}));
+INSTANTIATE_TEST_SUITE_P(
+    EachWay, BodySinkTest,
+    testing::Values(Case{Way::handled, 200, "Handled"}, Case{Way::handler_refuses, 400, "HandlerRefuses"},
+                    Case{Way::handler_throws, 500, "HandlerThrows"}, Case{Way::write_refuses, 507, "WriteRefuses"},
+                    Case{Way::write_throws, 500, "WriteThrows"}, Case{Way::too_large, 413, "TooLarge"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace troupe::service
