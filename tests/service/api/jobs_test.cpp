@@ -235,13 +235,13 @@ TEST_F(ServiceJobsTest, DataSetsAreRegisteredInspectedAndRemovedUnlessARunUsesTh
 
 TEST_F(ServiceJobsTest, ADataSetThatAWaitingJobNamesStays) {
   const auto photos = folder_.file("photos");
-  std::filesystem::create_directory(photos);
-  const json set{{"name", "photos"}, {"kind", "folder"}, {"path", photos}, {"resize", 8}};
+  for (const auto* split : {"train", "test"}) folder_.write(fmt::format("photos/{}/a/x.png", split), "");
+  const json set{{"name", "photos"}, {"kind", "folder"}, {"path", photos}, {"resize", 28}};
   ASSERT_EQ(ask("POST", "/datasets", set.dump()).status, 201);
   const auto first = submit(training_);
   for (const auto* quote : {"\"", "'"}) {
     const auto toml = fmt::format(
-        "[model]\nname = \"lenet\"\n[data]\nname = \"folder\"\nresize = 8\npath = {0}{1}{0}\n", quote, photos);
+        "[model]\nname = \"lenet\"\n[data]\nname = \"folder\"\nresize = 28\npath = {0}{1}{0}\n", quote, photos);
     const auto id = submit(json{{"kind", "train"}, {"toml", toml}}.dump());
     const auto refused = ask("DELETE", "/datasets/photos");
     EXPECT_EQ(refused.status, 409) << quote;
