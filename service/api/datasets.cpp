@@ -33,10 +33,14 @@ core::Result<std::optional<std::int64_t>> job_of(Context& context, const Dataset
   const auto jobs = context.runner->list();
   if (!jobs) return tl::unexpected(jobs.error());
   const auto path = core::to_toml(core::Value{entry.path});
+  const auto literal = "'" + entry.path + "'";
+  const auto names = [&](const JobSpec& spec) {
+    return spec.config.find(path) != std::string::npos || spec.config.find(literal) != std::string::npos;
+  };
   for (const auto& job : *jobs) {
     const bool is_over =
         job.state != JobState::queued && job.state != JobState::running && job.state != JobState::stopping;
-    if (!is_over && job.spec.config.find(path) != std::string::npos) return job.id;
+    if (!is_over && names(job.spec)) return job.id;
   }
   return std::nullopt;
 }

@@ -101,6 +101,8 @@ Uploads::Upload::Upload(Uploads& uploads, DatasetEntry entry, core::FileDescript
 
 Uploads::Upload::~Upload() {
   file_.reset();
+  std::error_code ignored;  // what stays is tidy()'s
+  if (!root_.empty()) fs::remove_all(root_, ignored);
   const std::scoped_lock lock(uploads_.mutex_);
   uploads_.names_.erase(entry_.name);
   uploads_.folders_.erase(entry_.folder);
@@ -136,29 +138,30 @@ core::Result<DatasetEntry> Uploads::Upload::finish(const std::stop_token& stop) 
       return tl::unexpected(core::from_errno(errno, "make a folder in", uploads_.registry_.folder()));
     entry_.folder = fs::path(pattern).filename().string();
     uploads_.folders_.insert(entry_.folder);
+    root_ = pattern;
   }
   auto registered = unpack_and_open(stop);
-  if (registered) return *uploads_.registry_.find(entry_.name);
-  registered.error().message =
-      with_name(std::move(registered.error().message), uploads_.registry_.folder() + "/" + entry_.folder, entry_.name);
-  return tl::unexpected(std::move(registered.error()));
+  if (!registered)
+    registered.error().message = with_name(std::move(registered.error().message), root_, entry_.name);
+  else
+    root_.clear();
+  return registered;
 }
 
-core::Result<void> Uploads::Upload::unpack_and_open(const std::stop_token& stop) {
+core::Result<DatasetEntry> Uploads::Upload::unpack_and_open(const std::stop_token& stop) {
   const auto& limits = uploads_.limits_;
-  const auto root = uploads_.registry_.folder() + "/" + entry_.folder;
-  const auto space = disk_space(root);
+  const auto space = disk_space(root_);
   if (!space) return tl::unexpected(space.error());
   const UnpackLimits most{.bytes = kUnpacked * limits.bytes,
                           .reserve = reserve_of(*space),
                           .deadline = std::chrono::steady_clock::now() + limits.unpacking};
-  if (auto unpacked = unpack(file_.get(), root, most, stop); !unpacked) return tl::unexpected(unpacked.error());
+  if (auto unpacked = unpack(file_.get(), root_, most, stop); !unpacked) return tl::unexpected(unpacked.error());
   file_.reset();  // its bytes are free again
   auto known = entry_;
-  known.folder += inner_folder(root);
+  known.folder += inner_folder(root_);
   known.path = uploads_.registry_.folder() + "/" + known.folder;
   if (const auto facts = inspect(known); !facts) return tl::unexpected(facts.error());
-  return sync_disk(root).and_then([&] { return uploads_.registry_.add(known); });
+  return sync_disk(root_).and_then([&] { return uploads_.registry_.add(known); }).map([&] { return known; });
 }
 
 bool Uploads::is_used(const std::string& folder) const {

@@ -1,6 +1,6 @@
 /// Data sets whose files users have sent: each has a folder of its own in `<run.dir>/.service/datasets`. An upload is known under its name when
 /// all of it is there and can be opened, and not before: a file without a name takes the bytes, a folder that the registry does not know
-/// the files. What an upload that failed, a removal or a crash leaves there is removed by tidy().
+/// the files. What a removal or a crash leaves there is removed by tidy().
 /// Thread-safe; an Upload: one thread at a time.
 #pragma once
 
@@ -33,6 +33,7 @@ class Uploads {
 
   class Upload {
    public:
+    /// Its name and its place are free afterwards, and its files gone unless it is registered: may take long.
     ~Upload();
     Upload(const Upload&) = delete;
     Upload& operator=(const Upload&) = delete;
@@ -46,13 +47,14 @@ class Uploads {
    private:
     friend Uploads;
     Upload(Uploads& uploads, DatasetEntry entry, core::FileDescriptor file);
-    core::Result<void> unpack_and_open(const std::stop_token& stop);
+    core::Result<DatasetEntry> unpack_and_open(const std::stop_token& stop);
     core::Result<void> look_at_disk() const;
 
     Uploads& uploads_;
     DatasetEntry entry_;
     core::FileDescriptor file_;
     std::uint64_t written_ = 0, next_look_ = 0;
+    std::string root_{};  // the folder of its files, while they are its own
   };
 
   /// `registry` and its folder outlive it. Makes nothing until the first upload.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <boost/beast/http/error.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,6 +51,21 @@ std::optional<Response> call(const std::function<std::optional<Response>()>& wor
 }
 
 }  // namespace
+
+Response refusal_of(Welcome welcome) {
+  return welcome == Welcome::too_many
+             ? failure(503, "connections", "too many connections: try again later")
+             : failure(429, "connections", "too many connections from this address: close some");
+}
+
+std::optional<Response> refusal_of(const boost::system::error_code& error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return failure(431, "usage", "the headers are too large");
+  if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
+      error != http::error::end_of_stream && error != http::error::partial_message)
+    return failure(400, "usage", "this is no HTTP request: " + error.message());
+  return std::nullopt;
+}
 
 Request request_of(const http::request<http::string_body>& parsed, const std::string& peer, bool secure) {
   Request request;
@@ -98,12 +114,18 @@ std::uint64_t most_body_bytes(const Request& request, std::uint64_t length, cons
 void work_on_worker(Where where, Connections& connections, std::function<std::optional<Response>()> work,
                     std::function<void(std::optional<Response>)> done) {
   const auto found = connections.setup.workers.find(where);
-  if (found == connections.setup.workers.end()) return done(call(work));
-  const auto posted = found->second->post([work = std::move(work), done, owner = connections.shared_from_this()] {
-    // The answer is shared, as a task must be copyable.
-    auto response = std::make_shared<std::optional<Response>>(call(work));
-    boost::asio::post(owner->io, [done, response] { done(std::move(*response)); });
-  });
+  if (found == connections.setup.workers.end()) {
+    auto response = call(work);
+    work = nullptr;
+    return done(std::move(response));
+  }
+  const auto posted =
+      found->second->post([work = std::move(work), done, owner = connections.shared_from_this()]() mutable {
+        // The answer is shared, as a task must be copyable.
+        auto response = std::make_shared<std::optional<Response>>(call(work));
+        work = nullptr;
+        boost::asio::post(owner->io, [done, response] { done(std::move(*response)); });
+      });
   if (posted) return;
   auto busy = failure(503, "busy", "too many requests wait: try again in a second");
   busy.headers.emplace_back("Retry-After", "1");
@@ -114,9 +136,10 @@ void answer_on_worker(const Route& route, Request request, Connections& connecti
                       std::function<void(std::optional<Response>)> done) {
   const auto found = connections.setup.workers.find(route.where);
   if (found != connections.setup.workers.end()) request.stop = found->second->token();
-  const auto shared = std::make_shared<Request>(std::move(request));
   work_on_worker(
-      route.where, connections, [&route, shared] { return route.handler(*shared); }, std::move(done));
+      route.where, connections,
+      [&route, shared = std::make_shared<Request>(std::move(request))] { return route.handler(*shared); },
+      std::move(done));
 }
 
 std::optional<Response> Upload::open(const Route& route, std::optional<std::uint64_t> length) {

@@ -10,10 +10,17 @@
 
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <boost/system/error_code.hpp>
 
-#include "service/http/connections.hpp"
+#include "service/http/session.hpp"
 
 namespace troupe::service {
+
+/// What a client that is not served is told. REQUIRES that it is not Welcome::served.
+[[nodiscard]] Response refusal_of(Welcome welcome);
+
+/// What a client is told whose head could not be read; nothing: there is no error, or nobody to tell.
+[[nodiscard]] std::optional<Response> refusal_of(const boost::system::error_code& error);
 
 /// The head of what Beast has parsed. The body is taken later.
 [[nodiscard]] Request request_of(const boost::beast::http::request<boost::beast::http::string_body>& parsed,
@@ -26,12 +33,12 @@ namespace troupe::service {
 [[nodiscard]] std::uint64_t most_body_bytes(const Request& request, std::uint64_t length,
                                             const Connections& connections);
 
-/// Runs `work` on the worker of `where`; then calls `done` once, on the connections' thread, unless that has stopped. An exception of `work` and a
-/// worker that has too much to do are answers.
+/// Runs `work` on the worker of `where` and destroys it there; then calls `done` once, on the connections' thread, unless that has stopped:
+/// what `work` alone holds is gone before. An exception of `work` and a worker that has too much to do are answers.
 void work_on_worker(Where where, Connections& connections, std::function<std::optional<Response>()> work,
                     std::function<void(std::optional<Response>)> done);
 
-/// The same with the route's handler.
+/// The same with the route's handler. The request and its sink are gone before `done`.
 void answer_on_worker(const Route& route, Request request, Connections& connections,
                       std::function<void(std::optional<Response>)> done);
 

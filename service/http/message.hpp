@@ -73,7 +73,8 @@ struct Response {
   std::shared_ptr<EventQueue> events{};  // server-sent events until the queue ends
 };
 
-/// Takes a body that is too large for memory, piece by piece. One thread at a time. Its end drops what came, unless the handler has used it.
+/// Takes a body that is too large for memory, piece by piece. One thread at a time. Its end drops what came, unless the handler has used it; the
+/// answer leaves after that, unless it says that a deadline has passed.
 class BodySink {
  public:
   virtual ~BodySink() = default;

@@ -88,9 +88,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void begin() {
     if (welcome_ == Welcome::served) return read_header();
     keep_alive_ = false;
-    respond(welcome_ == Welcome::too_many
-                ? failure(503, "connections", "too many connections: try again later")
-                : failure(429, "connections", "too many connections from this address: close some"));
+    respond(refusal_of(welcome_));
   }
 
   void read_header() {
@@ -106,11 +104,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void got_header(const error_code& error) {
     first_ = false;
     keep_alive_ = false;
-    if (error == http::error::header_limit || error == http::error::buffer_overflow)
-      return respond(failure(431, "usage", "the headers are too large"));
-    if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
-        error != http::error::end_of_stream && error != http::error::partial_message)
-      return respond(failure(400, "usage", "this is no HTTP request: " + error.message()));
+    if (auto refusal = refusal_of(error)) return respond(std::move(*refusal));
     if (error) return part();
     request_ = request_of(parser_->get(), peer_, std::is_same_v<Stream, Secure>);
     is_head_ = request_.method == Method::head;
@@ -222,8 +216,10 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
     };
     timer_.expires_after(time);
     // The worker must not be the last to hold the session: it would end on the wrong thread.
-    timer_.async_wait([self = this->shared_from_this(), done, late](const error_code& error) {
-      if (!error) done(failure(503, "timeout", late));
+    timer_.async_wait([self = this->shared_from_this(), number, done, late](const error_code& error) {
+      if (error || self->call_ != number) return;
+      let_go(self->upload_, self->connections_);  // the worker may never come to it: the answer does not wait
+      done(failure(503, "timeout", late));
     });
     return done;
   }
@@ -242,12 +238,20 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
 
   void respond(Response response) {
     if (closed_) return;
-    let_go(upload_, connections_);
+    if (!upload_) return send(std::move(response));
+    // A client that tries again at once must not meet what its refused upload still holds.
+    const auto refusal = std::make_shared<Response>(std::move(response));
+    auto done = before_deadline(limits_.answer_time, "",
+                                [refusal](Session& self, const auto&) { self.send(std::move(*refusal)); });
+    auto hold = [upload = std::move(upload_)] { return std::optional<Response>(); };
+    work_on_worker(Where::uploads, connections_, std::move(hold), std::move(done));
+  }
+
+  void send(Response response) {
     ++connections_.counters.answers.at(static_cast<std::size_t>(response.status));
     const bool streams = response.events != nullptr;
     if (streams) keep_alive_ = false;
-    std::optional<std::uint64_t> length;
-    if (!streams) length = length_of(response);
+    const auto length = streams ? std::nullopt : std::optional(length_of(response));
     head_ = head_of(response, length, keep_alive_, std::time(nullptr));
     if (streams && !is_head_) {
       events_ = std::move(response.events);
@@ -271,8 +275,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
     if (!piece->empty()) return write_piece(*piece);
     head_.clear();
     outgoing_ = Outgoing();
-    if (keep_alive_) return read_header();
-    part();
+    keep_alive_ ? read_header() : part();
   }
 
   // --- events

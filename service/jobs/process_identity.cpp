@@ -83,12 +83,16 @@ bool send_signal(const ProcessIdentity& process, int signal) {
 }
 
 void kill_followers(const ProcessIdentity& leader, std::chrono::milliseconds patience) {
-  for (const auto until = std::chrono::steady_clock::now() + patience;;) {
+  // A look finds no orphan whose parent ends meanwhile: the next one does, as the leader's child.
+  constexpr int kEmptyLooks = 2;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (int empty = 0;;) {
     // The kernel gives a number away only when no process is of its session any more.
     if (const auto present = identity_of(leader.pid); present && *present != leader) return;
     const auto followers = followers_of(leader.pid);
     for (const auto& process : followers) send_signal(process, SIGKILL);
-    if (followers.empty() || std::chrono::steady_clock::now() > until) return;
+    empty = followers.empty() ? empty + 1 : 0;
+    if (empty == kEmptyLooks || std::chrono::steady_clock::now() > until) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }

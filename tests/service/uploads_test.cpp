@@ -49,6 +49,7 @@ class UploadsTest : public testing::Test {
 TEST_F(UploadsTest, AnUploadedSetIsRegisteredShownAndRemovedWithItsFiles) {
   const auto document = nlohmann::json::parse(served_.get("/api/v1/openapi.json").body);
   int count = 0;
+  std::vector<std::string> removed;
   for (const auto* form : {"zip", "tar", "tar.gz", "tar.zst"})
     for (const auto* under : {"", "any name"}) {
       const auto name = fmt::format("größe-{}", ++count);
@@ -66,8 +67,10 @@ TEST_F(UploadsTest, AnUploadedSetIsRegisteredShownAndRemovedWithItsFiles) {
       const auto sample = served_.get(path + "/samples/4.png");
       EXPECT_EQ(sample.body.substr(1, 3), "PNG");
       EXPECT_EQ(served_.ask("DELETE", path).status, 204);
-      EXPECT_TRUE(tests::eventually([&] { return !std::filesystem::exists(files); }));
+      removed.push_back(files);
     }
+  for (const auto& files : removed)
+    EXPECT_TRUE(tests::eventually([&] { return !std::filesystem::exists(files); })) << files;
   expect_nothing_stays();
 }
 
@@ -150,6 +153,7 @@ TEST_F(UploadsTest, HostileArchivesAndWrongFilesLeaveNothing) {
     EXPECT_EQ(reply.status, 400) << reply.body;
     EXPECT_THAT(reply.body, testing::HasSubstr(std::string(why)));
     EXPECT_THAT(reply.body, testing::Not(testing::HasSubstr(served_.folder().path())));
+    EXPECT_THAT(folders(), testing::IsEmpty()) << "when the answer is there";
   };
   refused(packed("tar", {{"../../users.json", "{}"}}), "leaves its folder");
   refused(packed("tar", {{"train", "", Packed::Kind::link, "/etc"}, {"train/x", "x"}}), "link");
@@ -166,6 +170,17 @@ TEST_F(UploadsTest, HostileArchivesAndWrongFilesLeaveNothing) {
   EXPECT_EQ(put(kTarget, whole_, Role::run).status, 403);
   expect_nothing_stays();
   expect_next_upload_works();
+}
+
+TEST_F(UploadsTest, TheNameOfAnUploadIsFreeWhenItsAnswerIsThere) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(put(kTarget, "no archive").status, 400);
+    Client large(served_.port());
+    large.send(head("Transfer-Encoding: chunked") + fmt::format("{:x}\r\n{}", 2 << 20, std::string(2 << 20, 'x')));
+    EXPECT_EQ(large.receive().status, 413);
+    EXPECT_EQ(put(kTarget, whole_).status, 201);
+    EXPECT_EQ(served_.ask("DELETE", "/api/v1/datasets/digits").status, 204);
+  }
 }
 
 TEST_F(UploadsTest, OnlySomeUploadsAndOneOfANameExistAtOnce) {
@@ -232,6 +247,8 @@ TEST(UploadDiskTest, AFullDiskIsToldAndLeavesNothing) {
     uploads.tidy({});
     EXPECT_FALSE(std::filesystem::is_empty(disk + "/datasets")) << "it is still at work";
   }
+  EXPECT_TRUE(std::filesystem::is_empty(disk + "/datasets"));
+  std::filesystem::create_directories(disk + "/datasets/of a killed service");
   const auto registry = DatasetRegistry::open(disk + "/datasets.json").value();
   Uploads(*registry, {}).tidy({});
   EXPECT_TRUE(std::filesystem::is_empty(disk + "/datasets"));

@@ -70,28 +70,18 @@ TEST(ServiceClientTest, RefusalsSayWhatToDo) {
   EXPECT_FALSE(may_pass(unknown.error()));
 }
 
-TEST(ServiceClientTest, NobodyThereMayPass) {
-  std::uint16_t port = 0;
-  {
-    const Served served;
-    port = served.port();
-  }
-  ServiceClient client(address_at(port, "x"), {});
-  const auto answer = client.get("/api/v1/runs");
-  ASSERT_FALSE(answer.has_value());
-  EXPECT_TRUE(may_pass(answer.error())) << answer.error().message;
-}
-
-/// Takes connections and never says anything.
+/// Takes connections and never says anything, or refuses them: its port is no other program's meanwhile.
 class Silent {
  public:
-  Silent() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Silent(bool listens = true) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(socket_.get(), 8), 0);
+    if (listens) {
+      EXPECT_EQ(::listen(socket_.get(), 8), 0);
+    }
     EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     port = ntohs(address.sin_port);
   }
@@ -100,6 +90,14 @@ class Silent {
  private:
   core::FileDescriptor socket_;
 };
+
+TEST(ServiceClientTest, NobodyThereMayPass) {
+  const Silent nobody(false);
+  ServiceClient client(address_at(nobody.port, "x"), {});
+  const auto answer = client.get("/api/v1/runs");
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_TRUE(may_pass(answer.error())) << answer.error().message;
+}
 
 TEST(ServiceClientTest, SilenceEndsAtTheDeadline) {
   const Silent silent;
@@ -174,12 +172,8 @@ TEST(FollowEventsTest, EachLineComesOnceOverARestart) {
 }
 
 TEST(FollowEventsTest, ItGivesUpAfterItsPatience) {
-  std::uint16_t port = 0;
-  {
-    const Served served;
-    port = served.port();
-  }
-  ServiceClient client(address_at(port, "x"), {});
+  const Silent nobody(false);
+  ServiceClient client(address_at(nobody.port, "x"), {});
   std::string id;
   const FollowOptions options{.on_event = [](const ServerEvent&) {},
                               .patience = milliseconds(20),

@@ -38,6 +38,7 @@ class ServiceJobsTest : public ::testing::Test {
     auto started =
         Service::start({.directory = folder_.path(),
                         .listen = {"127.0.0.1", 0},
+                        .limits = {.requests_per_s = 1e6, .burst = 1e6},  // a test asks again and again
                         .version = "1.2.3",
                         .jobs = jobs,
                         .ask_node = [](const std::string& address, const std::stop_token&) -> core::Result<NodeReport> {
@@ -230,6 +231,28 @@ TEST_F(ServiceJobsTest, DataSetsAreRegisteredInspectedAndRemovedUnlessARunUsesTh
   EXPECT_EQ(ask("DELETE", "/datasets/photos").status, 409);
   EXPECT_EQ(ask("DELETE", "/datasets/digits").status, 204);
   EXPECT_EQ(ask("DELETE", "/datasets/digits").status, 404);
+}
+
+TEST_F(ServiceJobsTest, ADataSetThatAWaitingJobNamesStays) {
+  const auto photos = folder_.file("photos");
+  for (const auto* split : {"train", "test"}) folder_.write(fmt::format("photos/{}/a/x.png", split), "");
+  const json set{{"name", "photos"}, {"kind", "folder"}, {"path", photos}, {"resize", 28}};
+  ASSERT_EQ(ask("POST", "/datasets", set.dump()).status, 201);
+  const auto first = submit(training_);
+  for (const auto* quote : {"\"", "'"}) {
+    const auto toml = fmt::format(
+        "[model]\nname = \"lenet\"\n[data]\nname = \"folder\"\nresize = 28\npath = {0}{1}{0}\n", quote, photos);
+    const auto id = submit(json{{"kind", "train"}, {"toml", toml}}.dump());
+    const auto refused = ask("DELETE", "/datasets/photos");
+    EXPECT_EQ(refused.status, 409) << quote;
+    EXPECT_NE(refused.body.find(fmt::format("job {}", id)), std::string::npos) << refused.body;
+    ask("POST", fmt::format("/jobs/{}/stop", id));
+    EXPECT_TRUE(reaches(id, "stopped"));
+  }
+  EXPECT_EQ(ask("DELETE", "/datasets/photos").status, 204);
+  ASSERT_TRUE(begun(first));
+  ask("POST", fmt::format("/jobs/{}/stop", first));
+  EXPECT_TRUE(reaches(first, "stopped"));
 }
 
 TEST_F(ServiceJobsTest, ChangesOfJobsAreEvents) {

@@ -137,7 +137,7 @@ async function flow(name, viewport) {
   await page.locator(".connection-live").waitFor();
   const steps = async () => Number((await figure("Steps").evaluate((dd) => dd.firstChild.textContent)).replace(/\D/g, ""));
   const grows = async (than) => {
-    for (let i = 0; i < 300; i += 1) {
+    for (let i = 0; i < kWaitMs / 100; i += 1) {
       const now = await steps();
       if (now > than) return now;
       await page.waitForTimeout(100);
@@ -201,7 +201,7 @@ async function flow(name, viewport) {
   await page.getByText("Its files are removed from the server.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await heading("Data sets");
-  for (let i = 0; i < 100 && existsSync(path); i += 1) await page.waitForTimeout(100);
+  for (let i = 0; i < kWaitMs / 100 && existsSync(path); i += 1) await page.waitForTimeout(100);
   assert.ok(!existsSync(path));
   await context.close();
   assert.deepEqual(failures, []);
