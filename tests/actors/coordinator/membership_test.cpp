@@ -118,7 +118,7 @@ TEST(Membership, AWorkerThatHasFinishedItsLeasesIsNotSilentWhileTheOtherFinishes
 TEST(Membership, TheLedgerOfACheckpointIsToldBeforeIt) {
   TwoWorkers run("run.checkpoint_every=2 steps");
   run.tell(LeaseRequest{1, 3});  // two are granted: the checkpoint is due then
-  run.report(1, 2, {0, 1});  // less than a second after the last line
+  run.report(1, 2, {0, 1});      // less than a second after the last line
   run.take_snapshots();
   auto writing = run.order_to_write();
   ASSERT_TRUE(writing);
