@@ -126,7 +126,7 @@ void CoordinatorBody::progressed(const WorkerProgress& progress) {
     experiment::add(whole, before->second);
   self_->send(actors_.recorder, whole);
   progress_.add(whole);
-  hear(progress.worker);
+  hear(progress);
   machine_.progressed(progress.worker, progress.steps + progress.passed, progress.done, progress.given_up);
 }
 
@@ -210,6 +210,7 @@ bool CoordinatorBody::accepted(const Refusal& refusal) {
 
 void CoordinatorBody::grant(WorkerId worker, std::span<const data::Lease> leases, bool after_pause) {
   checks_.granted(worker, leases.size());
+  silence_.granted(worker, leases.size(), session_s());
   own_states_.clear();
   for (const auto& lease : leases) enter_epoch(lease.epoch);
   if (keeps_journal())

@@ -110,7 +110,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void tell_member(std::uint32_t worker, MemberReport::Event event, const std::string& reason);
   void tell_beginning();
   void tell_fatal_losses(const std::optional<core::Error>& error);
-  void hear(std::uint32_t worker);
+  void hear(const WorkerProgress& progress);
   void look_for_silence();
   [[nodiscard]] LedgerReport ledger() const;
   void tell_ledger();

@@ -53,6 +53,7 @@ void CoordinatorBody::write_checkpoint() {
   const bool lacks_states = setup_.graph->is_program() && machine_.admits() && checkpoint_->own_states.empty();
   const bool requested = !lacks_states && std::exchange(save_requested_, false);
   if (save_requested_) machine_.checkpoint_requested();
+  tell_ledger();  // a session that resumes from this checkpoint finds its samples in the last line, whenever this one is killed
   ask<CheckpointWritten>(
       kDisk, kRecorderSilence, actors_.recorder,
       [this, requested](const CheckpointWritten& written) {

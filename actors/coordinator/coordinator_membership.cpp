@@ -100,13 +100,14 @@ void CoordinatorBody::tell_fatal_losses(const std::optional<core::Error>& error)
     tell_member(worker, MemberReport::Event::lost, error ? error->message : std::string());
 }
 
-void CoordinatorBody::hear(WorkerId worker) {
-  const auto silent_s = silence_.heard(worker, session_s());
+void CoordinatorBody::hear(const WorkerProgress& progress) {
+  const auto worker = progress.worker;
+  const auto silent_s = silence_.heard(worker, progress.done.size() + progress.given_up.size(), session_s());
   if (silent_s) tell_member(worker, MemberReport::Event::heard, fmt::format("after {:.1f} s", *silent_s));
 }
 
 void CoordinatorBody::look_for_silence() {
-  if (machine_.state() != coordination::Coordinator::State::training) return silence_.paused(session_s());
+  if (machine_.state() != coordination::Coordinator::State::training) return;
   for (const auto& silent : silence_.look(session_s()))
     tell_member(silent.worker, MemberReport::Event::silent, fmt::format("no report for {:.1f} s", silent.for_s));
 }

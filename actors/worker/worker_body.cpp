@@ -205,12 +205,14 @@ void WorkerBody::answered(const ShardAnswer& answer) {
   if (failed_) return;
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
-  const auto whole = memory_->view(asked->second.slot).size();
-  const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
-  if (asked->second.kind != strategies::Transfer::push && !reply.dropped)
-    memory_->take_back(asked->second.slot, slice.offset, slice.count);
-  if (asked->second.measured && answer.squared_distance >= 0)
-    measured(slice.offset, slice.count, answer.squared_distance);
+  const bool written = asked->second.kind != strategies::Transfer::push && !reply.dropped;
+  const bool is_measured = asked->second.measured && answer.squared_distance >= 0;
+  if (written || is_measured) {  // else nothing is looked at: a program of the user's copies what is viewed
+    const auto whole = memory_->view(asked->second.slot).size();
+    const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
+    if (written) memory_->take_back(asked->second.slot, slice.offset, slice.count);
+    if (is_measured) measured(slice.offset, slice.count, answer.squared_distance);
+  }
   if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();
   if (--asked->second.parts_left == 0) {
     silences_.end(asked->second.wait);

@@ -368,8 +368,9 @@ core::Result<void> LeaseScheduler::restore(const std::string& state) try {
   }
   restored.run_done_ = json.value("run_done", restored.epoch_ * options_.epoch_size + restored.done_positions_);
   restored.run_given_up_ = json.value("run_given_up", std::int64_t{0});
-  if (restored.given_up_ < 0 || restored.given_up_ > restored.run_given_up_ ||
-      restored.run_given_up_ > restored.run_done_ || restored.done_positions_ > restored.run_done_)
+  if (restored.given_up_ < 0 || restored.given_up_ > restored.done_positions_ ||
+      restored.given_up_ > restored.run_given_up_ || restored.run_given_up_ > restored.run_done_ ||
+      restored.done_positions_ > restored.run_done_)
     return core::fail(core::Errc::corrupt, "lease state counts more samples than were done");
   restored.begin_index_ = restored.next_index_;
   restored.mark_epoch();

@@ -44,7 +44,8 @@ std::optional<Ends> ends_at_worker(const strategies::KernelCall& call) {
 bool DistanceGauge::begin_if_due(core::Duration compute, core::Duration local, std::uint64_t steps,
                                  std::size_t floats) {
   if (begun_at_.count() >= 0) {
-    const auto measuring = kLength * core::seconds(local) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
+    const auto kernels = core::seconds(local) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
+    const auto measuring = std::max(kLength * kernels, kLeastPerFloat_s * static_cast<double>(floats));
     if (core::seconds(compute - begun_at_) * kMostShare < measuring) return false;
   }
   begun_at_ = compute;

@@ -35,6 +35,9 @@ class DistanceGauge {
   /// and how long a measurement is, in times of a step's own kernels. Measured beside the optimizer's pass alone, with momentum: 1.2 in the
   /// caches (LeNet), 0.8 beyond them (AlexNet).
   static constexpr double kLength = 1.25;
+  /// A measurement is taken for no shorter than this time per float, 8 bytes read: the optimizer may be a program's of the user's, and the worker's own
+  /// kernels next to nothing. An assumption, on the safe side.
+  static constexpr double kLeastPerFloat_s = 1e-9;
 
   /// Begins a measurement of `floats` in all, and forgets an incomplete one, if one is due: after `compute`, the worker's time of
   /// computing so far, of it `local` in its own kernels, over `steps` steps.

@@ -4,21 +4,22 @@
 
 namespace troupe::experiment {
 
-std::optional<double> SilenceWatch::heard(std::uint32_t worker, double now_s) {
+void SilenceWatch::granted(std::uint32_t worker, std::size_t leases, double now_s) {
+  auto& one = workers_.at(worker);
+  if (one.leases == 0 && one.last) one.last = now_s;  // until now it had nothing to report
+  one.leases += leases;
+}
+
+std::optional<double> SilenceWatch::heard(std::uint32_t worker, std::size_t finished, double now_s) {
   auto& one = workers_.at(worker);
   const double pause = one.last ? now_s - *one.last : 0;
   const bool was_silent = one.silent;
-  one = {.last = now_s, .longest_s = std::max(one.longest_s, pause), .reports = one.reports + 1};
+  one = {.last = now_s,
+         .longest_s = std::max(one.longest_s, pause),
+         .reports = one.reports + 1,
+         .leases = one.leases - std::min(one.leases, finished)};
   if (!was_silent) return {};
   return pause;
-}
-
-void SilenceWatch::paused(double now_s) {
-  for (auto& one : workers_)
-    if (one.last) {
-      one.last = now_s;
-      one.silent = false;
-    }
 }
 
 std::vector<SilenceWatch::Silent> SilenceWatch::look(double now_s) {
@@ -28,7 +29,7 @@ std::vector<SilenceWatch::Silent> SilenceWatch::look(double now_s) {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     auto& one = workers_[w];
     // The first pause says nothing: the first step is slow.
-    if (!one.last || one.silent || one.reports < 3) continue;
+    if (!one.last || one.silent || one.leases == 0 || one.reports < 3) continue;
     const double pause = now_s - *one.last;
     if (pause < std::max(kLeast_s, kPauses * one.longest_s)) continue;
     one.silent = true;

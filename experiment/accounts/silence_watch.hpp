@@ -1,7 +1,8 @@
-/// Which members are silent while others report: a process that is stopped, swapped out or cut off, before a deadline calls it lost. Pure:
-/// every moment is given in seconds. One thread.
+/// Which members are silent while others report: a process that is stopped, swapped out or cut off, before a deadline calls it lost. A worker
+/// without leases waits for others and is not looked at. Pure: every moment is given in seconds. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -18,10 +19,10 @@ class SilenceWatch {
 
   explicit SilenceWatch(std::uint32_t workers) : workers_(workers) {}
 
-  /// A report. Ends a silence: how long it was.
-  std::optional<double> heard(std::uint32_t worker, double now_s);
-  /// Nobody is to report: training is paused. Silences so far are forgotten.
-  void paused(double now_s);
+  /// The worker has so many leases more.
+  void granted(std::uint32_t worker, std::size_t leases, double now_s);
+  /// A report: so many leases are finished since the last one. Ends a silence: how long it was.
+  std::optional<double> heard(std::uint32_t worker, std::size_t finished, double now_s);
   /// A new process has this rank, or none has.
   void forget(std::uint32_t worker) { workers_.at(worker) = {}; }
   /// The workers whose silence is noticed now, and its length; each once.
@@ -36,6 +37,7 @@ class SilenceWatch {
     std::optional<double> last{};  // none: no report yet
     double longest_s = 0;
     std::uint64_t reports = 0;
+    std::size_t leases = 0;  // not finished
     bool silent = false;
   };
   std::vector<Worker> workers_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -80,12 +81,39 @@ LedgerReport LedgerKeeper::report(const data::LeaseAccounts& accounts, const std
   return report;
 }
 
+namespace {
+
+/// Of a ledger line, with the end of the line before it: the first line of a file is of another kind.
+constexpr std::string_view kBegin = "\n{\"kind\":\"ledger\",";
+
+/// The last line that begins so and has its end; empty: none.
+std::string last_line(std::ifstream& file) {
+  constexpr std::streamoff kBlock = 1 << 16;
+  file.seekg(0, std::ios::end);
+  std::string block, line;
+  for (std::streamoff end = file.tellg(), first = 0; end > 0; end = first) {
+    first = std::max<std::streamoff>(end - kBlock, 0);
+    block.resize(static_cast<std::size_t>(end - first) + kBegin.size() - 1);  // a line may begin across two blocks
+    file.clear();
+    file.seekg(first);
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    if (file.gcount() <= 0) break;
+    block.resize(static_cast<std::size_t>(file.gcount()));
+    for (auto at = block.rfind(kBegin); at != std::string::npos; at = block.rfind(kBegin, at - 1)) {
+      file.clear();
+      file.seekg(first + static_cast<std::streamoff>(at) + 1);
+      if (std::getline(file, line) && !file.eof()) return line;
+      if (at == 0) break;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::optional<LedgerReport> last_ledger(const std::string& metrics_file) {
-  std::ifstream file(metrics_file);
-  std::string last;
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(R"({"kind":"ledger",)") && !file.eof()) last = line;
-  const auto json = nlohmann::json::parse(last, nullptr, /*allow_exceptions=*/false);
+  std::ifstream file(metrics_file, std::ios::binary);
+  const auto json = nlohmann::json::parse(last_line(file), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return {};
   LedgerReport report;
   const auto read = [&](const char* key, auto& to) {

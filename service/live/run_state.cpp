@@ -42,6 +42,8 @@ constexpr std::array kWorkerKeys{"steps",         "samples",    "compute_s", "fo
                                  "staleness_max", "passed",     "replaced"};
 constexpr std::size_t kMostColumns = 4096;  // a file may say anything
 constexpr std::size_t kMostTraffic = 4 * kMostColumns;
+constexpr std::size_t kMostSplits = 8;      // the recorder knows three
+constexpr std::size_t kMostMoments = 1000;  // of a worker in a window, which reports ten times a second
 
 /// A list that is no longer than any that the recorder writes; else an empty one.
 ordered_json list_in(const ordered_json& line, const char* key, std::size_t most) {
@@ -116,13 +118,16 @@ void RunState::member(ordered_json event) {
 }
 
 void RunState::worker(const ordered_json& line) {
-  auto& member = workers_[whole_in(line, "worker", -1)];
+  const auto rank = whole_in(line, "worker", -1);
+  if (workers_.size() >= kMostColumns && !workers_.contains(rank)) return;
+  auto& member = workers_[rank];
   const double samples = number_in(line, "samples");
   if (!member.recent.empty() && samples < member.recent.back().samples) member.recent.clear();
   member.t = t_;
   member.recent.push_back({t_, samples});
   // The first moment stays before the window, so that a rate always spans all of it.
-  while (member.recent.size() > 2 && member.recent[1].t < t_ - kWindow) member.recent.pop_front();
+  while (member.recent.size() > 2 && (member.recent[1].t < t_ - kWindow || member.recent.size() > kMostMoments))
+    member.recent.pop_front();
   if (const auto recent = line.find("recent"); recent != line.end() && recent->is_object())
     if (const auto distance = recent->find("distance"); distance != recent->end() && distance->is_number())
       member.distance = *distance;
@@ -131,6 +136,7 @@ void RunState::worker(const ordered_json& line) {
 
 void RunState::evaluated(const ordered_json& line, const std::string& split, const ordered_json& scores) {
   if (!scores.is_object() || split.empty()) return;
+  if (evaluations_.size() >= kMostSplits && !evaluations_.contains(split)) return;
   evaluations_[split] = {{"split", split},
                          {"t", value_in(line, "t")},
                          {"epoch", value_in(line, "epoch")},

@@ -139,6 +139,17 @@ TEST(RunStateTest, CountersBeyondReasonAreMissingOnes) {
   EXPECT_EQ(json["waits"]["columns"], nlohmann::json::parse(R"(["worker 0", "worker 1"])"));
 }
 
+TEST(RunStateTest, MembersAndSplitsBeyondThoseOfAnyRunAreLeftOut) {
+  RunState state;
+  for (int i = 0; i < 5'000; ++i) {
+    static_cast<void>(state.read(fmt::format(R"({{"kind":"worker","worker":{},"steps":1}})", i)));
+    static_cast<void>(state.read(fmt::format(R"({{"kind":"evaluation","split":"s{}","loss":1}})", i)));
+  }
+  const auto json = state.json(0, "running", 0);
+  EXPECT_EQ(json["workers"].size(), 4'096U);
+  EXPECT_EQ(json["evaluations"].size(), 8U);
+}
+
 TEST(RunStateTest, ALineThatIsNestedDeeplyHarmsNothing) {
   constexpr std::size_t kLevels = 1'000'000;
   const auto deep = std::string(kLevels, '[') + std::string(kLevels, ']');

@@ -12,10 +12,9 @@ using Event = MemberReport::Event;
 /// Two workers with easgd; they are at nodes if `nodes`.
 class TwoWorkers : public LoneCoordinator {
  public:
-  explicit TwoWorkers(bool nodes = false) : LoneCoordinator({"strategy.name=easgd", "cluster.workers=2"}) {
-    begin([&](CoordinatorSetup& setup) {
-      if (nodes) setup.nodes = {"h1:4242", "h2:4242"};
-    });
+  explicit TwoWorkers(const std::string& more = "run.epochs=2", std::vector<std::string> nodes = {})
+      : LoneCoordinator({"strategy.name=easgd", "cluster.workers=2", more}) {
+    begin([&](CoordinatorSetup& setup) { setup.nodes = std::move(nodes); });
     take_snapshots();
     auto first = order_to_write();
     write(first);
@@ -41,7 +40,7 @@ class TwoWorkers : public LoneCoordinator {
 };
 
 TEST(Membership, NodesAreToldWhereTheRunBegins) {
-  TwoWorkers run(true);
+  TwoWorkers run("run.epochs=2", {"h1:4242", "h2:4242"});
   const auto members = run.members();
   ASSERT_EQ(members.size(), 2U);
   EXPECT_EQ(members[1].event, Event::began);
@@ -84,6 +83,7 @@ TEST(Membership, ALostWorkersSamplesAreInTheLedger) {
 
 TEST(Membership, AWorkerThatStopsWhileTheOtherReportsIsSilentUntilItIsHeard) {
   TwoWorkers run;
+  for (const auto worker : {0U, 1U}) run.tell(LeaseRequest{worker, 3});
   std::uint64_t steps = 0;
   for (int second = 0; second < 4; ++second, run.pass(1s))
     for (const auto worker : {0U, 1U}) run.report(worker, steps, {});
@@ -100,6 +100,31 @@ TEST(Membership, AWorkerThatStopsWhileTheOtherReportsIsSilentUntilItIsHeard) {
   members = run.members();
   ASSERT_EQ(members.size(), 1U);
   EXPECT_EQ(members[0].event, Event::heard);
+}
+
+TEST(Membership, AWorkerThatHasFinishedItsLeasesIsNotSilentWhileTheOtherFinishes) {
+  TwoWorkers run;
+  for (const auto worker : {0U, 1U}) run.tell(LeaseRequest{worker, 3});
+  for (int second = 0; second < 4; ++second, run.pass(1s))
+    for (const auto worker : {0U, 1U}) run.report(worker, 0, {});
+  run.report(1, 3, {3, 4, 5});
+  for (int second = 0; second < 12; ++second) {
+    run.report(0, 0, {});
+    run.pass(1s);
+  }
+  EXPECT_TRUE(run.members().empty());
+}
+
+TEST(Membership, TheLedgerOfACheckpointIsToldBeforeIt) {
+  TwoWorkers run("run.checkpoint_every=2 steps");
+  run.tell(LeaseRequest{1, 3});  // two are granted: the checkpoint is due then
+  run.report(1, 2, {0, 1});      // less than a second after the last line
+  run.take_snapshots();
+  auto writing = run.order_to_write();
+  ASSERT_TRUE(writing);
+  const auto ledger = run.ledger();
+  ASSERT_TRUE(ledger);
+  EXPECT_EQ(ledger->useful, 40U);
 }
 
 TEST(Membership, ALossThatEndsTheRunIsToldWithItsReason) {

@@ -97,6 +97,9 @@ TEST(LeaseAccounts, ARestoreContinuesThem) {
   auto wrong = leases.state();
   wrong.replace(wrong.find("\"run_given_up\":4"), 16, "\"run_given_up\":3");
   EXPECT_FALSE(restored.restore(wrong)) << "fewer of the run than of the epoch";
+  wrong = leases.state();
+  wrong.replace(wrong.find("\"done_positions\":4"), 18, "\"done_positions\":3");
+  EXPECT_FALSE(restored.restore(wrong)) << "more given up than finished";
 }
 
 TEST(LeaseAccounts, AddUpWhateverHappens) {

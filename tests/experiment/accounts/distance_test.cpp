@@ -97,6 +97,14 @@ TEST(DistanceGauge, MeasuresForAThousandthOfTheTimeOfComputing) {
   EXPECT_FALSE(gauge.begin_if_due(2252ms, 100ms, 100, 1));
 }
 
+TEST(DistanceGauge, MeasuresAsRarelyWhereTheOptimizerIsAProgramsOwn) {
+  DistanceGauge gauge;
+  ASSERT_TRUE(gauge.begin_if_due(1s, 0s, 1, 1'000'000));
+  // Its own kernels take no time: 1 ms for a million floats, due after a second.
+  EXPECT_FALSE(gauge.begin_if_due(1999ms, 0s, 100, 1'000'000));
+  EXPECT_TRUE(gauge.begin_if_due(2001ms, 0s, 101, 1'000'000));
+}
+
 TEST(DistanceGauge, AnIncompleteMeasurementIsForgottenAndWhatIsNotFiniteIsNone) {
   DistanceGauge gauge;
   ASSERT_TRUE(gauge.begin_if_due(0s, 0s, 0, 10));

@@ -5,28 +5,29 @@
 namespace troupe::experiment {
 namespace {
 
-/// Two workers that have reported every 0.1 s, until `now`.
+/// Two workers with 5 leases each that have reported every 0.1 s, until `now`.
 SilenceWatch both_until(double now) {
   SilenceWatch watch(2);
+  for (const auto worker : {0U, 1U}) watch.granted(worker, 5, 0);
   for (double t = 0; t <= now; t += 0.1)
-    for (const auto worker : {0U, 1U}) static_cast<void>(watch.heard(worker, t));
+    for (const auto worker : {0U, 1U}) static_cast<void>(watch.heard(worker, 0, t));
   return watch;
 }
 
 TEST(SilenceWatch, OneThatStopsWhileAnotherReportsIsNoticedOnceUntilItIsHeard) {
   auto watch = both_until(1);
-  static_cast<void>(watch.heard(0, 2.5));
+  static_cast<void>(watch.heard(0, 0, 2.5));
   EXPECT_TRUE(watch.look(2.6).empty()) << "1.6 s are not long enough";
-  static_cast<void>(watch.heard(0, 3.4));
+  static_cast<void>(watch.heard(0, 0, 3.4));
   const auto silent = watch.look(3.5);
   ASSERT_EQ(silent.size(), 1U);
   EXPECT_EQ(silent[0].worker, 1U);
   EXPECT_NEAR(silent[0].for_s, 2.5, 0.11);
   EXPECT_TRUE(watch.look(3.6).empty());
-  const auto ended = watch.heard(1, 5);
+  const auto ended = watch.heard(1, 0, 5);
   ASSERT_TRUE(ended);
   EXPECT_NEAR(*ended, 4, 0.11);
-  EXPECT_FALSE(watch.heard(1, 5.1));
+  EXPECT_FALSE(watch.heard(1, 0, 5.1));
 }
 
 TEST(SilenceWatch, WhenNobodyReportsNobodyIsSilent) {
@@ -36,21 +37,32 @@ TEST(SilenceWatch, WhenNobodyReportsNobodyIsSilent) {
 
 TEST(SilenceWatch, LongStepsAreNoSilence) {
   SilenceWatch watch(2);
-  for (const double t : {0, 5, 10, 15}) static_cast<void>(watch.heard(1, t));
-  for (double t = 0; t <= 60; t += 0.5) static_cast<void>(watch.heard(0, t));
+  for (const auto worker : {0U, 1U}) watch.granted(worker, 100, 0);
+  for (const double t : {0, 5, 10, 15}) static_cast<void>(watch.heard(1, 0, t));
+  for (double t = 0; t <= 60; t += 0.5) static_cast<void>(watch.heard(0, 0, t));
   EXPECT_TRUE(watch.look(60).empty()) << "45 s, after pauses of 5 s";
-  static_cast<void>(watch.heard(0, 66));
+  static_cast<void>(watch.heard(0, 0, 66));
   EXPECT_EQ(watch.look(66).size(), 1U);
 }
 
-TEST(SilenceWatch, PausesAndNewcomersBeginAnew) {
+TEST(SilenceWatch, AWorkerWithoutLeasesWaitsForOthers) {
   auto watch = both_until(1);
-  watch.paused(20);
-  static_cast<void>(watch.heard(0, 21));
-  EXPECT_TRUE(watch.look(21).empty());
+  static_cast<void>(watch.heard(1, 5, 1));  // an epoch's end: worker 0 finishes what it has
+  static_cast<void>(watch.heard(0, 0, 8));
+  EXPECT_TRUE(watch.look(8).empty());
+  watch.granted(1, 2, 8);
+  static_cast<void>(watch.heard(0, 0, 9.5));
+  EXPECT_TRUE(watch.look(9.5).empty()) << "1.5 s with a lease";
+  static_cast<void>(watch.heard(0, 0, 11));
+  EXPECT_EQ(watch.look(11).size(), 1U);
+}
+
+TEST(SilenceWatch, NewcomersBeginAnew) {
+  auto watch = both_until(1);
   watch.forget(1);
-  static_cast<void>(watch.heard(0, 60));
-  EXPECT_TRUE(watch.look(60).empty()) << "no member has this rank";
+  watch.granted(1, 2, 2);
+  static_cast<void>(watch.heard(0, 0, 60));
+  EXPECT_TRUE(watch.look(60).empty()) << "it has not reported yet";
 }
 
 }  // namespace

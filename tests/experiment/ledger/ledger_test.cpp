@@ -99,8 +99,16 @@ TEST(Ledger, TheLastWholeLineOfMetricsIsRead) {
   EXPECT_EQ(found->rolled_back, 5U);
   EXPECT_EQ(found->possible, 62.5);
   EXPECT_EQ(found->wall_s, 7.25);
-  folder.write("metrics.jsonl", R"({"kind":"ledger","t":1,"useful":"many"})"
-                                "\n");
+  // Farther from the end than a block, and so that it begins across two.
+  const auto behind = R"({"kind":"worker","t":4})" + std::string("\n");
+  for (const std::size_t bytes : {(1U << 16) - behind.size() + 5, std::size_t{200'000}}) {
+    const auto line = to_json(report, 3) + "\n";
+    folder.write("metrics.jsonl",
+                 to_json(Note{}, 2) + "\n" + line + std::string(bytes - line.size(), 'x') + "\n" + behind);
+    ASSERT_TRUE(last_ledger(path)) << bytes;
+    EXPECT_EQ(last_ledger(path)->useful, 31U);
+  }
+  folder.write("metrics.jsonl", to_json(Note{}, 2) + "\n" + R"({"kind":"ledger","t":1,"useful":"many"})" + "\n");
   EXPECT_FALSE(last_ledger(path)) << "a foreign line";
 }
 
