@@ -206,10 +206,12 @@ OrderedJson to_json(const GridRun& run, const std::string& base, const RunStatus
   return json;
 }
 
+std::string one_line(const OrderedJson& json) { return dump(json) + "\n"; }
+
 std::string to_jsonl(const ResolvedGrid& grid, std::span<const RunStatus> statuses) {
   std::string text;
   for (std::size_t i = 0; i < grid.runs.size(); ++i)
-    text += dump(to_json(grid.runs[i], grid.file.bases[grid.runs[i].combination.base], statuses[i])) + "\n";
+    text += one_line(to_json(grid.runs[i], grid.file.bases[grid.runs[i].combination.base], statuses[i]));
   return text;
 }
 

@@ -28,6 +28,9 @@ namespace troupe::grid {
 [[nodiscard]] nlohmann::ordered_json to_json(const GridRun& run, const std::string& base, const RunStatus& run_status);
 [[nodiscard]] std::string to_jsonl(const ResolvedGrid& grid, std::span<const RunStatus> statuses);
 
+/// JSON as a line, with its end. Text of other programs need not be UTF-8: what is not is replaced.
+[[nodiscard]] std::string one_line(const nlohmann::ordered_json& json);
+
 /// Replaces results.csv and results.jsonl in grid.directory, each as a whole or not at all. Errc::io, no_space.
 [[nodiscard]] core::Result<void> write_results(const ResolvedGrid& grid, std::span<const RunStatus> statuses);
 

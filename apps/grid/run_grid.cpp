@@ -18,7 +18,6 @@
 
 #include "apps/grid/forecast.hpp"
 #include "apps/grid/results.hpp"
-#include "apps/grid/run_pool.hpp"
 #include "core/file_descriptor.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "nn/checkpoint/file_system.hpp"
@@ -39,7 +38,7 @@ class Session {
         options_(options),
         progress_(progress),
         statuses_(std::move(status_index.statuses)),
-        forecast_(options.estimates_s, options.places.size()),
+        forecast_(options.estimates_s, options.pool.places.size()),
         pool_(pool) {
     for (std::size_t i = 0; i < statuses_.size(); ++i) {
       const auto& run_status = statuses_[i];
@@ -64,21 +63,17 @@ class Session {
     bool told = false;
     core::Duration told_at{};
     while (pool_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stop.stop_requested())) {
-      if (options_.save_requests && saves_ != options_.save_requests->load()) {
-        saves_ = options_.save_requests->load();
-        pool_.signal(SIGUSR1);
-      }
       if (!stop.stop_requested()) {
         look_at_others();
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
         if (pool_.count() == 0 && pool_.is_hopeless()) give_up();
       } else if (!std::exchange(told, true)) {
-        told_at = options_.clock->now();
+        told_at = options_.pool.clock->now();
         pool_.signal(SIGINT);
         progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
         std::uint64_t count = 0;
         [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
-      } else if (core::seconds(options_.clock->now() - told_at) > kSavingDeadline_s) {
+      } else if (core::seconds(options_.pool.clock->now() - told_at) > kSavingDeadline_s) {
         pool_.signal(SIGKILL);
       }
       if (pool_.count() == 0) {
@@ -113,7 +108,7 @@ class Session {
 
   /// Another process has the run's directory. Two processes must not train in it, and the run must not begin anew beside it.
   void leave_to_others(std::size_t i) {
-    others_[i] = options_.clock->now();
+    others_[i] = options_.pool.clock->now();
     progress_.line(fmt::format("waiting for {}: {}", grid_.runs[i].name, statuses_[i].error));
   }
 
@@ -129,7 +124,7 @@ class Session {
       entry = others_.erase(entry);
       statuses_[i] = std::move(run_status);
       if (statuses_[i].status == Status::done || statuses_[i].status == Status::diverged)
-        record(i, core::seconds(options_.clock->now() - since));
+        record(i, core::seconds(options_.pool.clock->now() - since));
       else
         waiting_.push_front(i);
     }
@@ -152,7 +147,7 @@ class Session {
 
   /// Called when no other work is left.
   void wait_for_others(int wake) {
-    const auto now = options_.clock->now();
+    const auto now = options_.pool.clock->now();
     if (!idle_since_) idle_since_ = now;
     if (core::seconds(now - *idle_since_) <= kSavingDeadline_s) {
       rest(wake);
@@ -217,7 +212,6 @@ class Session {
   RunPool& pool_;
   std::deque<std::size_t> waiting_;
   std::map<std::size_t, core::Duration> others_;  // runs of other processes, and when the grid noticed them
-  int saves_ = 0;                                 // requests passed on to the runs
   std::optional<core::Duration> idle_since_;      // since when the grid waits only for them
 };
 
@@ -233,11 +227,7 @@ Result<GridEnd> run_grid(const ResolvedGrid& grid, const GridOptions& options, P
   if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
   if (auto cleaned = nn::remove_temporaries(nn::system_files(), grid.directory); !cleaned)
     return tl::unexpected(std::move(cleaned.error()));
-  const auto pool = RunPool::make({.executable = options.executable,
-                                   .places = options.places,
-                                   .node_arguments = options.node_arguments,
-                                   .replan = options.replan,
-                                   .clock = options.clock});
+  const auto pool = RunPool::make(options.pool);
   if (!pool) return tl::unexpected(pool.error());
   auto status_index = read_status_index(grid);
   if (!status_index) return tl::unexpected(std::move(status_index.error()));

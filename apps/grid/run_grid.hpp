@@ -2,26 +2,19 @@
 /// all have ended. One grid per directory at a time, over all processes.
 #pragma once
 
-#include <atomic>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "apps/grid/progress.hpp"
 #include "apps/grid/resolved_grid.hpp"
+#include "apps/grid/run_pool.hpp"
 #include "apps/grid/status_index.hpp"
-#include "core/clock.hpp"
 
 namespace troupe::grid {
 
 struct GridOptions {
-  std::vector<std::string> places{""};      // where runs train, one each (PoolOptions)
-  std::vector<std::string> node_arguments;  // to reach nodes: --ca FILE …
-  std::string executable;                   // executable of the children
-  std::vector<double> estimates_s;          // [runs], 0: unknown
-  const core::Clock* clock = nullptr;
-  bool replan = false;                              // resumed runs make the choices of plan.json anew
-  const std::atomic<int>* save_requests = nullptr;  // when it grows, running children save a checkpoint; null: never
+  PoolOptions pool;
+  std::vector<double> estimates_s;  // [runs], 0: unknown
 };
 
 struct GridEnd {

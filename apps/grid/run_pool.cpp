@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -101,6 +102,8 @@ Result<void> RunPool::begin(std::size_t id, const GridRun& run, const std::strin
 }
 
 std::vector<RunPool::Ended> RunPool::wait(std::chrono::milliseconds patience, int wake_fd) {
+  const int asked = options_.save_requests ? options_.save_requests->load() : 0;
+  if (std::exchange(saves_, asked) != asked) signal(SIGUSR1);
   std::vector<Ended> all;
   for (auto& end : children_.wait(patience, wake_fd)) all.push_back(ended(std::move(end)));
   return all;

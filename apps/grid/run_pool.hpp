@@ -2,6 +2,7 @@
 /// loses its nodes is left alone for a while; its run can go on in another one. One thread, the one that lives longest (children.hpp).
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,11 +21,12 @@ namespace troupe::grid {
 inline constexpr double kSavingDeadline_s = 600;
 
 struct PoolOptions {
-  std::string executable;           // of the children
-  std::vector<std::string> places;  // the nodes of each, "h1:4242,h2:4242"; empty text: this machine. At least one
-  std::vector<std::string> node_arguments;  // to reach nodes: --ca FILE …
-  bool replan = false;                      // resumed runs make the choices of plan.json anew
-  const core::Clock* clock = nullptr;
+  std::string executable;               // of the children
+  std::vector<std::string> places{""};  // the nodes of each, "h1:4242,h2:4242"; empty text: this machine. At least one
+  std::vector<std::string> node_arguments{};        // to reach nodes: --ca FILE …
+  bool replan = false;                              // resumed runs make the choices of plan.json anew
+  const core::Clock* clock = nullptr;               // outlives the pool
+  const std::atomic<int>* save_requests = nullptr;  // when it grows, running children save a checkpoint; null: never
 };
 
 class RunPool {
@@ -50,7 +52,8 @@ class RunPool {
     bool place_lost =
         false;  // its nodes, not the run, have failed: it is waiting or interrupted, and can go on elsewhere
   };
-  /// Runs that have ended; waits for the first one for `patience`, or until wake_fd is readable. REQUIRES count() > 0.
+  /// Runs that have ended; waits for the first one for `patience`, or until wake_fd is readable. Passes on requests to save first. REQUIRES
+  /// count() > 0.
   [[nodiscard]] std::vector<Ended> wait(std::chrono::milliseconds patience, int wake_fd);
 
   [[nodiscard]] std::size_t count() const noexcept { return children_.count(); }
@@ -89,6 +92,7 @@ class RunPool {
   std::map<std::size_t, const Place*> latest_;  // by run
   std::map<std::size_t, int> losses_;           // by run: of nodes while it trained
   core::Duration useful_{};                     // when a place was last of use
+  int saves_ = 0;                               // requests passed on to the runs
 };
 
 }  // namespace troupe::grid

@@ -10,13 +10,10 @@
 #include <csignal>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/grid/results.hpp"
 #include "apps/grid/run_pool.hpp"
@@ -41,7 +38,7 @@ constexpr int kMostFailures = 3;  // in a row, of runs whose settings are to bla
 
 class SweepSession {
  public:
-  SweepSession(const SweepPlan& plan, const SweepOptions& options, grid::Progress& progress, grid::RunPool& pool,
+  SweepSession(const SweepPlan& plan, const grid::PoolOptions& options, grid::Progress& progress, grid::RunPool& pool,
                SweepLog& log, SweepTrials& trials)
       : plan_(plan),
         options_(options),
@@ -62,12 +59,7 @@ class SweepSession {
       [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
     });
     std::optional<core::Duration> told_at;
-    write("running");
     for (;;) {
-      if (options_.save_requests && saves_ != options_.save_requests->load()) {
-        saves_ = options_.save_requests->load();
-        pool_.signal(SIGUSR1);
-      }
       if (stop.stop_requested()) {
         if (!told_at) {
           told_at = options_.clock->now();
@@ -82,22 +74,24 @@ class SweepSession {
       } else {
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
         if (pool_.count() == 0) {
-          if (queue_.empty() && others_.empty()) break;  // fill() has begun all that there is
-          if (waits_in_vain()) break;
+          if (has_begun_all() || waits_in_vain()) break;
+          publish("running");
           rest(wake.get());
           continue;
         }
       }
+      publish("running");
       idle_since_.reset();
       progress_.tick(position());
       for (auto& ended : pool_.wait(kSweepTick, wake.get()))
         if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
     }
     progress_.close();
-    const bool left = !queue_.empty() || !others_.empty() || !held_.empty() || stop.stop_requested();
-    write(left || stopped_ ? "interrupted" : "finished");
-    if (auto results = write_results(); !results) return tl::unexpected(std::move(results.error()));
-    return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left && !finished(), stopped_};
+    const bool left = !queue_.empty() || !others_.empty() || !held_.empty() ||
+                      (stop.stop_requested() && !search().finished() && !time_is_up());
+    changed_ = true;
+    publish(left || stopped_ ? "interrupted" : "finished");
+    return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left, stopped_};
   }
 
  private:
@@ -105,11 +99,16 @@ class SweepSession {
   [[nodiscard]] const sweep::Search& search() const { return std::as_const(trials_).search(); }
   RunStatus& status(std::size_t trial) { return trials_.status(trial); }
   [[nodiscard]] double elapsed_s() const { return before_s_ + core::seconds(options_.clock->now() - began_); }
-  [[nodiscard]] bool finished() const { return search().finished(); }
   [[nodiscard]] bool time_is_up() const { return plan_.most_s > 0 && elapsed_s() >= plan_.most_s; }
+
+  /// After fill(), when nothing trains here.
+  [[nodiscard]] bool has_begun_all() const {
+    return queue_.empty() && others_.empty() && (stopped_ || time_is_up() || search_has_none_);
+  }
 
   /// Begins steps while there is room: those of earlier sessions first.
   Result<void> fill() {
+    search_has_none_ = false;
     look_at_others();
     if (stopped_) held_.insert(held_.end(), queue_.begin(), queue_.end()), queue_.clear();
     for (std::deque<Step> waiting = std::exchange(queue_, {}); !waiting.empty(); waiting.pop_front())
@@ -117,12 +116,10 @@ class SweepSession {
     // What another process trains takes a place, too: a sweep that was killed makes the same decisions again.
     while (pool_.has_room() && pool_.count() + others_.size() < options_.places.size() && !stopped_ && !time_is_up()) {
       const auto step = search().next();
+      search_has_none_ = !step;
       if (!step) break;
       if (auto logged = log_.append(trials_.beginning(*step, elapsed_s())); !logged) return logged;
-      if (step->rung == 0 && !trials_.add(step->trial)) {
-        if (auto failed = fail(*step, status(step->trial).error); !failed) return failed;
-        continue;
-      }
+      if (step->rung == 0) trials_.add(step->trial);
       if (auto begun = begin(*step); !begun) return begun;
     }
     return {};
@@ -130,6 +127,7 @@ class SweepSession {
 
   /// Takes the step's result if its directory has one already; otherwise trains it, or queues it.
   Result<void> begin(const Step& step) {
+    if (const auto& why = trials_.invalid(step.trial); !why.empty()) return fail(step, why);
     auto& now = status(step.trial);
     const auto reading = trials_.read(step);
     if (reading.reached) return settle(step, reading, 0);
@@ -149,11 +147,13 @@ class SweepSession {
         !begun)
       return begun;
     running_[step.trial] = step;
+    changed_ = true;
     progress_.began(trials_.runs().runs[step.trial], resumes);
     return {};
   }
 
   Result<void> take(grid::RunPool::Ended ended) {
+    changed_ = true;
     const auto step = running_.extract(ended.id).mapped();
     trials_.set_status(ended.id, std::move(ended.status));
     auto& now = status(ended.id);
@@ -165,7 +165,7 @@ class SweepSession {
     if (now.status == Status::running) return begin(step);                     // another process has it
     if (now.status == Status::interrupted || now.status == Status::waiting) {  // by this sweep's end, or from outside
       held_.push_back(step);
-      return write_results();
+      return {};
     }
     const auto reading = trials_.read(step);
     if (reading.reached) return settle(step, reading, ended.seconds);
@@ -173,16 +173,17 @@ class SweepSession {
       now.status = Status::failed;
       now.error = fmt::format("the run ended before {} epochs", trials_.epochs(step));
     }
-    const bool by_settings =
-        now.exit_code == core::exit_code(core::Errc::config) || now.exit_code == core::exit_code(core::Errc::diverged);
-    if (by_settings) return fail(step, now.error);
+    // What a run needs that has trained before is there, or not: its settings are good.
+    const auto exits_with = [&](core::Errc code) { return now.exit_code == core::exit_code(code); };
+    const bool refused = exits_with(core::Errc::config) || exits_with(core::Errc::out_of_memory);
+    if (exits_with(core::Errc::diverged) || (refused && !ended.resumed)) return fail(step, now.error);
     // Another run would fail as this one did: a full disk, missing data. Its trial is still under way, and is repeated.
     if (!stopped_)
       stopped_ = core::Error{grid::errc_of(now.exit_code), fmt::format("{}: {}", trials_.name(step.trial), now.error)};
     held_.push_back(step);
     progress_.line(fmt::format("{} failed (exit {}): {}; no further run begins", trials_.name(step.trial),
                                now.exit_code, now.error));
-    return write_results();
+    return {};
   }
 
   Result<void> settle(const Step& step, const Reading& reading, double seconds) {
@@ -193,7 +194,8 @@ class SweepSession {
     trials_.take(step, result, t);
     failures_ = 0;
     tell(step, reading.score, seconds);
-    return write_results();
+    changed_ = true;
+    return {};
   }
 
   Result<void> fail(const Step& step, const std::string& error) {
@@ -205,7 +207,8 @@ class SweepSession {
     if (++failures_ >= kMostFailures && !stopped_)
       stopped_ = core::Error{core::Errc::config, fmt::format("{} runs in a row failed, the last of them {}: {}",
                                                              failures_, trials_.name(step.trial), error)};
-    return write_results();
+    changed_ = true;
+    return {};
   }
 
   void tell(const Step& step, const std::optional<double>& score, double seconds) {
@@ -241,12 +244,13 @@ class SweepSession {
     if (!idle_since_) idle_since_ = now;
     const bool others_late = queue_.empty() && core::seconds(now - *idle_since_) > grid::kSavingDeadline_s;
     if (!others_late && !pool_.is_hopeless()) return false;
-    const auto& step = queue_.empty() ? others_.begin()->second : queue_.front();
-    auto& run_status = status(step.trial);
-    run_status.exit_code = core::exit_code(core::Errc::timeout);
-    stopped_ = core::Error{core::Errc::timeout,
-                           fmt::format("{}: {}: try again later", trials_.name(step.trial),
-                                       run_status.error.empty() ? "no node can be used" : run_status.error)};
+    std::string why = "no node can be used";
+    if (const auto* step = !queue_.empty() ? &queue_.front() : !others_.empty() ? &others_.begin()->second : nullptr) {
+      auto& run_status = status(step->trial);
+      run_status.exit_code = core::exit_code(core::Errc::timeout);
+      why = fmt::format("{}: {}", trials_.name(step->trial), run_status.error.empty() ? why : run_status.error);
+    }
+    stopped_ = core::Error{core::Errc::timeout, why + ": try again later"};
     return true;
   }
 
@@ -255,17 +259,16 @@ class SweepSession {
     ::poll(&woken, 1, static_cast<int>(kSweepTick.count()));
   }
 
-  void write(std::string state) { record_ = trials_.record(elapsed_s(), std::move(state)); }
-
-  Result<void> write_results() {
-    write(record_.state.empty() ? "running" : record_.state);
-    const auto text = to_json(record_).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  /// For readers: what has changed since.
+  void publish(std::string state) {
+    if (!std::exchange(changed_, false)) return;
+    record_ = trials_.record(elapsed_s(), std::move(state));
+    const auto text = grid::one_line(to_json(record_));
     const std::array parts{std::as_bytes(std::span(text))};
     auto written = nn::replace_file(nn::system_files(), plan_.directory, sweep::kRecordFile, parts);
     if (written) written = grid::write_results(trials_.runs(), trials_.statuses());
     // The log is what counts: the sweep goes on, and writes them after the next step.
     if (!written) progress_.line("results are not written for now: " + written.error().message);
-    return {};
   }
 
   [[nodiscard]] grid::GridPosition position() {
@@ -286,7 +289,7 @@ class SweepSession {
   }
 
   const SweepPlan& plan_;
-  const SweepOptions& options_;
+  const grid::PoolOptions& options_;
   grid::Progress& progress_;
   grid::RunPool& pool_;
   SweepLog& log_;
@@ -299,14 +302,15 @@ class SweepSession {
   std::vector<Step> held_;               // under way; for the next start of the sweep
   std::optional<core::Error> stopped_;
   int failures_ = 0;  // in a row
-  int saves_ = 0;
   std::optional<core::Duration> idle_since_;
+  bool search_has_none_ = false;  // false, too, where fill() has not asked: all nodes are lost
+  bool changed_ = true;           // since record_ was made and written
   sweep::Record record_;
 };
 
 }  // namespace
 
-Result<SweepEnd> run_sweep(const SweepPlan& plan, const SweepOptions& options, grid::Progress& progress,
+Result<SweepEnd> run_sweep(const SweepPlan& plan, const grid::PoolOptions& options, grid::Progress& progress,
                            std::stop_token stop) {
   std::error_code error;
   std::filesystem::create_directories(plan.directory, error);
@@ -321,24 +325,17 @@ Result<SweepEnd> run_sweep(const SweepPlan& plan, const SweepOptions& options, g
   SweepTrials trials(plan);
   if (auto restored = trials.restore(log->before(), log->path()); !restored)
     return tl::unexpected(std::move(restored.error()));
-  const auto pool = grid::RunPool::make({.executable = options.executable,
-                                         .places = options.places,
-                                         .node_arguments = options.node_arguments,
-                                         .replan = options.replan,
-                                         .clock = options.clock});
+  const auto pool = grid::RunPool::make(options);
   if (!pool) return tl::unexpected(pool.error());
   return SweepSession(plan, options, progress, **pool, *log, trials).run(stop);
 }
 
 Result<sweep::Record> peek(const SweepPlan& plan) {
-  const auto path = plan.directory + "/" + kSweepLog;
-  std::ostringstream text;
-  if (std::error_code ignored; std::filesystem::exists(path, ignored))
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-  auto events = parse_sweep_log(text.str(), path, plan.fingerprint);
+  auto events = read_sweep_log(plan.directory, plan.fingerprint);
   if (!events) return tl::unexpected(std::move(events.error()));
   SweepTrials trials(plan);
-  if (auto restored = trials.restore(*events, path); !restored) return tl::unexpected(std::move(restored.error()));
+  if (auto restored = trials.restore(*events, plan.directory + "/" + kSweepLog); !restored)
+    return tl::unexpected(std::move(restored.error()));
   return trials.record(trials.elapsed_s(), trials.search().finished() ? "finished" : "interrupted");
 }
 

@@ -3,27 +3,16 @@
 /// sweep or grid per directory at a time, over all processes.
 #pragma once
 
-#include <atomic>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "apps/grid/progress.hpp"
+#include "apps/grid/run_pool.hpp"
 #include "apps/sweep/sweep_plan.hpp"
-#include "core/clock.hpp"
 #include "experiment/sweep/record.hpp"
 
 namespace troupe::apps {
-
-struct SweepOptions {
-  std::vector<std::string> places{""};  // where runs train, one each (grid::PoolOptions)
-  std::vector<std::string> node_arguments;
-  std::string executable;
-  const core::Clock* clock = nullptr;
-  bool replan = false;
-  const std::atomic<int>* save_requests = nullptr;  // as in grid::GridOptions
-};
 
 struct SweepEnd {
   grid::ResolvedGrid runs;  // of all trials, in their order
@@ -34,11 +23,11 @@ struct SweepEnd {
       stopped;  // why the sweep began nothing more: a run failed for a reason that would end the next ones, too
 };
 
-/// `stop`: running children save a checkpoint and end; no further step begins. A run that fails for its settings (exit 78, 70) is left out;
-/// after another failure the running steps end, and the sweep stops: started again, it repeats what failed. sweep.json, results.csv and
-/// results.jsonl are replaced after every step. Errors: Errc::io, no_space; Errc::timeout when another one holds the directory;
+/// `stop`: running children save a checkpoint and end; no further step begins. A run that fails for its settings is left out: exit 78 or 71
+/// when it begins, or 70. After another failure the running steps end, and the sweep stops: started again, it repeats what failed.
+/// sweep.json, results.csv and results.jsonl are replaced when the sweep begins, and whenever a step begins or ends. Errors: Errc::io, no_space; Errc::timeout when another one holds the directory;
 /// Errc::config, corrupt of the log.
-[[nodiscard]] core::Result<SweepEnd> run_sweep(const SweepPlan& plan, const SweepOptions& options,
+[[nodiscard]] core::Result<SweepEnd> run_sweep(const SweepPlan& plan, const grid::PoolOptions& options,
                                                grid::Progress& progress, std::stop_token stop);
 
 /// The sweep's state according to its directory, for a dry run. Reads only. Errors as run_sweep().

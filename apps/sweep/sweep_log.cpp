@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <sstream>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "apps/grid/results.hpp"
+#include "core/text/read_text.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -69,7 +71,28 @@ tl::unexpected<core::Error> damaged(const std::string& path, std::size_t line) {
                                 path, line));
 }
 
+std::string path_in(const std::string& directory) { return directory + "/" + kSweepLog; }
+
+/// The whole log; empty where there is none. A part of it would pass for a log whose last line is incomplete.
+Result<std::string> text_of(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    if (error) return tl::unexpected(core::from_errno(error.value(), "read", path));
+    return std::string();
+  }
+  return core::read_text("the sweep's log", path).map_error([](core::Error reason) {
+    return core::Error{Errc::io, std::move(reason.message)};
+  });
+}
+
 }  // namespace
+
+Result<std::vector<SweepEvent>> read_sweep_log(const std::string& directory, const std::string& fingerprint) {
+  const auto path = path_in(directory);
+  const auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  return parse_sweep_log(*text, path, fingerprint);
+}
 
 Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std::string& path,
                                                 const std::string& fingerprint) {
@@ -102,31 +125,28 @@ Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std
 }
 
 Result<SweepLog> SweepLog::open(const std::string& directory, const std::string& fingerprint) {
-  const auto path = directory + "/" + kSweepLog;
+  const auto path = path_in(directory);
   core::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file.get() < 0) return tl::unexpected(core::from_errno(errno, "open", path));
-  std::ostringstream stream;
-  stream << std::ifstream(path, std::ios::binary).rdbuf();
-  const auto text = stream.str();
-  auto events = parse_sweep_log(text, path, fingerprint);
+  const auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  auto events = parse_sweep_log(*text, path, fingerprint);
   if (!events) return tl::unexpected(std::move(events.error()));
-  const auto whole = text.rfind('\n') + 1;  // npos + 1 = 0
-  if (whole < text.size() && ::ftruncate(file.get(), static_cast<off_t>(whole)) != 0)
+  const auto whole = text->rfind('\n') + 1;  // npos + 1 = 0
+  if (whole < text->size() && ::ftruncate(file.get(), static_cast<off_t>(whole)) != 0)
     return tl::unexpected(core::from_errno(errno, "truncate", path));
   SweepLog log(path, std::move(file));
   log.before_ = std::move(*events);
   if (whole == 0)
-    if (auto begun =
-            log.write(OrderedJson{{"kind", "sweep"}, {"format", kFormat}, {"fingerprint", fingerprint}}.dump());
+    if (auto begun = log.write(grid::one_line({{"kind", "sweep"}, {"format", kFormat}, {"fingerprint", fingerprint}}));
         !begun)
       return tl::unexpected(std::move(begun.error()));
   return log;
 }
 
-Result<void> SweepLog::append(const SweepEvent& event) { return write(event_json(event).dump()); }
+Result<void> SweepLog::append(const SweepEvent& event) { return write(grid::one_line(event_json(event))); }
 
-Result<void> SweepLog::write(std::string line) {
-  line += '\n';
+Result<void> SweepLog::write(const std::string& line) {
   for (std::string_view rest = line; !rest.empty();) {
     const auto count = ::write(file_.get(), rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;

@@ -38,14 +38,18 @@ class SweepLog {
 
  private:
   SweepLog(std::string path, core::FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
-  [[nodiscard]] core::Result<void> write(std::string line);
+  [[nodiscard]] core::Result<void> write(const std::string& line);
 
   std::string path_;
   core::FileDescriptor file_;
   std::vector<SweepEvent> before_;
 };
 
-/// The events of a log's text; for readers and tests. Errors as SweepLog::open().
+/// The events of the log in a sweep's directory; none where it has no log. Reads only. Errors as SweepLog::open().
+[[nodiscard]] core::Result<std::vector<SweepEvent>> read_sweep_log(const std::string& directory,
+                                                                   const std::string& fingerprint);
+
+/// The events of a log's text. Errors as SweepLog::open().
 [[nodiscard]] core::Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std::string& path,
                                                                     const std::string& fingerprint);
 

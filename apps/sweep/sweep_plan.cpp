@@ -138,6 +138,9 @@ class Planner {
     if (!whole && !real) return refuse_at(axis.where, fmt::format("{} is no number: list its values", axis.key));
     if (whole && (axis.range->low != std::floor(axis.range->low) || axis.range->high != std::floor(axis.range->high)))
       return refuse_at(axis.where, fmt::format("{} is a whole number: so are the ends of its range", axis.key));
+    constexpr double kMostWhole = 9007199254740992.0;  // 2^53: up to here each of them is a double
+    if (whole && !(axis.range->low >= -kMostWhole && axis.range->high <= kMostWhole))
+      return refuse_at(axis.where, fmt::format("{}: the ends of a range of whole numbers are at most 2^53", axis.key));
     parameter.kind = whole ? Kind::integer : Kind::real;
     parameter.low = axis.range->low;
     parameter.high = axis.range->high;
@@ -193,7 +196,6 @@ class Planner {
     std::string text =
         fmt::format("{} {} {}\n", fmt::join(plan_.options.rungs, " "), plan_.metric, plan_.options.higher_is_better);
     const auto& space = plan_.space;
-    const auto middle = [](std::size_t) { return 0.5; };
     for (std::size_t i = 0; i < space.size(); ++i) {
       const auto& p = space[i];
       text += fmt::format("{} {} {} {} {} [{}] {} [{}]\n", p.key, static_cast<int>(p.kind), p.low, p.high, p.log,
@@ -208,12 +210,11 @@ class Planner {
             return (static_cast<double>(p.when.front()) + 0.5) / static_cast<double>(space[j].choices.size());
           return 0.5;
         });
-        if (auto run = plan_.run(0, point); !run) return tl::unexpected(std::move(run.error()));
+        const auto run = plan_.run(0, point);
+        if (!run) return tl::unexpected(run.error());
+        text += run->identity;  // each strategy's: a key may be fixed for one of them only
       }
     }
-    const auto run = plan_.run(0, space.point(middle));
-    if (!run) return tl::unexpected(run.error());
-    text += run->identity;
     plan_.fingerprint = nn::hash128_hex(std::as_bytes(std::span(text)));
     return {};
   }

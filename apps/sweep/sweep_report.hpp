@@ -15,6 +15,7 @@ struct TrialState {
   std::string name;
   grid::RunStatus status;
   std::vector<double> scored_s{};
+  std::string invalid{};  // why its settings make no run; empty: they do
 };
 
 /// `state`: "running", "interrupted" or "finished".

@@ -16,16 +16,6 @@ using grid::RunStatus;
 using grid::Status;
 using sweep::Step;
 
-sweep::Point point_of(const sweep::Space& space, const SweepEvent& event) {
-  sweep::Point point(space.size());
-  for (std::size_t i = 0; i < space.size(); ++i) {
-    if (!space.exists(i, point)) continue;
-    const auto found = std::ranges::find(event.settings, space[i].key, &std::pair<std::string, std::string>::first);
-    if (found != event.settings.end()) point[i] = space.value_of(i, found->second);
-  }
-  return point;
-}
-
 Reading reading_of(const RunStatus& run_status, std::int64_t rung_epochs, std::int64_t whole,
                    const std::string& metric) {
   if (run_status.status == Status::diverged) return {.reached = true, .last = true, .score = std::nullopt};
@@ -66,7 +56,7 @@ Result<void> SweepTrials::restore(const std::vector<SweepEvent>& events, const s
     const auto& step = event.step;
     elapsed_s_ = std::max(elapsed_s_, event.t);
     if (event.kind == SweepEvent::Kind::begin) {
-      const auto point = step.rung == 0 ? point_of(plan_.space, event) : sweep::Point{};
+      const auto point = step.rung == 0 ? plan_.space.point_of(event.settings) : sweep::Point{};
       if (!search_.begin(step, point)) return damaged();
       if (step.rung == 0) add(step.trial);
       continue;
@@ -77,26 +67,26 @@ Result<void> SweepTrials::restore(const std::vector<SweepEvent>& events, const s
   auto index = grid::read_status_index(plan_.directory, runs_.runs, unnamed_in_sweeps());
   if (!index) return tl::unexpected(std::move(index.error()));
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (search_.trials()[i].failed) continue;
+    if (search_.trials()[i].failed || !states_[i].invalid.empty()) continue;
     set_status(i, std::move(index->statuses[i]));
   }
   return {};
 }
 
-bool SweepTrials::add(std::size_t trial) {
+void SweepTrials::add(std::size_t trial) {
   const auto& point = search_.trials()[trial].point;
   auto run = plan_.run(trial, point);
   auto& state = states_.emplace_back();
   state.name = plan_.name(trial, point);
   if (run) {
     runs_.runs.push_back(std::move(*run));
-    return true;
+    return;
   }
   runs_.runs.push_back({state.name, {0, plan_.choices(point)}, {}, fmt::format("invalid {}", trial)});
   state.status.status = Status::failed;
   state.status.exit_code = core::exit_code(run.error().code);
-  state.status.error = std::move(run.error().message);
-  return false;
+  state.invalid = std::move(run.error().message);
+  state.status.error = state.invalid;
 }
 
 void SweepTrials::take(const Step& step, const sweep::Search::Result& result, double t) {

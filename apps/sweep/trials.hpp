@@ -25,8 +25,8 @@ class SweepTrials {
   /// The events of earlier sessions, and what the directories of their runs say now. `path`: of the log, for messages. Errc::corrupt: an event
   /// does not follow from the ones before; Errc::io.
   [[nodiscard]] core::Result<void> restore(const std::vector<SweepEvent>& events, const std::string& path);
-  /// A trial that the search has begun. False: its settings do not go together; its state says why.
-  bool add(std::size_t trial);
+  /// A trial that the search has begun. Where its settings do not go together, invalid() says why.
+  void add(std::size_t trial);
   void take(const sweep::Step& step, const sweep::Search::Result& result, double t);
   void take_failure(const sweep::Step& step, const std::string& error);
 
@@ -41,6 +41,7 @@ class SweepTrials {
   [[nodiscard]] grid::ResolvedGrid& runs() noexcept { return runs_; }  ///< of all trials
   [[nodiscard]] const std::vector<TrialState>& states() const noexcept { return states_; }
   [[nodiscard]] const std::string& name(std::size_t trial) const { return states_[trial].name; }
+  [[nodiscard]] const std::string& invalid(std::size_t trial) const { return states_[trial].invalid; }
   [[nodiscard]] grid::RunStatus& status(std::size_t trial) { return states_[trial].status; }
   /// Replaces the status, but for the score that is known.
   void set_status(std::size_t trial, grid::RunStatus status);

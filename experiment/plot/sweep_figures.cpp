@@ -45,9 +45,7 @@ std::string axis_labels(const sweep::Parameter& p, std::size_t x) {
   return text;
 }
 
-double place_of(const sweep::Space& space, std::size_t i, const sweep::TrialRecord& trial) {
-  const auto setting = std::ranges::find(trial.settings, space[i].key, &std::pair<std::string, std::string>::first);
-  const auto value = setting == trial.settings.end() ? std::nullopt : space.value_of(i, setting->second);
+double place_of(const sweep::Space& space, std::size_t i, const std::optional<double>& value) {
   if (!value) return kBelow;
   if (space[i].kind != sweep::Kind::choice) return space.place(i, *value);
   return (*value + 0.5) / static_cast<double>(space[i].choices.size());
@@ -68,9 +66,10 @@ std::vector<Figure> parallel(const sweep::Record& record, const std::string& nam
   std::string stopped, whole, labels;
   for (const auto* trial : trials) {
     const double score = unit.factor * *sweep::score_of(*trial);
+    const auto point = space.point_of(trial->settings);
     std::string rows;
     for (std::size_t i = 0; i < space.size(); ++i)
-      rows += fmt::format("{} {} {}\n", i, number(place_of(space, i, *trial)), number(score));
+      rows += fmt::format("{} {} {}\n", i, number(place_of(space, i, point[i])), number(score));
     rows += fmt::format("{} {} {}\n\n", space.size(), number(bounds.place(score)), number(score));
     (trial->scores.size() == record.rungs.size() ? whole : stopped) += rows;
   }

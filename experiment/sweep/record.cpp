@@ -109,7 +109,7 @@ bool is_sound(const Record& record) {
   for (std::size_t i = 0; i < record.parameters.size(); ++i) {
     const auto& p = record.parameters[i];
     if (p.kind == Kind::choice ? p.choices.empty() : !(p.low <= p.high) || (p.log && !(p.low > 0))) return false;
-    if (p.depends_on && *p.depends_on >= i) return false;
+    if (p.depends_on && (*p.depends_on >= i || record.parameters[*p.depends_on].kind != Kind::choice)) return false;
   }
   for (std::size_t i = 0; i < record.trials.size(); ++i)
     if (record.trials[i].trial != i || record.trials[i].scores.size() > record.rungs.size() ||

@@ -137,4 +137,14 @@ std::optional<double> Space::value_of(std::size_t i, const std::string& text) co
   return value;
 }
 
+Point Space::point_of(const std::vector<std::pair<std::string, std::string>>& settings) const {
+  Point made(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!exists(i, made)) continue;
+    const auto found = std::ranges::find(settings, parameters_[i].key, &std::pair<std::string, std::string>::first);
+    if (found != settings.end()) made[i] = value_of(i, found->second);
+  }
+  return made;
+}
+
 }  // namespace troupe::sweep

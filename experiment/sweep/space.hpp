@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/random.hpp"
@@ -72,6 +73,8 @@ class Space {
   [[nodiscard]] std::string text(std::size_t i, double value) const;
   /// The value that text() wrote; none: it is no value of the parameter.
   [[nodiscard]] std::optional<double> value_of(std::size_t i, const std::string& text) const;
+  /// The point with these keys and values, as text() has them; without what is no value of its parameter.
+  [[nodiscard]] Point point_of(const std::vector<std::pair<std::string, std::string>>& settings) const;
 
  private:
   [[nodiscard]] double low_edge(std::size_t i) const;  // of the searched interval, in its scale

@@ -82,7 +82,10 @@ std::vector<std::string> directories_in(const std::string& path) {
 Response list_sweeps(const Context& context, const Request& /*request*/) {
   auto sweeps = Json::array(), problems = Json::array();
   for (const auto& name : directories_in(context.directory)) {
-    if (sweeps.size() >= kMostSweeps) break;
+    if (sweeps.size() >= kMostSweeps) {
+      problems.push_back(fmt::format("only the first {} sweeps are shown", kMostSweeps));
+      break;
+    }
     const auto record = record_of(context, name);
     if (!record)
       problems.push_back(record.error().message);  // one damaged record hides no other

@@ -1,7 +1,6 @@
 #include "apps/commands/grid/grid.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,7 +24,6 @@
 #include "apps/grid/run_grid.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
-#include "apps/progress_line.hpp"
 #include "core/text/nearest.hpp"
 #include "core/text/plural.hpp"
 #include "cpu/step_bench.hpp"
@@ -178,7 +176,7 @@ core::Result<void> print_dry_run(const GridArguments& arguments, const grid::Res
     auto json = head(grid, status_index.statuses);
     json["forecast_s"] = forecast_s ? Json(*forecast_s) : Json(nullptr);
     json["results"] = runs_json(grid, status_index.statuses);
-    return print(json.dump() + "\n");
+    return print(grid::one_line(json));
   }
   auto text = announcement(grid, status_index, forecast_s) + "\n";
   for (std::size_t i = 0; i < grid.runs.size(); ++i) text += settings_text(grid.runs[i], status_index.statuses[i]);
@@ -206,7 +204,7 @@ core::Result<void> print_results(const GridArguments& arguments, const grid::Res
   auto json = head(grid, end.statuses);
   json["interrupted"] = end.interrupted;
   json["results"] = runs_json(grid, end.statuses);
-  return print(json.dump() + "\n");
+  return print(grid::one_line(json));
 }
 
 core::Result<void> run_grid_command(const GridArguments& arguments) {
@@ -219,48 +217,31 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
   Interrupt interrupt;  // before the threads of a line of progress and of the probe
   interrupt.nothing_to_save(true);
   if (file->sweep) return run_sweep_command(arguments, std::move(*file), interrupt);
-  auto places = places_of(arguments);
-  if (!places) return tl::unexpected(std::move(places.error()));
+  auto pool = pool_options(arguments);
+  if (!pool) return tl::unexpected(std::move(pool.error()));
   std::optional<ProgressLine> checking;
-  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
-  const auto mode = shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet;
-  checking.emplace("checking the runs", mode);
+  checking.emplace("checking the runs", checking_mode(arguments));
   const auto grid = grid::resolve(std::move(*file), arguments.overrides, run_check());
   if (!grid) return tl::unexpected(grid.error());
   const auto status_index = grid::read_status_index(*grid);
   if (!status_index) return tl::unexpected(status_index.error());
 
-  grid::GridOptions options;
-  options.places = std::move(*places);
-  options.node_arguments = node_arguments_of(arguments);
-  options.replan = arguments.replan;
-  Probe probe(options.places.size());
+  grid::GridOptions options{.pool = std::move(*pool), .estimates_s = {}};
+  const auto at_once = options.pool.places.size();
+  Probe probe(at_once);
   checking->begin("measuring for the forecast");
   for (const auto& run : grid->runs)  // nodes may be faster or slower than this machine: their first runs tell
     options.estimates_s.push_back(arguments.nodes ? 0 : probe.seconds(run.settings));
   checking.reset();
-  const auto forecast_s =
-      grid::Forecast(options.estimates_s, options.places.size()).left({}, runs_to_do(status_index->statuses));
+  const auto forecast_s = grid::Forecast(options.estimates_s, at_once).left({}, runs_to_do(status_index->statuses));
   if (arguments.dry_run) return print_dry_run(arguments, *grid, *status_index, forecast_s);
 
   write_directory_file(arguments.directory_file, grid->directory);
   grid::Progress progress(progress_mode(arguments), stderr);
   progress.line(announcement(*grid, *status_index, forecast_s));
-  if (const auto crowded = crowding(*grid, options.places.size()); crowded && !arguments.nodes)
-    progress.line("warning: " + *crowded);
-  auto executable = grid::this_executable();
-  if (!executable) return tl::unexpected(std::move(executable.error()));
-  options.executable = std::move(*executable);
-  const core::SteadyClock clock;
-  options.clock = &clock;
-  std::atomic<int> save_requests = 0;
-  options.save_requests = &save_requests;
-  interrupt.second_signal_message(
-      "interrupted again: exits at once with its runs; the same command goes on from their checkpoints");
-  interrupt.on_save_request([&] { ++save_requests; });
-  interrupt.nothing_to_save(false);
+  if (const auto crowded = crowding(*grid, at_once); crowded && !arguments.nodes) progress.line("warning: " + *crowded);
+  const SignalsForRuns signals(interrupt, options.pool);
   const auto end = grid::run_grid(*grid, options, progress, interrupt.token());
-  interrupt.on_save_request(nullptr);
   if (!end) return tl::unexpected(end.error());
 
   const auto printed = print_results(arguments, *grid, *end);
@@ -299,8 +280,7 @@ Action declare_grid(CLI::App& app) {
   return [arguments] { return run_grid_command(*arguments); };
 }
 
-}  // namespace
-
+/// This machine, --jobs times, or --nodes, --nodes-per-run together.
 core::Result<std::vector<std::string>> places_of(const GridArguments& arguments) {
   if (!arguments.nodes) {
     if (!arguments.tls.empty())
@@ -320,6 +300,7 @@ core::Result<std::vector<std::string>> places_of(const GridArguments& arguments)
   return places;
 }
 
+/// What runs need to reach the nodes.
 std::vector<std::string> node_arguments_of(const GridArguments& arguments) {
   std::vector<std::string> all;
   const auto add = [&](const char* flag, const std::string& file) {
@@ -329,6 +310,36 @@ std::vector<std::string> node_arguments_of(const GridArguments& arguments) {
   add("--cert", arguments.tls.certificate);
   add("--key", arguments.tls.key);
   return all;
+}
+
+}  // namespace
+
+core::Result<grid::PoolOptions> pool_options(const GridArguments& arguments) {
+  static const core::SteadyClock clock;
+  auto places = places_of(arguments);
+  if (!places) return tl::unexpected(std::move(places.error()));
+  auto executable = grid::this_executable();
+  if (!executable) return tl::unexpected(std::move(executable.error()));
+  return grid::PoolOptions{.executable = std::move(*executable),
+                           .places = std::move(*places),
+                           .node_arguments = node_arguments_of(arguments),
+                           .replan = arguments.replan,
+                           .clock = &clock};
+}
+
+SignalsForRuns::SignalsForRuns(Interrupt& interrupt, grid::PoolOptions& options) : interrupt_(interrupt) {
+  options.save_requests = &save_requests_;
+  interrupt_.second_signal_message(
+      "interrupted again: exits at once with its runs; the same command goes on from their checkpoints");
+  interrupt_.on_save_request([this] { ++save_requests_; });
+  interrupt_.nothing_to_save(false);
+}
+
+SignalsForRuns::~SignalsForRuns() { interrupt_.on_save_request(nullptr); }
+
+ProgressLine::Mode checking_mode(const GridArguments& arguments) {
+  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
+  return shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet;
 }
 
 grid::Check run_check() {

@@ -1,5 +1,4 @@
 // `troupe grid FILE` of a file with [sweep].
-#include <atomic>
 #include <optional>
 
 #include <fmt/format.h>
@@ -8,9 +7,8 @@
 
 #include "apps/arguments/directory_file.hpp"
 #include "apps/commands/grid/grid.hpp"
-#include "apps/grid/children.hpp"
+#include "apps/grid/results.hpp"
 #include "apps/output.hpp"
-#include "apps/progress_line.hpp"
 #include "apps/sweep/run_sweep.hpp"
 #include "apps/sweep/sweep_report.hpp"
 #include "core/text/plural.hpp"
@@ -70,7 +68,7 @@ core::Result<void> print_end(const GridArguments& arguments, const SweepEnd& end
   json["results"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < end.statuses.size(); ++i)
     json["results"].push_back(to_json(end.runs.runs[i], end.runs.file.bases.front(), end.statuses[i]));
-  return print(json.dump() + "\n");
+  return print(grid::one_line(json));
 }
 
 core::Result<void> verdict_of(const SweepEnd& end) {
@@ -88,10 +86,9 @@ core::Result<void> verdict_of(const SweepEnd& end) {
 
 core::Result<void> run_sweep_command(const GridArguments& arguments, grid::GridFile file, Interrupt& interrupt) {
   std::optional<ProgressLine> checking;
-  const bool shown = !arguments.quiet && !arguments.plain && report::is_live_terminal(stderr);
-  checking.emplace("checking the sweep", shown ? ProgressLine::Mode::live : ProgressLine::Mode::quiet);
-  auto places = places_of(arguments);
-  if (!places) return tl::unexpected(std::move(places.error()));
+  checking.emplace("checking the sweep", checking_mode(arguments));
+  auto options = pool_options(arguments);
+  if (!options) return tl::unexpected(std::move(options.error()));
   const auto plan = plan_sweep(std::move(file), arguments.overrides, run_check());
   if (!plan) return tl::unexpected(plan.error());
   const auto before = peek(*plan);
@@ -101,29 +98,14 @@ core::Result<void> run_sweep_command(const GridArguments& arguments, grid::GridF
     if (!arguments.json) return print(announcement_of(*plan, *before) + "\n" + plan_text(*plan));
     auto json = to_json(*before);
     json["directory"] = plan->directory;
-    return print(json.dump() + "\n");
+    return print(grid::one_line(json));
   }
 
   write_directory_file(arguments.directory_file, plan->directory);
   grid::Progress progress(progress_mode(arguments), stderr);
   progress.line(announcement_of(*plan, *before));
-  SweepOptions options;
-  options.places = std::move(*places);
-  options.node_arguments = node_arguments_of(arguments);
-  options.replan = arguments.replan;
-  auto executable = grid::this_executable();
-  if (!executable) return tl::unexpected(std::move(executable.error()));
-  options.executable = std::move(*executable);
-  const core::SteadyClock clock;
-  options.clock = &clock;
-  std::atomic<int> save_requests = 0;
-  options.save_requests = &save_requests;
-  interrupt.second_signal_message(
-      "interrupted again: exits at once with its runs; the same command goes on from their checkpoints");
-  interrupt.on_save_request([&] { ++save_requests; });
-  interrupt.nothing_to_save(false);
-  const auto end = run_sweep(*plan, options, progress, interrupt.token());
-  interrupt.on_save_request(nullptr);
+  const SignalsForRuns signals(interrupt, *options);
+  const auto end = run_sweep(*plan, *options, progress, interrupt.token());
   if (!end) return tl::unexpected(end.error());
   const auto printed = print_end(arguments, *end);
   if (auto judged = verdict_of(*end); !judged) return judged;

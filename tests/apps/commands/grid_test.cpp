@@ -10,6 +10,7 @@
 #include "core/journal.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/small_config.hpp"
 #include "tests/wait.hpp"
 
 namespace troupe::apps {
@@ -18,22 +19,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::string_view kGridBase = R"(
-[run]
-epochs = 1
-checkpoint_every = "never"
-[model]
-name = "mlp"
-widths = [16]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 400
-test_samples = 100
-[train]
-lr = 0.1
-momentum = 0.5
-)";
+const std::string kGridBase =
+    tests::tiny_config("[run]\nepochs = 1\ncheckpoint_every = \"never\"", "[train]\nlr = 0.1\nmomentum = 0.5\n");
 
 class GridTest : public testing::Test {
  protected:

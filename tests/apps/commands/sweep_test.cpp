@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/program.hpp"
+#include "tests/small_config.hpp"
 #include "tests/wait.hpp"
 
 namespace troupe::apps {
@@ -18,25 +19,14 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 /// bsp and fixed kernels: the same settings give the same score.
-constexpr std::string_view kBaseOfSweeps = R"(
-[run]
-epochs = 4
-[model]
-name = "mlp"
-widths = [16]
-[data]
-name = "glyphs"
-batch = 20
-train_samples = 400
-test_samples = 100
-[train]
+const std::string kBaseOfSweeps = tests::tiny_config("[run]\nepochs = 4", R"([train]
 momentum = 0.5
 lr_policy = "polynomial"
 [strategy]
 name = "bsp"
 [cluster]
 kernels = "fixed"
-)";
+)");
 
 class SweepTest : public testing::Test {
  protected:

@@ -47,9 +47,9 @@ class RunGridTest : public testing::Test {
 
   core::Result<GridEnd> run(const core::Clock& clock, std::stop_token stop = {}) {
     GridOptions options;
-    options.executable = executable_;
+    options.pool.executable = executable_;
     options.estimates_s = {0};
-    options.clock = &clock;
+    options.pool.clock = &clock;
     Progress progress(ProgressMode::plain, said_);
     return run_grid(grid_, options, progress, stop);
   }

@@ -17,13 +17,16 @@ namespace {
 using testing::HasSubstr;
 
 /// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
-/// `lost:1` does not answer; the file `full` beside it is a full disk; a rate above 0.9 diverges.
+/// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges. Files beside it: `full` is a full disk,
+/// `moved` another machine, on which runs resume with --replan only, `small` one without memory for rates above 0.8. It takes `watches` away
+/// and keeps what sweep.json says while it trains, as `seen`.
 constexpr std::string_view kTrain = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >> "$here/calls"
 while [ $# -gt 0 ]; do
   case $1 in
     --resume) dir=$2; shift ;;
+    --replan) replan=1 ;;
     --set) limit=${2#*=}; shift ;;
     --nodes) nodes=$2; shift ;;
     *.toml) config=$1 ;;
@@ -34,7 +37,19 @@ if [ "$nodes" = lost:1 ]; then echo "troupe: lost:1: no answer" >&2; exit 75; fi
 fails() { [ -e "$here/fails" ] && [ "$(cat "$here/fails")" = "$(wc -l < "$here/calls") $1" ]; }
 if fails before; then echo "troupe: cannot write" >&2; exit 74; fi
 if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exit 74; fi
+if [ -n "$dir" ] && [ -e "$here/moved" ] && [ -z "$replan" ]; then echo "troupe: another plan: give --replan" >&2; exit 78; fi
+if [ -e "$here/watches" ]; then
+  rm "$here/watches"
+  for try in $(seq 5000); do
+    grep -q '"state":"running".*"training_to":[1-9]' "$here/runs/s/sweep.json" 2> /dev/null && break
+  done
+  cp "$here/runs/s/sweep.json" "$here/seen"
+fi
 value() { sed -n "s/^$1 = \"\?\([^\"]*\)\"\?$/\1/p" "${config:-$dir/config.toml}" | head -1; }
+if [ -e "$here/small" ] && [ -z "$dir" ] && awk "BEGIN { exit !($(value lr) > 0.8) }"; then
+  echo "troupe: no memory" >&2
+  exit 71
+fi
 if [ -z "$dir" ]; then
   dir=$(value dir)/1-$(value name)
   mkdir -p "$dir/checkpoints"
@@ -56,7 +71,17 @@ echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
 if fails after; then exec > /dev/null; fi
 echo "{\"run\": \"$dir\", \"epochs\": $epochs, \"stopped_by\": $stopped, \"test\": {\"accuracy\": $accuracy}}" | tee "$dir/summary.json"
 if fails after; then echo "troupe: cannot write" >&2; exit 74; fi
+if [ "$nodes" = late:1 ] && [ ! -e "$here/late" ]; then touch "$here/late"; echo "troupe: lost" >&2; exit 75; fi
 )sh";
+
+/// A thousand times as fast: what waits for nodes does not make the test wait.
+class FastClock final : public core::Clock {
+ public:
+  [[nodiscard]] core::Duration now() const noexcept override { return 1000 * clock_.now(); }
+
+ private:
+  core::SteadyClock clock_;
+};
 
 class RunSweepTest : public testing::Test {
  protected:
@@ -69,10 +94,10 @@ class RunSweepTest : public testing::Test {
   ~RunSweepTest() override { std::fclose(said_); }
 
   core::Result<SweepEnd> run(std::vector<std::string> places = {""}, std::stop_token stop = {}) {
-    SweepOptions options;
+    grid::PoolOptions options;
     options.places = std::move(places);
     options.executable = train_;
-    options.clock = &clock_;
+    options.clock = clock_;
     grid::Progress progress(grid::ProgressMode::plain, said_);
     return run_sweep(plan_, options, progress, stop);
   }
@@ -94,7 +119,8 @@ class RunSweepTest : public testing::Test {
   std::string base_ = folder_.write(
       "base.toml", "[run]\nepochs = 9\n[model]\nname = \"mlp\"\nwidths = [8]\n[data]\nname = \"glyphs\"\n");
   std::string train_ = folder_.write("train", kTrain);
-  core::SteadyClock clock_;
+  core::SteadyClock steady_clock_;
+  const core::Clock* clock_ = &steady_clock_;
   SweepPlan plan_;
   std::FILE* said_ = std::tmpfile();
 };
@@ -187,6 +213,81 @@ TEST_F(RunSweepTest, RunsOfALostNodeGoOnOnAnother) {
   EXPECT_THAT(folder_.read("calls"), HasSubstr("--nodes good:1"));
 }
 
+/// Its result is in the directory. Nothing waits for the node then, and the search has more.
+TEST_F(RunSweepTest, ANodeThatIsLostAfterItsRunHasEndedDoesNotEndTheSweep) {
+  const FastClock fast;
+  clock_ = &fast;
+  const auto end = run({"late:1"});
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_FALSE(end->stopped);
+  EXPECT_EQ(end->record.trials.size(), 9U);
+  EXPECT_THAT(said(), HasSubstr("goes on elsewhere: late:1: lost"));
+}
+
+TEST_F(RunSweepTest, ReadersSeeWhatTrainsNow) {
+  folder_.write("watches", "");
+  folder_.write("fails", "3 before");
+  ASSERT_TRUE(run()->stopped);
+  const auto first = sweep::parse_record(folder_.read("seen"), "seen");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->state, "running");
+  ASSERT_EQ(first->trials.size(), 1U);
+  EXPECT_EQ(first->trials[0].training_to, 1);
+  EXPECT_EQ(sweep::read_record(plan_.directory).value()->state, "interrupted");
+  folder_.write("watches", "");
+  ASSERT_TRUE(run());
+  EXPECT_EQ(sweep::parse_record(folder_.read("seen"), "seen")->state, "running") << "before its first result";
+  EXPECT_EQ(sweep::read_record(plan_.directory).value()->state, "finished");
+}
+
+/// A kill between the begin of such a trial and its end leaves a trial under way that must not be trained.
+TEST_F(RunSweepTest, SettingsThatMakeNoRunAreNeverTrained) {
+  const auto refused = [](double lr) { return lr > 0.4 && lr < 0.6; };
+  plan_.check = [refused](const experiment::Settings& settings) -> core::Result<void> {
+    if (refused(settings.train.lr)) return core::fail(core::Errc::config, "this rate is refused");
+    return {};
+  };
+  ASSERT_TRUE(run());
+  const auto whole = events();
+  const auto failed = std::ranges::find(whole, SweepEvent::Kind::failed, &SweepEvent::kind);
+  ASSERT_NE(failed, whole.end());
+  const auto text = folder_.read("runs/s/sweep.jsonl");
+  std::size_t end_of_begin = 0;
+  for (auto line = whole.begin(); line <= failed; ++line) end_of_begin = text.find('\n', end_of_begin) + 1;
+  folder_.write("runs/s/sweep.jsonl", text.substr(0, end_of_begin));
+  const auto end = run();
+  ASSERT_TRUE(end) << end.error().message;
+  const auto again = events();
+  ASSERT_EQ(again.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(again[i].step, whole[i].step) << i;
+  for (const auto& trial : end->record.trials)
+    EXPECT_TRUE(trial.directory.empty() || !refused(std::stod(trial.settings[0].second))) << trial.name;
+}
+
+TEST_F(RunSweepTest, ARunThatCannotBeResumedHereStopsTheSweepAndCountsLater) {
+  folder_.write("moved", "");
+  const auto end = run();
+  ASSERT_TRUE(end);
+  ASSERT_TRUE(end->stopped);
+  EXPECT_EQ(end->stopped->code, core::Errc::config);
+  EXPECT_THAT(end->stopped->message, HasSubstr("--replan"));
+  std::filesystem::remove(folder_.file("moved"));
+  const auto again = run();
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->stopped);
+  EXPECT_TRUE(std::ranges::none_of(events(), [](const auto& e) { return e.kind == SweepEvent::Kind::failed; }));
+}
+
+TEST_F(RunSweepTest, SettingsForWhichMemoryRunsOutAreLeftOut) {
+  folder_.write("small", "");
+  const auto end = run();
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(end->stopped) << end->stopped->message;
+  EXPECT_EQ(end->record.trials.size(), 9U);
+  for (const auto& trial : end->record.trials)
+    EXPECT_EQ(trial.scores.empty(), std::stod(trial.settings[0].second) > 0.8);
+}
+
 TEST_F(RunSweepTest, TheTimeIsABudgetOfAllSessionsTogether) {
   plan_.options.trials = 0;
   plan_.most_s = 1e-6;
@@ -194,6 +295,14 @@ TEST_F(RunSweepTest, TheTimeIsABudgetOfAllSessionsTogether) {
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->record.trials.empty());
   EXPECT_FALSE(end->interrupted) << "the budget is used up: this is its end";
+}
+
+TEST_F(RunSweepTest, ALogThatCannotBeReadIsNotABeginning) {
+  std::filesystem::create_directories(folder_.file("runs/s/sweep.jsonl"));
+  const auto before = peek(plan_);
+  ASSERT_FALSE(before);
+  EXPECT_EQ(before.error().code, core::Errc::io);
+  EXPECT_THAT(before.error().message, HasSubstr("runs/s/sweep.jsonl: Is a directory"));
 }
 
 TEST_F(RunSweepTest, AnInterruptBeforeTheFirstRunBeginsNone) {

@@ -47,6 +47,20 @@ TEST(SweepLog, EventsAreReadBackInTheirOrder) {
   for (std::size_t i = 0; i < events.size(); ++i) expect_equal(log->before()[i], events[i]);
 }
 
+/// The last line of a program of the user's own.
+TEST(SweepLog, ErrorsNeedNotBeUtf8) {
+  const tests::Folder folder;
+  {
+    auto log = SweepLog::open(folder.path(), "f");
+    ASSERT_TRUE(log->append(some_events()[0]));
+    ASSERT_TRUE(log->append({.kind = Kind::failed, .step = {0, 0}, .error = "caf\xe9 closed"}));
+  }
+  const auto read = read_sweep_log(folder.path(), "f");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(read->back().error, "caf\xef\xbf\xbd closed");
+}
+
 /// A kill may leave any part of the last line, and the next session goes on behind the lines that are whole.
 TEST(SweepLog, AnIncompleteLastLineIsRemoved) {
   const tests::Folder whole;

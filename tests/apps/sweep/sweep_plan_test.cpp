@@ -92,6 +92,8 @@ TEST_F(SweepPlanTest, ErrorsNameTheLineAndWhatToDo) {
               HasSubstr("s.toml:5: train.optimizer is no number"));
   EXPECT_THAT(error(sweep + "[grid]\nstrategy.tau = { log = [1, 2.5] }\n"),
               HasSubstr("s.toml:5: strategy.tau is a whole number"));
+  EXPECT_THAT(error(sweep + "[grid]\nstrategy.tau = { log = [1, 1e19] }\n"),
+              HasSubstr("s.toml:5: strategy.tau: the ends of a range of whole numbers are at most 2^53"));
   EXPECT_THAT(error(sweep + "[grid]\nstrategy.tau = { linear = [0, 4] }\n"),
               HasSubstr("s.toml:5: strategy.tau = 0: must be"));
   EXPECT_THAT(error(sweep + "[grid]\nstrategy.alpha = { linear = [0.5, 1.5] }\n"),
@@ -115,6 +117,12 @@ TEST_F(SweepPlanTest, TheFingerprintIsOfAllThatResultsDependOn) {
   EXPECT_NE(plan("[sweep]\nruns = 3\nmetric = \"test.loss\"\n" + grid)->fingerprint, same);
   EXPECT_NE(plan("[sweep]\nruns = 3\neta = 2\n" + grid)->fingerprint, same);
   EXPECT_NE(plan("[sweep]\nruns = 3\n" + grid, {"data.batch=7"})->fingerprint, same);
+  const auto with_bsp_at = [&](const std::string& momentum) {
+    return plan("[sweep]\nruns = 3\n" + grid +
+                "strategy.name = [\"bsp\", \"easgd\"]\n[only.bsp]\ntrain.momentum = " + momentum + "\n")
+        ->fingerprint;
+  };
+  EXPECT_NE(with_bsp_at("0.5"), with_bsp_at("0.9")) << "of each strategy";
 }
 
 }  // namespace

@@ -47,6 +47,22 @@ TEST(SweepFigures, LinesCrossTheAxesAtTheirValues) {
   EXPECT_THAT(parallel->script, HasSubstr("'easgd'"));
 }
 
+/// A key with a range for each strategy has an axis for each; a line crosses that of its own strategy.
+TEST(SweepFigures, ALinePassesBelowTheAxesOfOtherStrategies) {
+  auto record = small_sweep();
+  record.parameters[2] = {
+      .key = "train.momentum", .kind = sweep::Kind::real, .low = 0, .high = 1, .depends_on = 1, .when = {0}};
+  record.parameters.push_back(record.parameters[2]);
+  record.parameters[3].when = {1};
+  record.trials[0].settings.emplace_back("train.momentum", "0.5");
+  record.trials[1].settings[2] = {"train.momentum", "0.25"};
+  const auto figures = sweep_figures(record, "s");
+  const auto* parallel = find(figures, "parallel");
+  ASSERT_NE(parallel, nullptr);
+  EXPECT_EQ(parallel->data.at("parallel-stopped.dat"), "0 0.5 50\n1 0.25 50\n2 0.5 50\n3 -0.09 50\n4 0 50\n\n");
+  EXPECT_EQ(parallel->data.at("parallel-whole.dat"), "0 1 90\n1 0.75 90\n2 -0.09 90\n3 0.25 90\n4 1 90\n\n");
+}
+
 /// Epochs: trial 0 one, trial 1 one, trial 2 one, and two more of trial 1.
 TEST(SweepFigures, TheBestSoFarIsOverTheEpochsTrained) {
   const auto figures = sweep_figures(small_sweep(), "s");

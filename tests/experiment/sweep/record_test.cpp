@@ -87,6 +87,8 @@ TEST(Record, ADamagedOneIsRefused) {
   changed = json;
   changed["parameters"][2]["depends_on"] = 2;
   EXPECT_TRUE(refused(changed));
+  changed["parameters"][2]["depends_on"] = 0;  // a number, no choice
+  EXPECT_TRUE(refused(changed));
   changed = json;
   changed["trials"][0]["scores"] = {1, 2, 3, 4};
   EXPECT_TRUE(refused(changed));

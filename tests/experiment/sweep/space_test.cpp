@@ -92,6 +92,19 @@ TEST(Space, CountsThePointsOfAFiniteSpace) {
   EXPECT_EQ(Space({integer("a", 5, 5)}).count(), 1);
 }
 
+/// Two parameters of one key, each with a strategy of its own.
+TEST(Space, ASettingIsOfTheParameterThatExists) {
+  auto wide = real("train.lr", 0.1, 1), narrow = real("train.lr", 0.4, 0.6);
+  wide.depends_on = narrow.depends_on = 0;
+  wide.when = {0};
+  narrow.when = {1};
+  const Space space({choice("s", {"\"a\"", "\"b\""}), wide, narrow});
+  EXPECT_EQ(space.point_of({{"train.lr", "0.5"}, {"s", "\"a\""}}), (Point{0.0, 0.5, std::nullopt}));
+  EXPECT_EQ(space.point_of({{"s", "\"b\""}, {"train.lr", "0.5"}}), (Point{1.0, std::nullopt, 0.5}));
+  EXPECT_EQ(space.point_of({{"s", "\"b\""}, {"train.lr", "0.9"}}), (Point{1.0, std::nullopt, std::nullopt}));
+  EXPECT_EQ(space.point_of({{"train.lr", "0.5"}}), (Point{std::nullopt, std::nullopt, std::nullopt}));
+}
+
 TEST(Space, TextsAreReadBack) {
   const auto space = conditional_space();
   core::Random random(1, core::Purpose::test, 0);

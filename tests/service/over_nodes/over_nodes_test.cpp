@@ -1,6 +1,8 @@
 /// Jobs that `troupe serve` runs on nodes, by the certificates that it was started with, as a user submits them over HTTP.
+#include <algorithm>
 #include <csignal>
 #include <deque>
+#include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -104,6 +106,42 @@ TEST_F(OverNodesTest, ATrainingRunsOnAllNodesAndIsInTheListOfRuns) {
   EXPECT_TRUE(eventually([&] { return ask("GET", "/runs/" + run).json()["job"] == id; })) << job(id);
   EXPECT_TRUE(is_listed_with(3));
   EXPECT_EQ(job(id)["nodes"], both());
+}
+
+TEST_F(OverNodesTest, ASweepIsAJobThatUsesAllNodesAndGoesOnAfterAStop) {
+  const auto base = folder_.write("base.toml", tests::small_config("[run]\nepochs = 4", ""));
+  const auto id = submit({{"kind", "grid"},
+                          {"name", "the search"},
+                          {"nodes", both()},
+                          {"toml", fmt::format("base = \"{}\"\n[sweep]\nruns = 6\neta = 2\n[grid]\n"
+                                               "train.lr = {{ log = [0.01, 0.5] }}\n",
+                                               base)}});
+  const auto sweep = [&] { return ask("GET", "/sweeps/the%20search").json(); };
+  ASSERT_TRUE(eventually([&] { return !sweep().value("ranking", json::array()).empty(); })) << job(id) << log(id);
+  EXPECT_EQ(job(id)["run"], "the search");
+  EXPECT_EQ(sweep()["state"], "running");
+  ASSERT_EQ(ask("POST", fmt::format("/jobs/{}/stop", id)).status, 200);
+  ASSERT_TRUE(reaches(id, "stopped")) << job(id) << log(id);
+  EXPECT_EQ(sweep()["state"], "interrupted");
+  ASSERT_EQ(ask("POST", fmt::format("/jobs/{}/resume", id)).status, 200);
+  ASSERT_TRUE(reaches(id, "done")) << job(id) << log(id);
+  const auto end = sweep();
+  EXPECT_EQ(end["state"], "finished");
+  ASSERT_EQ(end["trials"].size(), 6U);
+  std::set<std::string> runs;
+  for (const auto& trial : end["trials"]) {
+    EXPECT_FALSE(trial["scores"].empty()) << trial;
+    runs.insert(trial["run"].get<std::string>());
+  }
+  EXPECT_EQ(runs.size(), 6U);
+  EXPECT_EQ(end["trials"][end["ranking"][0].get<std::size_t>()]["scores"].size(), 3U);
+  for (auto& node : nodes_) EXPECT_GT(nodes::count(node.log(), "begins"), 0U) << node.log();
+  EXPECT_TRUE(eventually([&] {
+    const auto listed = ask("GET", "/runs?filter=status%3Ddone").json()["runs"];
+    return listed.size() == 6 && std::ranges::all_of(listed, [&](const json& run) {
+             return run["grid"] == "the search" && run["job"] == id && runs.contains(run["run"].get<std::string>());
+           });
+  })) << ask("GET", "/runs").body;
 }
 
 TEST_F(OverNodesTest, AProgramOfTheUsersRunsOnNodesThatTakePrograms) {

@@ -283,6 +283,8 @@ export interface SweepParameter {
   high?: number;
   log?: boolean;
   choices?: unknown[];
+  depends_on?: number; // an earlier parameter; it exists with these of its choices only
+  when?: number[];
 }
 
 export interface SweepTrial {

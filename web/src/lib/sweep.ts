@@ -14,6 +14,14 @@ export function place(p: SweepParameter, value: unknown): number | null {
   return Math.min(1, Math.max(0, part));
 }
 
+/** Whether the trial has parameter i: parameters of different strategies may have the same key. */
+export function exists(parameters: SweepParameter[], i: number, trial: SweepTrial): boolean {
+  const { depends_on: on, when } = parameters[i]!;
+  if (on === undefined) return true;
+  const other = parameters[on]!;
+  return exists(parameters, on, trial) && (when ?? []).some((k) => JSON.stringify(other.choices?.[k]) === JSON.stringify(trial.settings[other.key]));
+}
+
 /** The score at the highest rung that the trial has reached; null: none, or diverged. */
 export const scoreOf = (trial: SweepTrial): number | null => trial.scores[trial.scores.length - 1] ?? null;
 
@@ -37,7 +45,7 @@ export function polylines(sweep: Sweep): Polyline[] {
   const low = Math.min(...scores), high = Math.max(...scores);
   return scored.map((trial) => ({
     trial,
-    at: [...sweep.parameters.map((p) => place(p, trial.settings[p.key])), high > low ? (scoreOf(trial)! - low) / (high - low) : 0.5],
+    at: [...sweep.parameters.map((p, i) => (exists(sweep.parameters, i, trial) ? place(p, trial.settings[p.key]) : null)), high > low ? (scoreOf(trial)! - low) / (high - low) : 0.5],
     whole: trial.scores.length === sweep.rungs.length,
   })).reverse();
 }

@@ -84,7 +84,7 @@ function curves(sweep: Sweep): Series[] {
   const best = sweep.history.filter((h) => h.best !== null);
   const of = (rung: number): Series => {
     const points = sweep.history.filter((h) => h.rung === rung && h.score !== null);
-    return { label: `after ${sweep.rungs[rung]} epochs`, x: points.map((h) => h.epochs), y: points.map((h) => h.score!), colour: `line-${(rung + 1) % 8}`, points: true, faint: true };
+    return { label: sweep.rungs[rung] === 1 ? "after 1 epoch" : `after ${sweep.rungs[rung]} epochs`, x: points.map((h) => h.epochs), y: points.map((h) => h.score!), colour: `line-${(rung + 1) % 8}`, points: true, faint: true };
   };
   return [{ label: "best so far", x: best.map((h) => h.epochs), y: best.map((h) => h.best!), colour: "line-0" }, ...sweep.rungs.map((_, rung) => of(rung))];
 }

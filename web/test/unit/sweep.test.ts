@@ -29,6 +29,13 @@ test("TrialsWithoutAResultComeLastAndHaveNoLine", () => {
   assert.deepEqual(lines.map((l) => [l.trial.trial, l.whole, l.at]), [[0, false, [0.5, 0.25, 0]], [1, true, [1, 0.75, 1]]]);
 });
 
+test("ALinePassesBelowTheAxesOfOtherStrategies", () => {
+  const of = (when: number[]): Sweep["parameters"][number] => ({ key: "lr", kind: "real", low: 0, high: 1, depends_on: 0, when });
+  const sweep = { ...kSweep, parameters: [kSweep.parameters[1]!, of([0]), of([1])] };
+  const at = Object.fromEntries(polylines(sweep).map((l) => [l.trial.trial, l.at.slice(1, 3)]));
+  assert.deepEqual(at, { 0: [0.1, null], 1: [null, 1] });
+});
+
 test("ProgressNamesTheBudget", () => {
   assert.equal(progress(3, 40), "3 of 40 runs");
   assert.equal(progress(3, null), "3 runs");
