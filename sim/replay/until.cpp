@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -101,9 +102,15 @@ bool has_step(const std::vector<WorkerItem>& items, std::uint64_t steps) {
 
 std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
+/// What a member has consumed. Only the members that the place names are cut there: the others' recordings go on behind it.
+template <class Member>
+auto consumed_by(const Member& member) {
+  return std::span(member.items()).first(member.consumed());
+}
+
 /// Of the member's vectors, with what was recorded behind its last event.
-template <class Items, class View>
-std::vector<VectorState> vectors_of(const Segment& segment, const Items& items,
+template <class Item, class View>
+std::vector<VectorState> vectors_of(const Segment& segment, std::span<const Item> items,
                                     const std::vector<strategies::Slot>& slots, const View& view) {
   std::vector<VectorState> vectors;
   for (const auto slot : slots) {
@@ -121,9 +128,9 @@ std::vector<VectorState> vectors_of(const Segment& segment, const Items& items,
 }
 
 /// The last event among items; empty: none.
-template <class Items>
-std::string last_event(const Items& items) {
-  const auto last = std::find_if_not(items.rbegin(), items.rend(), is_snapshot<typename Items::value_type>);
+template <class Item>
+std::string last_event(std::span<const Item> items) {
+  const auto last = std::find_if_not(items.rbegin(), items.rend(), is_snapshot<Item>);
   return last == items.rend() ? std::string() : describe(std::get<0>(*last));
 }
 
@@ -142,8 +149,8 @@ core::Result<MemberState> worker_state(Segment& segment, std::uint32_t number) {
   return MemberState{.member = fmt::format("worker {}", number),
                      .events = worker->consumed(),
                      .step = worker->host().steps(),
-                     .event = last_event(worker->items()),
-                     .vectors = vectors_of(segment, worker->items(), slots,
+                     .event = last_event(consumed_by(*worker)),
+                     .vectors = vectors_of(segment, consumed_by(*worker), slots,
                                            [&](strategies::Slot slot) { return worker->memory().view(slot); })};
 }
 
@@ -153,8 +160,8 @@ MemberState server_state_of(Segment& segment, std::uint32_t number) {
   for (std::uint8_t k = 0; k < segment.spec().needs.server_states; ++k) slots.push_back(strategies::server_state(k));
   return {.member = fmt::format("server {}", number),
           .events = server.consumed(),
-          .event = last_event(server.items()),
-          .vectors = vectors_of(segment, server.items(), slots,
+          .event = last_event(consumed_by(server)),
+          .vectors = vectors_of(segment, consumed_by(server), slots,
                                 [&](strategies::Slot slot) { return server.memory().view(slot); })};
 }
 

@@ -74,6 +74,21 @@ TEST(ReplayUntil, TheStateOfAWorkerHasTheHashThatTheRunRecordedThere) {
   }
 }
 
+// The run records a hash of the centre at its end, behind the place.
+TEST(ReplayUntil, TheStateOfAServerIsThatOfTheEventsThatItHasConsumed) {
+  SmallRun run({"strategy.name=easgd", "strategy.tau=2"});
+  ASSERT_FALSE(run.train().failed);
+  const auto by_step = reached(run, "4");
+  ASSERT_TRUE(by_step) << by_step.error().message;
+  const auto& server = by_step->members.back();
+  ASSERT_EQ(server.member, "server 0");
+  for (const auto& vector : server.vectors) EXPECT_EQ(vector.recorded.value_or(vector.hash), vector.hash);
+  const auto by_event = reached(run, "server0#" + std::to_string(server.events - 1));
+  ASSERT_TRUE(by_event) << by_event.error().message;
+  EXPECT_EQ(by_event->members.front().event, server.event);
+  EXPECT_EQ(hash_of(by_event->members.front(), "center"), hash_of(server, "center"));
+}
+
 TEST(ReplayUntil, TheSameStateIsReachedByItsEvent) {
   SmallRun run({"strategy.name=easgd", "strategy.tau=3"});
   ASSERT_FALSE(run.train().failed);
