@@ -1,5 +1,5 @@
 /// Memory of a device that other processes of the host map, so that their kernels and copies read and write it where it is. Implemented by
-/// CUDA's IPC (gpu/cuda/sharing.hpp), and by memory files for the host's stand-in (gpu/device/host_sharing.hpp).
+/// CUDA's IPC (gpu/cuda/sharing.hpp), and by memory files for the host's stand-in (gpu/device/memory/host_sharing.hpp).
 ///
 /// Thread-safe. It knows no streams: the work of one process on the memory is complete before another process is told to use it.
 #pragma once

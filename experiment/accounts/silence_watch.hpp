@@ -20,7 +20,7 @@ class SilenceWatch {
 
   /// A report. Ends a silence: how long it was.
   std::optional<double> heard(std::uint32_t worker, double now_s);
-  /// Nobody is to report: training is paused. Silences so far are forgotten.
+  /// Training is paused: no worker is to report. Silences so far are forgotten.
   void paused(double now_s);
   /// A new process has this rank, or none has.
   void forget(std::uint32_t worker) { workers_.at(worker) = {}; }

@@ -72,7 +72,7 @@ TEST(LiveSourceTest, AServiceThatEndsIsTroubleAndNoFailure) {
   Following following(service_source(address_of(served), std::string(service::kRun)));
   ASSERT_TRUE(tests::eventually([&] { return following.latest.get().state.is_object(); }));
   served.stop();
-  EXPECT_TRUE(tests::eventually([&] { return !following.latest.get().trouble.empty(); }));
+  EXPECT_TRUE(tests::eventually([&] { return !following.latest.get().problem.empty(); }));
   EXPECT_TRUE(following.latest.get().state.is_object()) << "what was known stays";
   EXPECT_FALSE(following.latest.failure().has_value());
 }
