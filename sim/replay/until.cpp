@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -68,13 +69,26 @@ bool is_event(const WorkerItem& item) {
   return event != nullptr && std::holds_alternative<Event>(*event);
 }
 
-/// A worker's host takes messages of other workers at the end of a step, with it: behind such a message comes that end.
+template <class... Events>
+bool is_one_of(const WorkerItem& item) {
+  return (is_event<Events>(item) || ...);
+}
+
+/// Whether this came while the worker computed a step: behind the step's first bucket, and before its end.
+bool arrives_in_step(const std::vector<WorkerItem>& items, std::size_t event) {
+  using namespace strategies;
+  if (!is_one_of<Replied, ExchangeDone, SendSkipped, MembershipChanged, DeadlinePassed>(items[event])) return false;
+  const auto begin = std::make_reverse_iterator(items.begin() + static_cast<std::ptrdiff_t>(event));
+  const auto before = std::find_if(begin, items.rend(), is_one_of<Started, BucketReady, StepDone>);
+  return before != items.rend() && is_event<BucketReady>(*before);
+}
+
+/// A worker's host takes what arrives during a step, and all messages of other workers, at the end of the step, with it: behind such an
+/// arrival comes that end.
 std::size_t end_of_taking(const std::vector<WorkerItem>& items, std::size_t event) {
-  if (!is_event<strategies::PeerMessageArrived>(items[event])) return event + 1;
-  const auto ends = [](const WorkerItem& item) {
-    return is_event<strategies::StepDone>(item) || is_event<strategies::Stopped>(item);
-  };
-  const auto end = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(event), items.end(), ends);
+  if (!is_event<strategies::PeerMessageArrived>(items[event]) && !arrives_in_step(items, event)) return event + 1;
+  const auto end = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(event), items.end(),
+                                is_one_of<strategies::StepDone, strategies::Stopped>);
   return end == items.end() ? items.size() : static_cast<std::size_t>(end - items.begin()) + 1;
 }
 std::size_t end_of_taking(const std::vector<ServerItem>&, std::size_t event) { return event + 1; }
@@ -134,16 +148,23 @@ std::string last_event(std::span<const Item> items) {
   return last == items.rend() ? std::string() : describe(std::get<0>(*last));
 }
 
-tl::unexpected<core::Error> not_reached(const std::string& waits) {
+/// Where all workers are cut, one may wait for an answer that a server gave after later steps of another one: then there is no such state.
+tl::unexpected<core::Error> not_reached(const Until& until, const std::string& waits) {
+  if (until.who == Until::Who::every_worker)
+    return core::fail(
+        core::Errc::usage,
+        fmt::format("--until {}: the run had no such state: another worker's later steps came before what "
+                    "this one got ({}); name one worker, such as worker0:{}",
+                    to_text(until), waits, until.value));
   return core::fail(core::Errc::corrupt,
                     fmt::format("the replay does not come so far: {}: records of other members are missing", waits));
 }
 
-core::Result<MemberState> worker_state(Segment& segment, std::uint32_t number) {
+core::Result<MemberState> worker_state(Segment& segment, const Until& until, std::uint32_t number) {
   auto* const worker = segment.worker(number);
   if (worker == nullptr)
     return core::fail(core::Errc::usage, fmt::format("worker {} is no member in this segment", number));
-  if (!worker->at_end()) return not_reached(worker->waits_for());
+  if (!worker->at_end()) return not_reached(until, worker->waits_for());
   auto slots = experiment::state_slots(segment.spec());
   if (!worker->memory().view(strategies::kStatistics).empty()) slots.push_back(strategies::kStatistics);
   return MemberState{.member = fmt::format("worker {}", number),
@@ -228,14 +249,14 @@ core::Result<bool> cut_at(Recording& recording, const Until& until) {
 core::Result<ReachedState> state_at(Segment& segment, const Until& until) {
   ReachedState reached{.until = until, .hashes = segment.hashes()};
   if (until.who == Until::Who::server) {
-    if (!segment.server(until.member).at_end()) return not_reached(segment.server(until.member).waits_for());
+    if (!segment.server(until.member).at_end()) return not_reached(until, segment.server(until.member).waits_for());
     reached.members.push_back(server_state_of(segment, until.member));
     return reached;
   }
   const bool every = until.who == Until::Who::every_worker;
   for (std::uint32_t w = every ? 0 : until.member; w < (every ? segment.spec().workers : until.member + 1); ++w) {
     if (every && segment.worker(w) == nullptr) continue;
-    auto state = worker_state(segment, w);
+    auto state = worker_state(segment, until, w);
     if (!state) return tl::unexpected(std::move(state.error()));
     reached.members.push_back(std::move(*state));
   }

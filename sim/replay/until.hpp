@@ -1,5 +1,6 @@
 /// Where a replay stops before the end, and the state of the members there. What a member has become does not depend on how far the others
-/// are: it depends on the events that it has consumed. So an event of a member, or a step of each worker, is one well-defined state.
+/// are: it depends on the events that it has consumed. So an event or a step of a member is one well-defined state. A step of all workers is one,
+/// too, if the run had it.
 /// Thread rule: pure functions and values; those that take a Segment belong to its thread.
 #pragma once
 
@@ -58,7 +59,8 @@ struct ReachedState {
   std::uint64_t hashes = 0;            // compared on the way, all equal
 };
 
-/// The members that `until` is about, after Segment::run(). Errc::corrupt: one has not come so far: records of others are missing.
+/// The members that `until` is about, after Segment::run(). Errc::usage: of all workers, in an asynchronous run that had no such state.
+/// Errc::corrupt: a member has not come so far: records of others are missing.
 [[nodiscard]] core::Result<ReachedState> state_at(Segment& segment, const Until& until);
 
 /// One line each.
