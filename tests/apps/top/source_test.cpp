@@ -67,7 +67,7 @@ TEST(LiveSourceTest, NewLinesOfAServicesRunAreSeen) {
   EXPECT_TRUE(tests::eventually([&] { return has_note(following.latest.get()); }));
 }
 
-TEST(LiveSourceTest, AServiceThatEndsIsTroubleAndNoFailure) {
+TEST(LiveSourceTest, AServiceThatEndsIsAProblemAndNoFailure) {
   service::Served served;
   Following following(service_source(address_of(served), std::string(service::kRun)));
   ASSERT_TRUE(tests::eventually([&] { return following.latest.get().state.is_object(); }));

@@ -20,6 +20,13 @@ core::Result<ReachedState> reached(const SmallRun& run, const std::string& place
   return replay::replay_until({run.run_directory().string()}, *until, backend());
 }
 
+/// The worker that has made most of an asynchronous run's steps: at least half of them, however little the other one got of the machine.
+std::string busiest(const experiment::RunEnd& end) {
+  const auto& workers = end.summary.per_worker;
+  const auto most = std::ranges::max_element(workers, {}, &experiment::WorkerProgress::steps);
+  return "worker" + std::to_string(most - workers.begin());
+}
+
 std::uint64_t hash_of(const replay::MemberState& member, const std::string& slot) {
   const auto found = std::ranges::find(member.vectors, slot, &replay::VectorState::slot);
   return found == member.vectors.end() ? 0 : found->hash;
@@ -62,8 +69,9 @@ TEST(ReplayUntil, TheLastStepOfAnAsynchronousRunIsItsEnd) {
 
 TEST(ReplayUntil, TheStateOfAWorkerHasTheHashThatTheRunRecordedThere) {
   SmallRun run({"strategy.name=easgd", "strategy.tau=2", "run.hash_every=1"});
-  ASSERT_FALSE(run.train().failed);
-  for (const auto* place : {"worker0:3", "1/worker1:10"}) {
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed);
+  for (const auto& place : {busiest(end) + ":3", "1/" + busiest(end) + ":10"}) {
     const auto state = reached(run, place);
     ASSERT_TRUE(state) << state.error().message;
     ASSERT_EQ(state->members.size(), 1U);
@@ -91,17 +99,19 @@ TEST(ReplayUntil, TheStateOfAServerIsThatOfTheEventsThatItHasConsumed) {
 
 TEST(ReplayUntil, TheSameStateIsReachedByItsEvent) {
   SmallRun run({"strategy.name=easgd", "strategy.tau=3"});
-  ASSERT_FALSE(run.train().failed);
-  const auto by_step = reached(run, "worker0:7");
+  const auto end = run.train();
+  ASSERT_FALSE(end.failed);
+  const auto worker = busiest(end);
+  const auto by_step = reached(run, worker + ":7");
   ASSERT_TRUE(by_step) << by_step.error().message;
   const auto& member = by_step->members.front();
   EXPECT_EQ(member.step, 7U);
-  const auto by_event = reached(run, "worker0#" + std::to_string(member.events - 1));
+  const auto by_event = reached(run, worker + "#" + std::to_string(member.events - 1));
   ASSERT_TRUE(by_event) << by_event.error().message;
   EXPECT_EQ(by_event->members.front().events, member.events);
   EXPECT_EQ(hash_of(by_event->members.front(), "params"), hash_of(member, "params"));
   EXPECT_NE(hash_of(member, "params"), 0U);
-  const auto later = reached(run, "worker0:8");
+  const auto later = reached(run, worker + ":8");
   ASSERT_TRUE(later);
   EXPECT_NE(hash_of(later->members.front(), "params"), hash_of(member, "params"));
 }
@@ -115,6 +125,7 @@ TEST(ReplayUntil, EveryEventOfEveryMemberCanBeReached) {
     for (const auto* member : {"worker0", "worker1"})
       for (int event = 0; event < 12; ++event) {
         const auto state = reached(run, std::string(member) + "#" + std::to_string(event));
+        if (!state && event > 0 && state.error().code == core::Errc::usage) break;  // it has made fewer
         ASSERT_TRUE(state) << strategy << " " << member << "#" << event << ": " << state.error().message;
         EXPECT_GT(state->members.front().events, static_cast<std::size_t>(event))
             << strategy << " " << member << ": " << replay::to_text(*state);
