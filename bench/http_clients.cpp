@@ -1,6 +1,6 @@
-// Clients of `troupe serve` for bench/service.sh: dashboards that look at a run live, and connections that do nothing. Plain sockets and one thread,
+// Clients of `troupe serve` for bench/service.sh: dashboards that look at a run live, and a crowd of connections that ask once. Plain sockets and one thread,
 // so that the clients themselves cost little. Dashboards come from addresses of their own (127.0.0.2 and up), as they would from desks: what
-// the service grants an address is not what is measured. Connections that do nothing come from one.
+// the service grants an address is not what is measured. The crowd comes from one.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Place {
+struct Target {
   std::uint16_t port = 0;
   std::string token, run;
 };
@@ -63,20 +63,20 @@ bool send_all(int socket, const std::string& text) {
   return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-std::string request(const Place& place, std::string_view what) {
+std::string request(const Target& target, std::string_view what) {
   return fmt::format("GET /api/v1/runs/{}/{} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n",
-                     place.run, what, place.token);
+                     target.run, what, target.token);
 }
 
 class Dashboards {
  public:
-  Dashboards(Place place, int count, double per_s) : place_(std::move(place)), pause_(1.0 / per_s) {
+  Dashboards(Target target, int count, double per_s) : target_(std::move(target)), pause_(1.0 / per_s) {
     for (int k = 0; k < 2 * count; ++k) {
       Connection one;
-      one.socket = connect_from(fmt::format("127.0.0.{}", 2 + k / 2), place_.port, true);
+      one.socket = connect_from(fmt::format("127.0.0.{}", 2 + k / 2), target_.port, true);
       one.streams = k % 2 == 0;
       one.next = Clock::now() + std::chrono::milliseconds(k);
-      if (one.socket < 0 || (one.streams && !send_all(one.socket, request(place_, "events")))) {
+      if (one.socket < 0 || (one.streams && !send_all(one.socket, request(target_, "events")))) {
         fmt::print(stderr, "cannot connect: {}\n", std::strerror(errno));
         std::exit(1);
       }
@@ -118,7 +118,7 @@ class Dashboards {
   void ask(Connection& one, Clock::time_point now) {
     if (one.streams || one.waits || one.socket < 0 || now < one.next) return;
     one.asked = now;
-    one.waits = send_all(one.socket, request(place_, "state"));
+    one.waits = send_all(one.socket, request(target_, "state"));
     one.next = std::max(one.next + std::chrono::duration_cast<Clock::duration>(pause_), now);
   }
 
@@ -151,7 +151,7 @@ class Dashboards {
     one.waits = false;
   }
 
-  Place place_;
+  Target target_;
   std::chrono::duration<double> pause_;
   std::vector<Connection> all_;
   std::vector<double> latencies_;  // ms
@@ -159,7 +159,7 @@ class Dashboards {
 };
 
 /// Keeps `count` connections open, or tries to: one that was closed is opened again after half a second. Each asks once for /healthz.
-void crowd(const Place& place, std::size_t count, std::chrono::duration<double> time) {
+void crowd(const Target& target, std::size_t count, std::chrono::duration<double> time) {
   struct One {
     int socket = -1;
     bool asked = false;
@@ -174,7 +174,7 @@ void crowd(const Place& place, std::size_t count, std::chrono::duration<double> 
     for (std::size_t i = 0; i < count; ++i) {
       auto& one = all[i];
       if (one.socket < 0 && Clock::now() >= one.again) {
-        one.socket = connect_from("127.0.0.1", place.port, false);
+        one.socket = connect_from("127.0.0.1", target.port, false);
         one.asked = false;
         if (one.socket < 0) {
           ++answers[std::strerror(errno)];
@@ -217,14 +217,14 @@ int main(int argc, char** argv) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  const Place place{static_cast<std::uint16_t>(std::atoi(argv[2])), argv[3], argv[4]};
+  const Target target{static_cast<std::uint16_t>(std::atoi(argv[2])), argv[3], argv[4]};
   const double seconds = std::atof(argv[5]);
   const int count = std::atoi(argv[6]);
   if (std::string_view(argv[1]) == "crowd") {
-    crowd(place, static_cast<std::size_t>(count), std::chrono::duration<double>(seconds));
+    crowd(target, static_cast<std::size_t>(count), std::chrono::duration<double>(seconds));
     return 0;
   }
-  Dashboards dashboards(place, count, argc > 7 ? std::atof(argv[7]) : 10);
+  Dashboards dashboards(target, count, argc > 7 ? std::atof(argv[7]) : 10);
   dashboards.look_for(std::chrono::duration<double>(seconds));
   dashboards.report(seconds);
 }

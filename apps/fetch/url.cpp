@@ -69,7 +69,7 @@ std::string to_text(const Url& url) {
 
 Result<Url> parse_url(std::string_view text) {
   const auto refuse = [&](std::string_view why) {
-    return fail(Errc::usage, fmt::format("\"{}\" is no address of a file: {}; write it like https://host/folder",
+    return fail(Errc::usage, fmt::format("\"{}\" is no web address: {}; write it like https://host/folder",
                                          text.substr(0, 200), why));
   };
   if (text.size() > kLongest) return refuse("it is too long");

@@ -16,8 +16,8 @@
 
 namespace troupe::grid {
 
-/// After an interrupt a run finishes its steps and writes a checkpoint; after this time it counts as hung and is killed. Whoever has nothing
-/// else to do waits equally long for runs of other processes, and for nodes.
+/// After an interrupt a run finishes its steps and writes a checkpoint; after this time it counts as hung and is killed. A grid
+/// without anything else to do waits equally long for runs of other processes, and for nodes.
 inline constexpr double kSavingDeadline_s = 600;
 
 struct PoolOptions {

@@ -75,7 +75,7 @@ class TableReader {
   void refuse_key(const char* key, const std::string& message) {
     if (const auto* node = table_.get(key)) refuse(*node, message);
   }
-  /// The first error, or that of a key that nobody has asked for.
+  /// The first error, or that of a key that was not asked for.
   core::Result<void> done() {
     for (const auto& [name, node] : table_)
       if (std::ranges::find(known_, name.str()) == known_.end())
@@ -119,7 +119,7 @@ core::Result<SweepTable> read_sweep_table(const toml::node& node, const std::str
   if (sweep.schedule == "none")
     for (const char* key : {"rungs", "least", "eta"})
       reader.refuse_key(key, fmt::format("{} is for schedule = \"asha\"", key));
-  if (reader.has("rungs")) reader.refuse_key("least", "has rungs already: without least");
+  if (reader.has("rungs")) reader.refuse_key("least", "has rungs, which take the place of least: take one of them out");
   if (sweep.method == "random") reader.refuse_key("start", "start is for method = \"tpe\"");
   if (auto read = reader.done(); !read) return tl::unexpected(std::move(read.error()));
   if (sweep.runs == 0 && sweep.hours == 0)

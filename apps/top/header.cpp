@@ -73,7 +73,7 @@ std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bo
   std::vector<ScreenRow> rows(1);
   rows[0].add(live.run, Style::bold);
   if (!state.is_object()) {
-    rows.emplace_back(live.trouble.empty() ? "waiting for the run's first lines" : live.trouble, Style::yellow);
+    rows.emplace_back(live.problem.empty() ? "waiting for the run's first lines" : live.problem, Style::yellow);
     return rows;
   }
   const auto status = text_at(state, "status");
@@ -84,7 +84,7 @@ std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bo
   rows.push_back(scores_row(state));
   if (const auto error = state.find("error"); error != state.end() && error->is_object())
     rows.emplace_back("ended: " + text_at(*error, "message"), Style::red);
-  if (!live.trouble.empty()) rows.emplace_back(live.trouble, Style::yellow);
+  if (!live.problem.empty()) rows.emplace_back(live.problem, Style::yellow);
   return rows;
 }
 

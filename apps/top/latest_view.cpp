@@ -22,11 +22,11 @@ void LatestView::put(LiveView view) {
   wake();
 }
 
-void LatestView::put_trouble(const std::string& run, std::string trouble) {
+void LatestView::put_problem(const std::string& run, std::string problem) {
   {
     const std::scoped_lock lock(mutex_);
     if (!run.empty()) view_.run = run;
-    view_.trouble = std::move(trouble);
+    view_.problem = std::move(problem);
   }
   wake();
 }

@@ -23,7 +23,7 @@ class LatestView {
   LatestView();
   void put(LiveView view);
   /// Keeps the state and changes what is wrong.
-  void put_trouble(const std::string& run, std::string trouble);
+  void put_problem(const std::string& run, std::string problem);
   /// No newer view will come, for good.
   void fail(core::Error error);
   [[nodiscard]] LiveView get() const;

@@ -38,7 +38,7 @@ class LocalSource final : public LiveSource {
     auto state = runs_.state(run_);
     if (!state) return tl::unexpected(std::move(state.error()));
     if (about_.empty()) about_ = about_of(first_line());
-    return LiveView{.run = run_, .about = about_, .trouble = {}, .state = std::move(*state)};
+    return LiveView{.run = run_, .about = about_, .problem = {}, .state = std::move(*state)};
   }
 
   void follow(LatestView& latest, const std::stop_token& stop) override {
@@ -53,7 +53,7 @@ class LocalSource final : public LiveSource {
       if (auto view = once(); view)
         latest.put(std::move(*view));
       else
-        latest.put_trouble(run_, view.error().message);
+        latest.put_problem(run_, view.error().message);
       const auto took = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
       pause.wait_for(lock, stop, std::clamp(kShare * took, kPause, kLongest), [] { return false; });
     }

@@ -16,7 +16,7 @@ namespace troupe::apps {
 struct LiveView {
   std::string run;                 // its directory's name, as in the service
   std::string about;               // "easgd, lenet on mnist"; empty: not known
-  std::string trouble;             // why nothing newer is known; empty: all is well
+  std::string problem;             // why nothing newer is known; empty: there is none
   nlohmann::ordered_json state{};  // docs/formats/service.md, "State of a run"; null: nothing is known yet
 };
 

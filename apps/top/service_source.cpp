@@ -55,7 +55,7 @@ class ServiceSource final : public LiveSource {
       } else if (!may_pass(now.error())) {
         return latest.fail(std::move(now.error()));
       } else {
-        latest.put_trouble(run_, now.error().message + "; trying again");
+        latest.put_problem(run_, now.error().message + "; trying again");
       }
       wait_for_news(began);
     }
@@ -75,7 +75,7 @@ class ServiceSource final : public LiveSource {
     if (about_.empty())
       if (const auto rows = client.get("/api/v1/runs?limit=1&filter=" + encoded_segment("run=\"" + run_ + "\"")))
         if (const auto& runs = list_at(*rows, "runs"); !runs.empty()) about_ = about_of_row(runs[0]);
-    return LiveView{.run = run_, .about = about_, .trouble = {}, .state = std::move(*state)};
+    return LiveView{.run = run_, .about = about_, .problem = {}, .state = std::move(*state)};
   }
 
   void watch(LatestView& latest) {
@@ -90,7 +90,7 @@ class ServiceSource final : public LiveSource {
     };
     const FollowOptions options{
         .on_event = [&](const ServerEvent&) { tell(); },
-        .on_lost = [&](const core::Error& error, milliseconds) { latest.put_trouble(run_, error.message); }};
+        .on_lost = [&](const core::Error& error, milliseconds) { latest.put_problem(run_, error.message); }};
     static_cast<void>(follow_events(client, "/api/v1/runs/" + encoded_segment(run_) + "/events", last_id, options,
                                     stop_.get_token()));
   }

@@ -58,7 +58,7 @@ struct View {
   bool reversed = false;
   bool help = false;
   std::size_t scroll = 0;  // rows above the first one that is shown
-  std::size_t page = 1;    // rows that are shown: set by the one who draws
+  std::size_t page = 1;    // rows that are shown: set by screen()
 
   /// Not for quit, suspend and redraw, which are the loop's.
   void press(Key key);

@@ -74,7 +74,7 @@ class LeaseScheduler {
   [[nodiscard]] std::optional<Lease> grant(std::uint32_t worker);
   /// Ignores leases that the worker does not hold, because it was declared lost meanwhile.
   void done(std::uint32_t worker, std::uint64_t index) { finish(worker, index, true); }
-  /// As done(), of a lease that its worker passed over: nobody computed it.
+  /// As done(), of a lease that its worker passed over: it was not computed.
   void give_up(std::uint32_t worker, std::uint64_t index) { finish(worker, index, false); }
   /// Declares the worker lost. Its unfinished leases are granted again (on_demand), oldest first. With `equal`, its slices of
   /// begun rounds are skipped, including slices not granted yet, and later rounds are divided among the other workers. Returns all

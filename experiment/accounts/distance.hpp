@@ -30,10 +30,9 @@ using Ends = std::pair<strategies::Slot, strategies::Slot>;
 /// One worker's measurements. A measurement may consist of parts, as the shards answer one by one. One thread.
 class DistanceGauge {
  public:
-  /// Share of the time of computing that measuring may take,
+  /// The share of its computing time that a worker may spend on measuring.
   static constexpr double kMostShare = 1e-3;
-  /// and how long a measurement is, in times of a step's own kernels. Measured beside the optimizer's pass alone, with momentum: 1.2 in the
-  /// caches (LeNet), 0.8 beyond them (AlexNet).
+  /// How long a measurement takes, in times of a step's own kernels: an estimate for both passes over the vectors.
   static constexpr double kLength = 1.25;
   /// A measurement is taken for no shorter than this time per float, 8 bytes read: the optimizer may be a program's of the user's, and the worker's own
   /// kernels next to nothing. An assumption, on the safe side.

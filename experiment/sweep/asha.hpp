@@ -1,6 +1,6 @@
 /// Asynchronous successive halving (Li et al. 2020, "A System for Massively Parallel Hyperparameter Tuning", algorithm 2): a trial is trained
 /// to the first rung, and goes on to the next one if it is among the best floor(n / eta) of the n trials that have reached its rung so far.
-/// Nobody waits for a rung to fill. Not thread-safe; pure.
+/// No trial waits for a rung to fill. Not thread-safe; pure.
 #pragma once
 
 #include <cstdint>

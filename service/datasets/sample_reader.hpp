@@ -18,7 +18,7 @@ namespace troupe::service {
 class SampleReader {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// A data set that nobody asks for any more is closed: its samples may take much memory.
+  /// A data set that is not asked for any more is closed: its samples may take much memory.
   static constexpr std::chrono::seconds kKept{10};
   static constexpr std::size_t kMostOpen = 2;
 

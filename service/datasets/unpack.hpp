@@ -1,4 +1,4 @@
-/// Unpacks what a user has sent, who is not trusted with more of this host than a folder. Thread rule: no shared state.
+/// Unpacks an archive that a user has sent. The archive is not trusted: it can write within one folder only. Thread rule: no shared state.
 #pragma once
 
 #include <chrono>

@@ -53,7 +53,7 @@ core::Result<void> sync_disk(const std::string& folder) {
   return {};
 }
 
-/// Paths of the service mean nothing to who has sent the files.
+/// Paths of the service mean nothing to the user who has sent the files.
 std::string with_name(std::string text, const std::string& path, const std::string& name) {
   for (auto at = text.find(path); at != std::string::npos; at = text.find(path, at + name.size()))
     text.replace(at, path.size(), name);
@@ -133,7 +133,7 @@ core::Result<void> Uploads::Upload::write(std::string_view piece) {
 core::Result<DatasetEntry> Uploads::Upload::finish(const std::stop_token& stop) {
   auto pattern = fmt::format("{}/{}.XXXXXX", uploads_.registry_.folder(), entry_.name);
   {
-    const std::scoped_lock lock(uploads_.mutex_);  // tidy() must not find a folder that nobody fills
+    const std::scoped_lock lock(uploads_.mutex_);  // tidy() must not find a folder that no upload fills
     if (::mkdtemp(pattern.data()) == nullptr)
       return tl::unexpected(core::from_errno(errno, "make a folder in", uploads_.registry_.folder()));
     entry_.folder = fs::path(pattern).filename().string();

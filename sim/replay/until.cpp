@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -59,24 +60,26 @@ bool is_event(const WorkerItem& item) {
   return event != nullptr && std::holds_alternative<Event>(*event);
 }
 
-/// Whether the worker computes a step when this event comes to it.
-bool is_within_step(const std::vector<WorkerItem>& items, std::size_t event) {
-  while (event-- > 0) {
-    if (is_event<strategies::BucketReady>(items[event])) return true;
-    if (is_event<strategies::StepDone>(items[event])) return false;
-  }
-  return false;
+template <class... Events>
+bool is_one_of(const WorkerItem& item) {
+  return (is_event<Events>(item) || ...);
 }
 
-/// A worker's host takes messages of other workers at the end of a step, with it, and so the news of a skipped send that come within one:
-/// behind such an event comes that end.
+/// Whether this came while the worker computed a step: behind the step's first bucket, and before its end.
+bool arrives_in_step(const std::vector<WorkerItem>& items, std::size_t event) {
+  using namespace strategies;
+  if (!is_one_of<Replied, ExchangeDone, SendSkipped, MembershipChanged, DeadlinePassed>(items[event])) return false;
+  const auto begin = std::make_reverse_iterator(items.begin() + static_cast<std::ptrdiff_t>(event));
+  const auto before = std::find_if(begin, items.rend(), is_one_of<Started, BucketReady, StepDone>);
+  return before != items.rend() && is_event<BucketReady>(*before);
+}
+
+/// A worker's host takes what arrives during a step, and all messages of other workers, at the end of the step, with it: behind such an
+/// arrival comes that end.
 std::size_t end_of_taking(const std::vector<WorkerItem>& items, std::size_t event) {
-  const bool skipped = is_event<strategies::SendSkipped>(items[event]) && is_within_step(items, event);
-  if (!skipped && !is_event<strategies::PeerMessageArrived>(items[event])) return event + 1;
-  const auto ends = [](const WorkerItem& item) {
-    return is_event<strategies::StepDone>(item) || is_event<strategies::Stopped>(item);
-  };
-  const auto end = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(event), items.end(), ends);
+  if (!is_event<strategies::PeerMessageArrived>(items[event]) && !arrives_in_step(items, event)) return event + 1;
+  const auto end = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(event), items.end(),
+                                is_one_of<strategies::StepDone, strategies::Stopped>);
   return end == items.end() ? items.size() : static_cast<std::size_t>(end - items.begin()) + 1;
 }
 std::size_t end_of_taking(const std::vector<ServerItem>&, std::size_t event) { return event + 1; }
@@ -105,9 +108,15 @@ bool has_step(const std::vector<WorkerItem>& items, std::uint64_t steps) {
 
 std::string hash_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
+/// What a member has consumed. Only the members that the place names are cut there: the others' recordings go on behind it.
+template <class Member>
+auto consumed_by(const Member& member) {
+  return std::span(member.items()).first(member.consumed());
+}
+
 /// Of the member's vectors, with what was recorded behind its last event.
-template <class Items, class View>
-std::vector<VectorState> vectors_of(const Segment& segment, const Items& items,
+template <class Item, class View>
+std::vector<VectorState> vectors_of(const Segment& segment, std::span<const Item> items,
                                     const std::vector<strategies::Slot>& slots, const View& view) {
   std::vector<VectorState> vectors;
   for (const auto slot : slots) {
@@ -125,9 +134,9 @@ std::vector<VectorState> vectors_of(const Segment& segment, const Items& items,
 }
 
 /// The last event among items; empty: none.
-template <class Items>
-std::string last_event(const Items& items) {
-  const auto last = std::find_if_not(items.rbegin(), items.rend(), is_snapshot<typename Items::value_type>);
+template <class Item>
+std::string last_event(std::span<const Item> items) {
+  const auto last = std::find_if_not(items.rbegin(), items.rend(), is_snapshot<Item>);
   return last == items.rend() ? std::string() : describe(std::get<0>(*last));
 }
 
@@ -141,7 +150,7 @@ core::Result<MemberState> worker_state(Segment& segment, std::uint32_t number) {
   if (worker == nullptr)
     return core::fail(core::Errc::usage, fmt::format("worker {} is no member in this segment", number));
   if (!worker->at_hold()) return not_reached(worker->waits_for());
-  const auto items = std::span(worker->items()).first(worker->consumed());
+  const auto items = consumed_by(*worker);
   auto slots = experiment::state_slots(segment.spec());
   if (!worker->memory().view(strategies::kStatistics).empty()) slots.push_back(strategies::kStatistics);
   return MemberState{
@@ -156,7 +165,7 @@ MemberState server_state_of(Segment& segment, std::uint32_t number) {
   auto& server = segment.server(number);
   std::vector<strategies::Slot> slots{strategies::kCenter};
   for (std::uint8_t k = 0; k < segment.spec().needs.server_states; ++k) slots.push_back(strategies::server_state(k));
-  const auto items = std::span(server.items()).first(server.consumed());
+  const auto items = consumed_by(server);
   return {
       .member = fmt::format("server {}", number),
       .events = server.consumed(),

@@ -97,11 +97,11 @@ core::Result<void> run_top(const TopArguments& arguments) {
 
 Action declare_top(CLI::App& app) {
   const auto arguments = std::make_shared<TopArguments>();
-  app.add_option("WHAT", arguments->what,
+  app.add_option("RUN|URL", arguments->what,
                  "a run's directory or its name in --dir, or the address of a service; without it the newest run that "
                  "is running in --dir")
       ->type_name("RUN|URL");
-  app.add_option("OF_SERVICE", arguments->run, "a run of the service; without it the newest one that is running there")
+  app.add_option("RUN", arguments->run, "a run of the service; without it the newest one that is running there")
       ->type_name("RUN");
   add_directory(app, arguments->directory);
   add_service_access(app, arguments->access);

@@ -40,8 +40,7 @@ Action declare_watch(CLI::App& app) {
   app.add_option("URL", arguments->url, "the address of a service, such as http://127.0.0.1:8080")
       ->type_name("URL")
       ->required();
-  app.add_option("OF_SERVICE", arguments->run,
-                 "a run of the service: its lines as `troupe train` prints them, until it ends")
+  app.add_option("RUN", arguments->run, "a run of the service: its lines as `troupe train` prints them, until it ends")
       ->type_name("RUN");
   add_service_access(app, arguments->access);
   app.add_flag("--new", arguments->only_new, "of a run: not what it has written before");

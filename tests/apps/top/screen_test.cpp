@@ -51,7 +51,7 @@ Json state_of(int workers) {
 }
 
 LiveView live_of(Json state) {
-  return {.run = "20260102-030405-a", .about = "easgd, lenet on mnist", .trouble = {}, .state = std::move(state)};
+  return {.run = "20260102-030405-a", .about = "easgd, lenet on mnist", .problem = {}, .state = std::move(state)};
 }
 
 std::vector<std::string> lines(const std::vector<ScreenRow>& rows, std::size_t columns) {
@@ -136,7 +136,7 @@ TEST(ScreenTest, WhatARunWritesCannotMoveTheCursor) {
   auto live = live_of(state_of(1));
   live.run = "a\x1b[2Jb";
   live.about = "\x1b]0;title\x07";
-  live.trouble = "\r\nlost";
+  live.problem = "\r\nlost";
   live.state["status"] = "\x1b[31m";
   live.state["notes"] = {{{"t", 1}, {"level", "\x1b"}, {"text", "x\x1b[H\xFF"}}};
   live.state["waits"]["rows"][0] = "\x1b[A";
@@ -223,7 +223,7 @@ TEST(ScreenTest, ValuesThatMakeNoSenseHarmNothing) {
 
 TEST(ScreenTest, ALostConnectionIsSaidBesideTheLastState) {
   auto live = live_of(state_of(1));
-  live.trouble = "10.0.0.1:8080: the connection ended; trying again";
+  live.problem = "10.0.0.1:8080: the connection ended; trying again";
   EXPECT_THAT(drawn(live, {}, {120, 30}), AllOf(HasSubstr("trying again"), HasSubstr("400 steps")));
   live.state = nullptr;
   EXPECT_THAT(drawn(live, {}, {120, 30}), HasSubstr("trying again"));

@@ -67,12 +67,12 @@ TEST(LiveSourceTest, NewLinesOfAServicesRunAreSeen) {
   EXPECT_TRUE(tests::eventually([&] { return has_note(following.latest.get()); }));
 }
 
-TEST(LiveSourceTest, AServiceThatEndsIsTroubleAndNoFailure) {
+TEST(LiveSourceTest, AServiceThatEndsIsAProblemAndNoFailure) {
   service::Served served;
   Following following(service_source(address_of(served), std::string(service::kRun)));
   ASSERT_TRUE(tests::eventually([&] { return following.latest.get().state.is_object(); }));
   served.stop();
-  EXPECT_TRUE(tests::eventually([&] { return !following.latest.get().trouble.empty(); }));
+  EXPECT_TRUE(tests::eventually([&] { return !following.latest.get().problem.empty(); }));
   EXPECT_TRUE(following.latest.get().state.is_object()) << "what was known stays";
   EXPECT_FALSE(following.latest.failure().has_value());
 }

@@ -113,7 +113,7 @@ export function MembersTab({ model, version }: { model: RunModel; version: numbe
               <tbody>{far.slice(0, kFurthest).map((w) => <tr key={w.worker}><td>worker {w.worker}</td><td class="number">{plain(w.distance)}</td></tr>)}</tbody></table></>}
         </Panel>
         <Panel title="Events">
-          {events.length === 0 ? <Empty title="Nobody has come or gone." /> : (
+          {events.length === 0 ? <Empty title="No worker has come or gone." /> : (
             <ol class="log" tabIndex={0} aria-label="events">{events.map((e, i) => (
               <li key={i} class={e.event === "lost" ? "log-error" : e.event === "silent" || e.event === "absent" ? "log-warning" : "log-info"}>
                 <span class="log-time">{duration(e.t)}</span>

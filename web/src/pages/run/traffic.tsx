@@ -27,7 +27,7 @@ export function TrafficTab({ model, version }: { model: RunModel; version: numbe
       <Panel title="Bytes per link" aside={options.length > 2 && <Choice label="Purpose" options={options} now={purpose} choose={setPurpose} />}>
         <Heatmap label="Bytes of each worker's exchanges with each member" rows={model.rows} columns={matrix.columns} value={value}
           say={(row, column) => `${model.rows[row] ?? ""} and ${matrix.columns[column] ?? ""}: ${bytes(value(row, column))}${purpose ? ` of ${purpose}` : ""}`}
-          colour="exchange" show={bytes} version={`${version} ${purpose}`} caption={{ rows: "worker", columns: "with whom" }} />
+          colour="exchange" show={bytes} version={`${version} ${purpose}`} caption={{ rows: "worker", columns: "with" }} />
       </Panel>
       <div>
         <Panel title="By purpose">
