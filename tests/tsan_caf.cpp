@@ -11,6 +11,7 @@
 //                                                         once a's mailbox is seen to be empty, before resume returns
 //   launch(a) → start of resume(a)                        the actor sees what its spawner did
 //   reading a remote message → handling or dropping it    any thread may deliver it: a message that is too early waits
+//   handing element e to the clock → sending it           its queue is lock-free, too
 //   every release of a reference → the release that destroys
 //
 // For sanitised builds of CAF 0.17 only; tests/tsan.supp silences allocations and locks of the library itself.
@@ -21,6 +22,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <caf/detail/thread_safe_actor_clock.hpp>
 #include <caf/io/basp/message_queue.hpp>
 
 extern "C" {
@@ -101,6 +103,25 @@ resumable::resume_result scheduled_actor::resume(execution_unit* unit, size_t mo
   const resume_result result = next(this, unit, most);
   __tsan_release(this);
   return result;
+}
+
+void detail::thread_safe_actor_clock::schedule_message(time_point time, strong_actor_ptr receiver,
+                                                       mailbox_element_ptr element) {
+  static const auto next = replaced<void(thread_safe_actor_clock*, time_point, strong_actor_ptr, mailbox_element_ptr)>(
+      "_ZN3caf6detail23thread_safe_actor_clock16schedule_messageENSt6chrono10time_pointINS2_3_V212steady_clockENS2_"
+      "8durationIlSt5ratioILl1ELl1000000000EEEEEENS_13intrusive_ptrINS_19actor_control_blockEEESt10unique_ptrINS_"
+      "15mailbox_elementENS0_8disposerEE");
+  __tsan_release(element.get());
+  next(this, time, std::move(receiver), std::move(element));
+}
+
+/// The clock sends by it.
+void actor_control_block::enqueue(mailbox_element_ptr element, execution_unit* unit) {
+  static const auto next = replaced<void(actor_control_block*, mailbox_element_ptr, execution_unit*)>(
+      "_ZN3caf19actor_control_block7enqueueESt10unique_ptrINS_15mailbox_elementENS_6detail8disposerEEPNS_14execution_"
+      "unitE");
+  __tsan_acquire(element.get());
+  next(this, std::move(element), unit);
 }
 
 void intrusive_ptr_release(actor_control_block* block) {
