@@ -133,9 +133,12 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   const auto now = measured->moments.latest();
   const auto end_s = time_of_samples(points, (measured->epochs - measured->begun_at) * epoch_samples);
   auto notes = Json::array();
-  // Another strategy does not use the keys of the run's own: nobody has asked it to.
+  // Another strategy does not use the keys of the run's own, which nobody has asked for it; but those of the question it should.
   const auto is_of_own = [&](const std::string& text) {
-    return !question.strategy.empty() && text.find("is not used by strategy") != text.npos;
+    return !question.strategy.empty() && std::ranges::any_of(request.settings.config.unused(), [&](const auto& key) {
+      const auto asked = [&](const std::string& one) { return one.starts_with(key + "="); };
+      return text.starts_with(key + " is not used") && std::ranges::none_of(question.overrides, asked);
+    });
   };
   if (forecast)
     for (const auto& note : forecast->notes)

@@ -77,6 +77,9 @@ TEST_F(ForecastTest, AnotherStrategyIsAsFastAsItsWaitsLetIt) {
   ASSERT_TRUE(found.has_value()) << found.error().message;
   EXPECT_EQ((*found)["own"], false);
   EXPECT_TRUE((*found)["notes"].empty()) << "strategy.tau is not bsp's, which is no news: " << (*found)["notes"];
+  const auto asked = forecast("bsp", {"strategy.tau=4"});
+  ASSERT_TRUE(asked.has_value()) << asked.error().message;
+  EXPECT_EQ((*asked)["notes"], Json::array({"strategy.tau is not used by strategy bsp"})) << "asked for, it is";
   EXPECT_NEAR((*found)["now"]["forecast"]["samples"], 6400, 400);
   EXPECT_NEAR((*found)["now"]["forecast"]["epoch"], 1.0, 0.07);
   EXPECT_NEAR((*found)["end_s"], 2.0, 0.05);
