@@ -18,20 +18,24 @@ Response no_such_run(const std::string& run) {
   return failure(404, "unknown", fmt::format("there is no run {}; GET /api/v1/runs lists them", run));
 }
 
-Answered<std::int64_t> run_id(store::RunStore& store, const std::string& run) {
-  const auto id = store::run_at(store.database(), run);
+Answered<OpenRun> open_run(Context& context, const std::string& run) {
+  auto store = context.store->fresh();
+  if (!store) return tl::unexpected(failure(store.error()));
+  auto id = store::run_at((*store)->database(), run);
+  // A job tells its run the moment that it begins, which is before the store has looked at the directories again.
+  if (id && !*id && store::open_run_directory(context.directory, run)) {
+    context.store->expire();
+    store = context.store->fresh();
+    if (!store) return tl::unexpected(failure(store.error()));
+    id = store::run_at((*store)->database(), run);
+  }
   if (!id) return tl::unexpected(failure(id.error()));
   if (!*id) return tl::unexpected(no_such_run(run));
-  return **id;
+  return OpenRun{*store, **id, run};
 }
 
 Answered<OpenRun> open_run(Context& context, const Request& request) {
-  const auto store = context.store->fresh();
-  if (!store) return tl::unexpected(failure(store.error()));
-  const auto& path = request.parameter("run");
-  const auto id = run_id(**store, path);
-  if (!id) return tl::unexpected(id.error());
-  return OpenRun{*store, *id, path};
+  return open_run(context, request.parameter("run"));
 }
 
 Json started_line(const std::string& directory, const std::string& run, bool resumed) {

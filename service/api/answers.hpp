@@ -18,16 +18,17 @@ namespace troupe::service {
 template <class T>
 using Answered = tl::expected<T, Response>;
 
-/// The id of the run that the path or a query names. 404: there is none.
-[[nodiscard]] Answered<std::int64_t> run_id(store::RunStore& store, const std::string& run);
 [[nodiscard]] Response no_such_run(const std::string& run);
 
-/// The store and the run of `{run}` in the path.
+/// The store and a run of it.
 struct OpenRun {
-  store::RunStore* store = nullptr;
+  store::RunStore* store = nullptr;  // valid until the next one is opened
   std::int64_t id = 0;
   std::string path;
 };
+/// The run that a query names. 404: there is none, and no directory that has become one since the store last looked.
+[[nodiscard]] Answered<OpenRun> open_run(Context& context, const std::string& run);
+/// That of `{run}` in the path.
 [[nodiscard]] Answered<OpenRun> open_run(Context& context, const Request& request);
 
 /// The `started` line of a run's metrics.jsonl; null: it has none yet. `resumed`: the newest of several, for which the file is read whole.

@@ -65,13 +65,11 @@ Response compare_runs(Context& context, const Request& request) {
   const auto names = request.query_values("run");
   if (names.size() < 2 || names.size() > kMostCompared)
     return failure(400, "usage", fmt::format("compare needs 2 to {} runs, not {}", kMostCompared, names.size()));
-  const auto store = context.store->fresh();
-  if (!store) return failure(store.error());
   std::vector<store::RunDetails> runs;
   for (const auto& name : names) {
-    const auto id = run_id(**store, name);
-    if (!id) return id.error();
-    auto details = store::details_of((*store)->database(), *id);
+    const auto run = open_run(context, name);
+    if (!run) return run.error();
+    auto details = store::details_of(run->store->database(), run->id);
     if (!details) return failure(details.error());
     runs.push_back(std::move(*details));
   }

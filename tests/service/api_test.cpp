@@ -71,6 +71,19 @@ TEST(ApiTest, EveryAnswerHasItsSchema) {
   }
 }
 
+TEST(ApiTest, RunsThatHaveJustBegunAreFound) {
+  const Served served;
+  for (int i = 0; i < 20; ++i) {  // each within the time that the list may be behind
+    const auto run = fmt::format("20260203-030405-r{}", i);
+    good(served, kApi + "/runs", kApi + "/runs");
+    store::write_done(served.folder(), run, 0.5);
+    good(served, kApi + "/runs/{run}", kApi + "/runs/" + run);
+  }
+  store::write_done(served.folder(), "20260203-030405-last", 0.5);
+  good(served, kApi + "/compare", fmt::format("{}/compare?run={}&run=20260203-030405-last", kApi, kRun));
+  expect_error(served.get(kApi + "/runs/20260203-030405-none"), 404);
+}
+
 TEST(ApiTest, ListIsFilteredSortedAndDivided) {
   const Served served({}, [](const tests::Folder& folder) {
     for (int i = 0; i < 7; ++i) store::write_done(folder, fmt::format("2026010{}-030405-r{}", i + 1, i), 0.1 * i, i);

@@ -1,7 +1,7 @@
 // Every page in Chromium, light and dark, on a phone and on a wide screen; and what a user does there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -141,6 +141,17 @@ test("WhatChangesWhileTheTabIsHiddenIsThereWhenItIsShown", { skip: missing }, as
   await seen("visible");
   await page.getByRole("button", { name: "meanwhile" }).waitFor();
   await page.context().close();
+});
+
+test("ARunThatIsNotThereYetIsShownWhenItIs", { skip: missing }, async () => {
+  const page = await opened();
+  await show(page, "#/runs/20260101-000000-later");
+  await page.getByRole("alert").getByText("there is no run 20260101-000000-later").waitFor();
+  cpSync(join(runs, names["glyphs-bsp"]), join(runs, "20260101-000000-later"), { recursive: true });
+  await page.locator(".run-line .badge", { hasText: "done" }).waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await page.context().close();
+  rmSync(join(runs, "20260101-000000-later"), { recursive: true });
 });
 
 test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 180_000 }, async (t) => {

@@ -1,7 +1,7 @@
 // A run: its head, and a tab for each question.
 import type { JSX } from "preact";
 import { address, at } from "../../api/client";
-import { useServerEvents } from "../../api/hooks";
+import { useEvery, useServerEvents } from "../../api/hooks";
 import { count, duration, percent, perSecond, plain, short, when } from "../../lib/format";
 import { link, setQuery } from "../../lib/route";
 import { Badge, ErrorLine, Figure, Link, Page, Progress, Tabs, type Tab } from "../../parts/misc";
@@ -25,6 +25,8 @@ const kConnections: Record<LiveRun["connection"], string> = {
   live: "live", connecting: "connecting…", waiting: "connection lost, trying again…", over: "",
 };
 
+const kAgainMs = 2000;
+
 export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element {
   const live = useRun(run);
   const { details, model } = live;
@@ -32,6 +34,7 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
     const changed = row as { run?: string; status?: string } | null;
     if ((changed === null || (changed.run === run && changed.status === "running")) && model && model.status !== "running") live.reload(); // it was resumed
   });
+  useEvery(kAgainMs, () => !details && live.error && live.reload()); // a job's run may not be there yet, or the service not for a moment
   if (!details || !model)
     return <Page title={run}><ErrorLine error={live.error} retry={live.reload} />{!live.error && <p class="loading" role="status">Loading…</p>}</Page>;
   const summary = details.summary;
