@@ -107,7 +107,7 @@ core::Result<store::RunStore::Change> wanted_change(const Request& request) {
       tags->push_back(one);
     }
     std::ranges::sort(*tags);
-    tags->erase(std::ranges::unique(*tags).begin(), tags->end());
+    tags->erase(std::unique(tags->begin(), tags->end()), tags->end());
   }
   if (body->contains("note")) {
     if (!(*body)["note"].is_string()) return core::fail(core::Errc::usage, "note: it must be a string");

@@ -20,7 +20,7 @@ json good(const Served& served, const std::string& path, const std::string& targ
   static const auto document = json::parse(embedded_openapi());
   const auto reply = served.get(target);
   EXPECT_EQ(reply.status, 200) << target << ": " << reply.body;
-  const auto body = reply.json();
+  auto body = reply.json();
   EXPECT_EQ(misfit_of_answer(document, "get", path, reply.status, body), "") << target;
   return body;
 }
@@ -77,7 +77,7 @@ TEST(ApiTest, RunsThatHaveJustBegunAreFound) {
     const auto run = fmt::format("20260203-030405-r{}", i);
     good(served, kApi + "/runs", kApi + "/runs");
     store::write_done(served.folder(), run, 0.5);
-    good(served, kApi + "/runs/{run}", kApi + "/runs/" + run);
+    good(served, kApi + "/runs/{run}", fmt::format("{}/runs/{}", kApi, run));
   }
   store::write_done(served.folder(), "20260203-030405-last", 0.5);
   good(served, kApi + "/compare", fmt::format("{}/compare?run={}&run=20260203-030405-last", kApi, kRun));
