@@ -298,6 +298,7 @@ core::Result<void> Site::cut_shards(const StartState& start) {
                                                    .workers = spec.workers,
                                                    .strategy = spec.strategy,
                                                    .kernels = &kernels,
+                                                   .scratch = memory_.memory,
                                                    .memory = std::make_shared<ShardMemory>(std::move((*shards)[s])),
                                                    .version = start.center_version,
                                                    .journal = spec.settings->journal.keep,

@@ -27,7 +27,7 @@ constexpr core::Duration kFlushEvery = std::chrono::milliseconds(100);
 class ServerBody final : public strategies::ServerPort, public strategies::ServerObserver {
  public:
   ServerBody(ServerActor::stateful_pointer<ServerState> self, ServerSetup setup)
-      : self_(self), setup_(std::move(setup)) {}
+      : self_(self), setup_(std::move(setup)), meter_(*setup_.kernels, setup_.scratch) {}
 
   void begin(const ActorDirectory& actors) {
     actors_ = actors;
@@ -50,8 +50,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     auto request = message.request;
     request.id = ++last_request_;
     payloads_.emplace(request.id, slice);
-    if (message.measure && setup_.kernels->space() != core::MemorySpace::device)
-      measured_.emplace(request.id, Measured{request.kind});
+    if (message.measure) measured_.emplace(request.id, Measured{request.kind});
     // Time spent on the worker's own earlier requests is not waiting for other workers.
     auto& served = served_[request.worker];
     const auto since = std::max(core::Duration{message.sent_ns}, served);
@@ -125,7 +124,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
     if (found == measured_.end() || found->second.squared >= 0) return;
     if (!experiment::ends_at_server(call, found->second.kind)) return;
     const auto center = setup_.memory->view(strategies::kCenter);
-    found->second.squared = experiment::squared_distance(*setup_.kernels, payloads_.at(payload).data, center);
+    found->second.squared = meter_.squared(payloads_.at(payload).data, center).value_or(-1);
   }
   void refuse(const ShardMessage& message) {
     const auto& request = message.request;
@@ -169,6 +168,7 @@ class ServerBody final : public strategies::ServerPort, public strategies::Serve
   MembershipInbox news_;
   std::map<RequestId, BorrowedView> payloads_;
   std::map<RequestId, Measured> measured_;
+  experiment::DistanceMeter meter_;
   JournalBatch journal_;
   std::map<strategies::WorkerId, core::Duration> served_;  // when its latest request had been handled
   RequestId last_request_ = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "actors/protocol/handles.hpp"
+#include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "core/kernels.hpp"
 #include "strategies/strategy.hpp"
@@ -18,6 +19,7 @@ struct ServerSetup {
   std::uint32_t workers = 1;
   std::shared_ptr<const strategies::Strategy> strategy;
   const core::Kernels* kernels = nullptr;  // of the arenas' memory space
+  core::Allocator* scratch = nullptr;      // of this memory, to measure on a device; null: it does not measure there
   std::shared_ptr<ShardMemory> memory;     // the shard, filled, and the server's states, zero or restored
   strategies::Version version = 0;         // of the shard at the start
   bool journal = true;                     // keep one

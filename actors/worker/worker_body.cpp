@@ -179,19 +179,23 @@ void WorkerBody::deadline_reached(strategies::DeadlineId id) {
 void WorkerBody::send(const strategies::ShardRequest& request) {
   const auto slice = core::slice_of(memory_->view(request.slot).size(), request.shard, actors_.servers.size());
   const auto sent = now();
-  const auto [asked, first] =
+  const auto [entry, first] =
       asked_.try_emplace(request.request.exchange, Asked{{}, request.slot, request.request.kind});
+  auto& asked = entry->second;
   if (first) {
-    asked->second.wait = await(actors_.server_sites, request.request.exchange);
-    asked->second.measured = may_measure(request) && measurement_begins();
+    asked.wait = await(actors_.server_sites, request.request.exchange);
+    asked.measured_by = begin_measurement(request);
   }
-  ++asked->second.parts_left;
+  ++asked.parts_left;
+  if (asked.measured_by == MeasuredBy::worker && !memory_->remember(request.slot, slice.offset, slice.count))
+    asked.measured_by = MeasuredBy::nobody;
   count_bytes(experiment::purpose_of(request.request.kind), request.shard,
               wire_bytes_->to_shard(request.shard, request.request.kind, request.rounding, slice.offset, slice.count));
   flush_before_exchange();
   helping_.send(
       self_, actors_.servers[request.shard],
-      ShardMessage{request.shard, request.request, request.rounding, sent.count(), asked->second.measured},
+      ShardMessage{request.shard, request.request, request.rounding, sent.count(),
+                   asked.measured_by == MeasuredBy::servers},
       memory_->lend(request.slot, slice.offset, slice.count, request.request.kind != strategies::Transfer::pull));
 }
 
@@ -206,11 +210,15 @@ void WorkerBody::answered(const ShardAnswer& answer) {
   const auto asked = asked_.find(reply.exchange);
   if (asked == asked_.end()) return;
   const bool written = asked->second.kind != strategies::Transfer::push && !reply.dropped;
-  const bool is_measured = asked->second.measured && answer.squared_distance >= 0;
+  const auto by = asked->second.measured_by;
+  const bool is_measured = by == MeasuredBy::servers && answer.squared_distance >= 0;
   if (written || is_measured) {  // else nothing is looked at: a program of the user's copies what is viewed
     const auto whole = memory_->view(asked->second.slot).size();
     const auto slice = core::slice_of(whole, reply.shard, actors_.servers.size());
-    if (written) memory_->take_back(asked->second.slot, slice.offset, slice.count);
+    if (written && by == MeasuredBy::worker)
+      measured(slice.offset, slice.count, memory_->take_back_measured(asked->second.slot, slice.offset, slice.count));
+    else if (written)
+      memory_->take_back(asked->second.slot, slice.offset, slice.count);
     if (is_measured) measured(slice.offset, slice.count, answer.squared_distance);
   }
   if (asked->second.slot == strategies::kParams) memory_->replica().parameters_written();

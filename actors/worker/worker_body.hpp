@@ -91,11 +91,12 @@ class WorkerBody final : public strategies::WorkerPort,
     SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
   };
+  enum class MeasuredBy : std::uint8_t { nobody, servers, worker };
   struct Asked {
     SilenceDeadlines::Wait wait{};
     strategies::Slot slot;
     strategies::Transfer kind{};
-    bool measured = false;  // how far the slot is from the centre
+    MeasuredBy measured_by{};  // how far the slot is from the centre
     strategies::ShardId parts_left = 0;
   };
   void hear(const MembershipNews& news);
@@ -122,9 +123,10 @@ class WorkerBody final : public strategies::WorkerPort,
   [[nodiscard]] PeerMessageCounts peer_messages() const;
   void answer_peer_messages(bool now);
   void count_bytes(experiment::Purpose purpose, std::uint32_t member, std::uint64_t bytes);
-  [[nodiscard]] bool may_measure(const strategies::ShardRequest& request) const;
-  [[nodiscard]] bool measurement_begins();
-  void measured(std::size_t offset, std::size_t count, double squared);
+  [[nodiscard]] MeasuredBy measured_by(const strategies::ShardRequest& request) const;
+  [[nodiscard]] MeasuredBy begin_measurement(const strategies::ShardRequest& request);
+  [[nodiscard]] bool measurement_begins(double length);
+  void measured(std::size_t offset, std::size_t count, std::optional<double> squared);
   [[nodiscard]] bool report_is_due() const;
   void report();
   [[nodiscard]] bool look_at(const experiment::GuardedStep& step);

@@ -9,6 +9,14 @@
 
 namespace troupe::actors {
 
+namespace {
+
+/// A worker that waits for others reports this often, at least: else the coordinator takes it for one that is stopped or cut off
+/// (experiment/accounts/silence_watch.hpp).
+constexpr core::Duration kReportInWaits = std::chrono::seconds(1);
+
+}  // namespace
+
 SilenceDeadlines::Wait WorkerBody::await(std::vector<std::uint32_t> sites,
                                          std::optional<strategies::ExchangeId> exchange) {
   return silences_.begin(std::move(sites), setup_.exchange_deadline, [this, exchange] {
@@ -32,6 +40,8 @@ void WorkerBody::tick() {
   answer_peer_messages(true);
   silences_.check(now());
   leave_crowded_cpus();
+  const bool waits = host_ && !host_->computing() && !host_->stopped();
+  if (waits && now() - reported_at_ >= kReportInWaits) report();
   const auto late = now() - setup_.exchange_deadline;
   // A missing member may be busy with an exchange over sites, as the leader of its group.
   const auto oldest = rendezvous_.oldest();

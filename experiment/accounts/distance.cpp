@@ -23,6 +23,38 @@ double squared_distance(const core::Kernels& kernels, core::ConstSpan a, core::C
   return sum;
 }
 
+template <class Subtract>
+std::optional<double> DistanceMeter::on_device(std::size_t floats, Subtract subtract) {
+  if (const auto needed = std::min(floats, kScratch); scratch_.size() < needed) {
+    if (memory_ == nullptr) return {};
+    auto scratch = core::Buffer::allocate(*memory_, needed);
+    if (!scratch) return {};
+    scratch_ = std::move(*scratch);
+  }
+  double sum = 0;
+  for (std::size_t at = 0; at < floats; at += kScratch) {
+    const auto part = scratch_.view().first(std::min(kScratch, floats - at));
+    subtract(part, at);
+    sum += kernels_->squared_norm(part);
+  }
+  return sum;
+}
+
+std::optional<double> DistanceMeter::squared(core::ConstSpan a, core::ConstSpan b) {
+  if (kernels_->space() != core::MemorySpace::device) return squared_distance(*kernels_, a, b);
+  return on_device(a.size(), [&](core::Span part, std::size_t at) {
+    kernels_->difference(part, a.subspan(at, part.size()), b.subspan(at, part.size()));
+  });
+}
+
+std::optional<double> DistanceMeter::squared_from_host(core::ConstSpan a, core::ConstSpan b) {
+  if (kernels_->space() != core::MemorySpace::device) return squared_distance(*kernels_, a, b);
+  return on_device(a.size(), [&](core::Span part, std::size_t at) {
+    kernels_->upload(part, b.subspan(at, part.size()));
+    kernels_->difference(part, a.subspan(at, part.size()), part);
+  });
+}
+
 std::optional<Ends> ends_at_server(const strategies::KernelCall& call, Transfer kind) {
   using strategies::kCenter, strategies::kPayload;
   if (call.y != kPayload || call.x != kCenter) return {};
@@ -41,11 +73,12 @@ std::optional<Ends> ends_at_worker(const strategies::KernelCall& call) {
   return {};
 }
 
-bool DistanceGauge::begin_if_due(core::Duration compute, core::Duration local, std::uint64_t steps,
-                                 std::size_t floats) {
+bool DistanceGauge::begin_if_due(core::Duration compute, core::Duration local, std::uint64_t steps, std::size_t floats,
+                                 double length) {
   if (begun_at_.count() >= 0) {
     const auto kernels = core::seconds(local) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
-    const auto measuring = std::max(kLength * kernels, kLeastPerFloat_s * static_cast<double>(floats));
+    const auto least = kLeastPerFloat_s * static_cast<double>(floats) * length / kLength;
+    const auto measuring = std::max(length * kernels, least);
     if (core::seconds(compute - begun_at_) * kMostShare < measuring) return false;
   }
   begun_at_ = compute;

@@ -1,5 +1,6 @@
 /// Which members are silent while others report: a process that is stopped, swapped out or cut off, before a deadline calls it lost. A worker
-/// without leases waits for others and is not looked at. Pure: every moment is given in seconds. One thread.
+/// without leases is not looked at: it has nothing to do. One that waits for others, for the bound of ssp or an exchange, reports once a
+/// second meanwhile (actors/worker/worker_waits.cpp). Pure: every moment is given in seconds. One thread.
 #pragma once
 
 #include <cstddef>

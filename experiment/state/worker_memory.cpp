@@ -26,6 +26,7 @@ core::Result<WorkerMemory> WorkerMemory::create(const Options& options) {
                            : options.loans->space() == core::MemorySpace::host_shared);
   memory.loans_ = copies ? options.loans : memory.arenas_;
   memory.loan_kernels_ = copies ? &core::host_kernels() : memory.kernels_.get();
+  memory.meter_.emplace(*memory.kernels_, memory.arenas_);
   memory.shards_ = options.shards;
   auto extra = options.extra;
   for (int k = 0; k < core::state_slots(options.optimizer); ++k) extra.push_back(optimizer_state(k));
@@ -124,6 +125,30 @@ BorrowedView WorkerMemory::lend(Slot slot, strategies::ShardId shard) {
 void WorkerMemory::take_back(Slot slot, std::size_t offset, std::size_t count) {
   if (copies_loans())
     kernels_->upload(view(slot).subspan(offset, count), lent_.at(slot)->view().subspan(offset, count));
+}
+
+bool WorkerMemory::remember(Slot slot, std::size_t offset, std::size_t count) {
+  if (copies_loans()) return true;  // the loan is the copy, and the vector stays as it is
+  const auto whole = view(slot);
+  if (remembered_.size() != whole.size()) {
+    static core::HostAllocator host;
+    auto buffer = core::Buffer::allocate(host, whole.size());
+    if (!buffer) return false;
+    remembered_ = std::move(*buffer);
+  }
+  kernels_->download(remembered_.view().subspan(offset, count), whole.subspan(offset, count));
+  return true;
+}
+
+std::optional<double> WorkerMemory::take_back_measured(Slot slot, std::size_t offset, std::size_t count) {
+  const auto other = copies_loans() ? lent_.at(slot)->view() : remembered_.view();
+  const auto squared = meter_->squared_from_host(view(slot).subspan(offset, count), other.subspan(offset, count));
+  take_back(slot, offset, count);
+  return squared;
+}
+
+std::optional<double> WorkerMemory::squared_distance(Slot a, Slot b, strategies::Shards shards) {
+  return meter_->squared(view(a, shards), view(b, shards));
 }
 
 void WorkerMemory::run(const strategies::KernelCall& call, strategies::Shards shards) {

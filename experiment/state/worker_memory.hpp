@@ -5,9 +5,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "experiment/accounts/distance.hpp"
 #include "experiment/state/start_state.hpp"
 #include "nn/backend.hpp"
 #include "strategies/host/actions.hpp"
@@ -58,6 +60,14 @@ class WorkerMemory {
   [[nodiscard]] bool lends_in_place() const noexcept { return !copies_loans(); }
   /// The end of a loan that the borrower may have written to.
   void take_back(strategies::Slot slot, std::size_t offset, std::size_t count);
+  /// Before lend() of parameters that a pull overwrites: take_back_measured() will know what they were. Where a loan is the vector itself, this
+  /// copies the part to host memory, as long as the vector, that is kept for the next time. False: there is no memory for it.
+  [[nodiscard]] bool remember(strategies::Slot slot, std::size_t offset, std::size_t count);
+  /// take_back() of a part of the slot that was remembered last: Σ (after − before)². None: a device has no memory to measure with.
+  [[nodiscard]] std::optional<double> take_back_measured(strategies::Slot slot, std::size_t offset, std::size_t count);
+  /// Σ (a − b)² over the part that `shards` cover. None: a device has no memory to measure with.
+  [[nodiscard]] std::optional<double> squared_distance(strategies::Slot a, strategies::Slot b,
+                                                       strategies::Shards shards);
   /// The memory of loans, and of vectors for mount().
   [[nodiscard]] core::Allocator& loans() const noexcept { return *loans_; }
   [[nodiscard]] const core::Kernels& loan_kernels() const noexcept { return *loan_kernels_; }
@@ -90,7 +100,9 @@ class WorkerMemory {
   std::map<strategies::Slot, Vector> mounted_copies_;  // of peers' vectors, where loans are copies
   std::vector<Vector> spare_;                          // their memory, for the next ones
   Vector before_;                                      // parameters before a step of the replica's own optimizer
-  std::shared_ptr<nn::Replica> replica_;               // shared: loans of its arenas may outlive the worker
+  core::Buffer remembered_;                            // host memory, from the first remember() that copies
+  std::optional<DistanceMeter> meter_;
+  std::shared_ptr<nn::Replica> replica_;  // shared: loans of its arenas may outlive the worker
   std::map<strategies::Slot, Vector> extra_;
   std::map<strategies::Slot, BorrowedView> mounted_;
   std::unique_ptr<const core::Kernels, Finish> kernels_;  // the backend's; the first member that ends

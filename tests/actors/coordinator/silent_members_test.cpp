@@ -258,5 +258,42 @@ TEST_F(WorkerOfASite, WaitsForAServerWhileItsProcessMovesBytes) {
   EXPECT_TRUE(in_trouble("worker 0: a server has not answered exchange "));
 }
 
+/// The coordinator would call it silent after 2 s without a report.
+TEST_F(WorkerOfASite, ReportsOnceASecondWhileItWaitsForTheBound) {
+  begin({"strategy.name=ssp", "strategy.s=0", "cluster.servers=1"});
+  ShardAnswer pushed;
+  ASSERT_TRUE(
+      heard([&](const ShardMessage& push, const BorrowedView&) { pushed.reply.exchange = push.request.exchange; }));
+  self_->send(worker_, pushed);
+  scheduler().run();
+  ASSERT_TRUE(heard([](const ShardMessage& pull, const BorrowedView&) {
+    EXPECT_EQ(pull.request.kind, strategies::Transfer::pull);
+  })) << "which the server holds until the slowest worker has come so far";
+  while (heard([](const WorkerProgress&) {})) {
+  }
+  for (int second = 0; second < 5; ++second) {
+    pass(1s);
+    int reports = 0;
+    while (heard([&](const WorkerProgress& progress) {
+      ++reports;
+      EXPECT_EQ(progress.steps, 1U);
+      EXPECT_TRUE(progress.done.empty()) << "its update is not finished";
+    })) {
+    }
+    EXPECT_EQ(reports, 1) << "second " << second;
+  }
+}
+
+/// It has reported that it wants a batch; the coordinator knows whether there is one.
+TEST_F(WorkerOfASite, ReportsNothingMoreWhileItHasNoBatch) {
+  begin({"strategy.name=easgd", "strategy.tau=10", "cluster.servers=1"});
+  int reports = 0;
+  while (heard([&](const WorkerProgress&) { ++reports; })) {
+  }
+  EXPECT_GE(reports, 1);
+  pass(5s);
+  EXPECT_FALSE(heard([](const WorkerProgress&) {}));
+}
+
 }  // namespace
 }  // namespace troupe::actors

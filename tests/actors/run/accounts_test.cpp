@@ -23,11 +23,16 @@ std::vector<Json> lines(const SmallRun& run, const std::string& kind) {
   return found;
 }
 
-/// Distances that workers reported, in order.
+/// Distances that workers reported, in order, with their ranks.
+std::vector<std::pair<std::size_t, double>> distances_by_rank(const SmallRun& run) {
+  std::vector<std::pair<std::size_t, double>> found;
+  for (const auto& line : lines(run, "worker"))
+    if (line["recent"].contains("distance")) found.emplace_back(line["worker"], line["recent"]["distance"]);
+  return found;
+}
 std::vector<double> distances(const SmallRun& run) {
   std::vector<double> found;
-  for (const auto& line : lines(run, "worker"))
-    if (line["recent"].contains("distance")) found.push_back(line["recent"]["distance"]);
+  for (const auto& [rank, distance] : distances_by_rank(run)) found.push_back(distance);
   return found;
 }
 
@@ -77,16 +82,21 @@ TEST(Accounts, EveryStrategysBytesAreThoseOfItsLinksAndEverySampleIsInTheLedger)
 
 /// One worker, one step, so that c is x before the step, and x − c the step itself: lr · ‖g‖ with the first step of momentum.
 TEST(Accounts, TheDistanceOfTheFirstStepIsTheStep) {
-  const std::vector<Options> ways{{"strategy.name=easgd"},
-                                  {"strategy.name=easgd", "strategy.overlap=skip"},
-                                  {"strategy.name=sync_easgd"},
-                                  {"strategy.name=local_sgd"},
-                                  {"strategy.name=diloco"}};
+  const std::vector<Options> ways{
+      {"strategy.name=easgd", "strategy.tau=1"},
+      {"strategy.name=easgd", "strategy.tau=1", "strategy.overlap=skip"},
+      {"strategy.name=eamsgd", "strategy.tau=1", "train.optimizer=nesterov"},
+      {"strategy.name=sync_easgd", "strategy.tau=1"},
+      {"strategy.name=local_sgd", "strategy.tau=1"},
+      {"strategy.name=diloco", "strategy.tau=1"},
+      {"strategy.name=downpour", "strategy.n_push=2"},  // it pulls before it pushes
+      {"strategy.name=downpour", "strategy.n_push=2", "strategy.overlap=skip"},
+      {"strategy.name=mixed", "strategy.inner=downpour", "strategy.n_push=2", "strategy.group_size=1"}};
   for (const auto& way : ways)
     for (const auto& place : kPlaces) {
       SCOPED_TRACE(testing::PrintToString(with(way, place)));
-      SmallRun run(with(with(way, place), {"strategy.tau=1", "cluster.workers=1", "cluster.servers=2",
-                                           "data.train_samples=20", "train.lr=0.1"}));
+      SmallRun run(
+          with(with(way, place), {"cluster.workers=1", "cluster.servers=2", "data.train_samples=20", "train.lr=0.1"}));
       const auto end = run.train();
       ASSERT_FALSE(end.failed) << end.error.message;
       const auto& worker = end.summary.per_worker[0];
@@ -106,16 +116,51 @@ TEST(Accounts, FragmentsMakeOneDistance) {
   EXPECT_FALSE(distances(run).empty());
 }
 
+/// Two workers, one step each. With s = 0 both pull when both steps are in the centre: a worker is away from it by the other one's step,
+/// lr · ‖g‖ of that worker.
+TEST(Accounts, APullMeasuresTheStepOfTheOtherWorker) {
+  for (const Options& way : {Options{}, {"strategy.overlap=wait"}})
+    for (const auto& place : kPlaces) {
+      SCOPED_TRACE(testing::PrintToString(with(way, place)));
+      SmallRun run(with(with(way, place), {"strategy.name=ssp", "strategy.s=0", "cluster.workers=2",
+                                           "cluster.servers=2", "data.train_samples=40", "train.lr=0.1"}));
+      const auto end = run.train();
+      ASSERT_FALSE(end.failed) << end.error.message;
+      const auto found = distances_by_rank(run);
+      ASSERT_EQ(found.size(), 2U);
+      for (const auto& [rank, distance] : found) {
+        const auto& other = end.summary.per_worker[1 - rank];
+        ASSERT_EQ(other.steps, 1U);
+        EXPECT_NEAR(distance, 0.1 * other.norm_max, 1e-3 * distance);
+      }
+    }
+}
+
 /// A lone worker's pull finds what it has pushed before: it moves nothing.
-TEST(Accounts, APullMeasuresWhatItMoves) {
-  for (const Options& way : {Options{"strategy.name=downpour"},
-                             {"strategy.name=downpour", "strategy.overlap=skip"},
-                             {"strategy.name=ssp"}}) {
-    SCOPED_TRACE(testing::PrintToString(way));
-    SmallRun run(with(way, {"cluster.workers=1", "cluster.servers=2", "data.train_samples=20", "train.lr=0.03"}));
-    ASSERT_FALSE(run.train().failed);
-    for (const double distance : distances(run)) EXPECT_NEAR(distance, 0, 1e-5);
+TEST(Accounts, APullThatMovesNothingMeasuresZero) {
+  for (const Options& way :
+       {Options{"strategy.name=downpour"}, {"strategy.name=downpour", "strategy.overlap=skip"}, {"strategy.name=ssp"}})
+    for (const auto& place : kPlaces) {
+      SCOPED_TRACE(testing::PrintToString(with(way, place)));
+      SmallRun run(
+          with(with(way, place), {"cluster.workers=1", "cluster.servers=2", "data.train_samples=20", "train.lr=0.03"}));
+      ASSERT_FALSE(run.train().failed);
+      for (const double distance : distances(run)) EXPECT_NEAR(distance, 0, 1e-5);
+    }
+}
+
+TEST(Accounts, EveryStrategyWithACentreMeasuresOverSitesToo) {
+  std::set<std::string> measured;
+  for (const auto& row : strategies::registry()) {
+    SCOPED_TRACE(row.name);
+    SmallRun run(
+        with(kPlaces[1], {"strategy.name=" + row.name, "cluster.workers=3", "cluster.servers=2", "train.lr=0.03"}));
+    const auto end = run.train();
+    ASSERT_FALSE(end.failed) << end.error.message;
+    if (!distances(run).empty()) measured.insert(row.name);
   }
+  EXPECT_EQ(measured, (std::set<std::string>{"diloco", "downpour", "eamsgd", "easgd", "local_sgd", "mixed", "ssp",
+                                             "sync_easgd"}));
 }
 
 TEST(Accounts, AResumedRunsLedgerIsOfAllItsSessions) {

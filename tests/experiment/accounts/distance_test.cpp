@@ -55,6 +55,14 @@ TEST(Distance, SameBitsOnEveryCpuAndNoVectorIsWritten) {
   EXPECT_TRUE(std::ranges::equal(v.b(), same.b()));
 }
 
+TEST(DistanceMeter, MeasuresInHostMemoryWithoutScratchMemory) {
+  Vectors v(3 * 4096 + 5);
+  DistanceMeter meter(core::host_kernels());
+  const auto expected = squared_distance(core::reference_kernels(), v.a(), v.b());
+  EXPECT_EQ(meter.squared(v.a(), v.b()), expected);
+  EXPECT_EQ(meter.squared_from_host(v.a(), v.b()), expected);
+}
+
 TEST(Distance, ServersMeetTheWorkerWhereTheCallHasBothVectors) {
   const Ends ends{kPayload, kCenter};
   using namespace strategies;
@@ -95,6 +103,18 @@ TEST(DistanceGauge, MeasuresForAThousandthOfTheTimeOfComputing) {
   EXPECT_FALSE(gauge.begin_if_due(2249ms, 100ms, 100, 1));
   EXPECT_TRUE(gauge.begin_if_due(2251ms, 100ms, 100, 1));
   EXPECT_FALSE(gauge.begin_if_due(2252ms, 100ms, 100, 1));
+}
+
+TEST(DistanceGauge, MeasurementsWithACopyAreHalfAsOften) {
+  DistanceGauge gauge;
+  const auto due = [&](core::Duration compute, core::Duration local, std::size_t floats) {
+    return gauge.begin_if_due(compute, local, 100, floats, DistanceGauge::kLengthWithCopy);
+  };
+  ASSERT_TRUE(due(1s, 0s, 1));
+  EXPECT_FALSE(due(3499ms, 100ms, 1));  // 2.5 times the 1 ms of a step's kernels
+  ASSERT_TRUE(due(3501ms, 100ms, 1));
+  EXPECT_FALSE(due(5500ms, 0s, 1'000'000));  // 2 ms for a million floats
+  EXPECT_TRUE(due(5502ms, 0s, 1'000'000));
 }
 
 TEST(DistanceGauge, MeasuresAsRarelyWhereTheOptimizerIsAProgramsOwn) {

@@ -107,7 +107,7 @@ export function MembersTab({ model, version }: { model: RunModel; version: numbe
       <div class="columns">
         {ledger ? <LedgerPanel ledger={ledger} /> : <Panel title="Samples"><Empty title="This run has no ledger.">Older programs wrote none.</Empty></Panel>}
         <Panel title="Distance from the centre">
-          {distance.length === 0 ? <Empty title="No distance was measured.">Workers measure it when they meet the centre: with elastic averaging, local SGD and pulls. Strategies without a centre have none, nor vectors on a GPU.</Empty> : <>
+          {distance.length === 0 ? <Empty title="No distance was measured.">Workers measure it when they meet the centre: a server's parameters with elastic averaging and pulls, those that the round began with in local SGD. In bsp all workers have the same; gossip and pairs have no centre.</Empty> : <>
             <Chart title="‖x − c‖ of any worker" series={distance} x={showX[axis]} />
             <table class="facts"><thead><tr><th scope="col">furthest</th><th scope="col" class="number">distance</th></tr></thead>
               <tbody>{far.slice(0, kFurthest).map((w) => <tr key={w.worker}><td>worker {w.worker}</td><td class="number">{plain(w.distance)}</td></tr>)}</tbody></table></>}
