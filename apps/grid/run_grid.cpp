@@ -1,12 +1,7 @@
 #include "apps/grid/run_grid.hpp"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -17,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/grid/forecast.hpp"
+#include "apps/grid/pool/stopping.hpp"
 #include "apps/grid/results.hpp"
-#include "core/file_descriptor.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "nn/checkpoint/file_system.hpp"
 
@@ -28,8 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using core::Result;
 
-constexpr auto kTick = std::chrono::milliseconds(500);
-
 class Session {
  public:
   Session(const ResolvedGrid& grid, const GridOptions& options, Progress& progress, RunPool& pool,
@@ -38,7 +31,7 @@ class Session {
         options_(options),
         progress_(progress),
         statuses_(std::move(status_index.statuses)),
-        forecast_(options.estimates_s, options.pool.places.size()),
+        forecast_(options.estimates_s, options.pool.slots.size()),
         pool_(pool) {
     for (std::size_t i = 0; i < statuses_.size(); ++i) {
       const auto& run_status = statuses_[i];
@@ -55,36 +48,24 @@ class Session {
   }
 
   Result<GridEnd> run(const std::stop_token& stop) {
-    const core::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const std::stop_callback on_stop(stop, [&] {
-      constexpr std::uint64_t kOne = 1;
-      [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
-    });
-    bool told = false;
-    core::Duration told_at{};
-    while (pool_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stop.stop_requested())) {
-      if (!stop.stop_requested()) {
+    Stopping stopping(stop, pool_, progress_, *options_.pool.clock);
+    while (pool_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stopping.requested())) {
+      if (!stopping.requested()) {
         look_at_others();
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
         if (pool_.count() == 0 && pool_.is_hopeless()) give_up();
-      } else if (!std::exchange(told, true)) {
-        told_at = options_.pool.clock->now();
-        pool_.signal(SIGINT);
-        progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
-        std::uint64_t count = 0;
-        [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
-      } else if (core::seconds(options_.pool.clock->now() - told_at) > kSavingDeadline_s) {
-        pool_.signal(SIGKILL);
+      } else {
+        stopping.proceed();
       }
       if (pool_.count() == 0) {
-        if (stop.stop_requested()) continue;
-        if (waiting_.empty() && !others_.empty()) wait_for_others(wake.get());
-        if (!waiting_.empty()) rest(wake.get());  // all nodes are lost
+        if (stopping.requested()) continue;
+        if (waiting_.empty() && !others_.empty()) wait_for_others(stopping);
+        if (!waiting_.empty()) stopping.rest();  // all nodes are lost
         continue;
       }
       idle_since_.reset();
       progress_.tick(position());
-      for (auto& ended : pool_.wait(kTick, wake.get())) record_end(std::move(ended));
+      for (auto& ended : stopping.wait()) record_end(std::move(ended));
     }
     progress_.close();
     if (auto written = write_results(grid_, statuses_); !written) return tl::unexpected(std::move(written.error()));
@@ -130,11 +111,6 @@ class Session {
     }
   }
 
-  static void rest(int wake) {
-    pollfd woken{wake, POLLIN, 0};
-    ::poll(&woken, 1, static_cast<int>(kTick.count()));
-  }
-
   /// No node has been of use for long: what waits for one has failed.
   void give_up() {
     for (const auto i : std::exchange(waiting_, {})) {
@@ -146,11 +122,11 @@ class Session {
   }
 
   /// Called when no other work is left.
-  void wait_for_others(int wake) {
+  void wait_for_others(const Stopping& stopping) {
     const auto now = options_.pool.clock->now();
     if (!idle_since_) idle_since_ = now;
     if (core::seconds(now - *idle_since_) <= kSavingDeadline_s) {
-      rest(wake);
+      stopping.rest();
       return;
     }
     for (const auto& [i, since] : std::exchange(others_, {})) {
@@ -171,7 +147,7 @@ class Session {
   void record_end(RunPool::Ended ended) {
     const auto i = ended.id;
     statuses_[i] = std::move(ended.status);
-    if (ended.place_lost) {
+    if (ended.nodes_lost) {
       progress_.line(fmt::format("{} goes on elsewhere: {}", grid_.runs[i].name, statuses_[i].error));
       return waiting_.push_front(i);
     }

@@ -5,9 +5,9 @@
 #include <stop_token>
 #include <vector>
 
+#include "apps/grid/pool/run_pool.hpp"
 #include "apps/grid/progress.hpp"
 #include "apps/grid/resolved_grid.hpp"
-#include "apps/grid/run_pool.hpp"
 #include "apps/grid/status_index.hpp"
 
 namespace troupe::grid {

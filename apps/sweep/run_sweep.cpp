@@ -1,13 +1,8 @@
 #include "apps/sweep/run_sweep.hpp"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -15,12 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "apps/grid/pool/run_pool.hpp"
+#include "apps/grid/pool/stopping.hpp"
 #include "apps/grid/results.hpp"
-#include "apps/grid/run_pool.hpp"
 #include "apps/sweep/sweep_log.hpp"
 #include "apps/sweep/sweep_report.hpp"
 #include "apps/sweep/trials.hpp"
-#include "core/file_descriptor.hpp"
 #include "core/text/plural.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "nn/checkpoint/file_system.hpp"
@@ -33,7 +28,6 @@ using grid::RunStatus;
 using grid::Status;
 using sweep::Step;
 
-constexpr auto kSweepTick = std::chrono::milliseconds(500);
 constexpr int kMostFailures = 3;  // in a row, of runs whose settings are to blame: more, and it is something else
 
 class SweepSession {
@@ -53,42 +47,29 @@ class SweepSession {
   }
 
   Result<SweepEnd> run(const std::stop_token& stop) {
-    const core::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const std::stop_callback on_stop(stop, [&] {
-      constexpr std::uint64_t kOne = 1;
-      [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
-    });
-    std::optional<core::Duration> told_at;
+    grid::Stopping stopping(stop, pool_, progress_, *options_.clock);
     for (;;) {
-      if (stop.stop_requested()) {
-        if (!told_at) {
-          told_at = options_.clock->now();
-          pool_.signal(SIGINT);
-          progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
-          std::uint64_t count = 0;
-          [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
-        } else if (core::seconds(options_.clock->now() - *told_at) > grid::kSavingDeadline_s) {
-          pool_.signal(SIGKILL);
-        }
+      if (stopping.requested()) {
+        stopping.proceed();
         if (pool_.count() == 0) break;
       } else {
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
         if (pool_.count() == 0) {
           if (has_begun_all() || waits_in_vain()) break;
           publish("running");
-          rest(wake.get());
+          stopping.rest();
           continue;
         }
       }
       publish("running");
       idle_since_.reset();
       progress_.tick(position());
-      for (auto& ended : pool_.wait(kSweepTick, wake.get()))
+      for (auto& ended : stopping.wait())
         if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
     }
     progress_.close();
     const bool left = !queue_.empty() || !others_.empty() || !held_.empty() ||
-                      (stop.stop_requested() && !search().finished() && !time_is_up());
+                      (stopping.requested() && !search().finished() && !time_is_up());
     changed_ = true;
     publish(left || stopped_ ? "interrupted" : "finished");
     return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left, stopped_};
@@ -113,8 +94,8 @@ class SweepSession {
     if (stopped_) held_.insert(held_.end(), queue_.begin(), queue_.end()), queue_.clear();
     for (std::deque<Step> waiting = std::exchange(queue_, {}); !waiting.empty(); waiting.pop_front())
       if (auto begun = begin(waiting.front()); !begun) return begun;
-    // What another process trains takes a place, too: a sweep that was killed makes the same decisions again.
-    while (pool_.has_room() && pool_.count() + others_.size() < options_.places.size() && !stopped_ && !time_is_up()) {
+    // What another process trains takes a slot, too: a sweep that was killed makes the same decisions again.
+    while (pool_.has_room() && pool_.count() + others_.size() < options_.slots.size() && !stopped_ && !time_is_up()) {
       const auto step = search().next();
       search_has_none_ = !step;
       if (!step) break;
@@ -157,7 +138,7 @@ class SweepSession {
     const auto step = running_.extract(ended.id).mapped();
     trials_.set_status(ended.id, std::move(ended.status));
     auto& now = status(ended.id);
-    if (ended.place_lost) {
+    if (ended.nodes_lost) {
       progress_.line(fmt::format("{} goes on elsewhere: {}", trials_.name(ended.id), now.error));
       queue_.push_front(step);
       return {};
@@ -252,11 +233,6 @@ class SweepSession {
     }
     stopped_ = core::Error{core::Errc::timeout, why + ": try again later"};
     return true;
-  }
-
-  static void rest(int wake) {
-    pollfd woken{wake, POLLIN, 0};
-    ::poll(&woken, 1, static_cast<int>(kSweepTick.count()));
   }
 
   /// For readers: what has changed since.

@@ -1,4 +1,4 @@
-/// Executes a sweep: asks the search for steps, trains each as a child process (`troupe train`, run_pool.hpp), and records decisions and
+/// Executes a sweep: asks the search for steps, trains each as a child process (`troupe train`, grid/pool/run_pool.hpp), and records decisions and
 /// results in sweep.jsonl, from which a sweep that was interrupted or killed at any moment goes on. Blocks until the search has ended. One
 /// sweep or grid per directory at a time, over all processes.
 #pragma once
@@ -7,8 +7,8 @@
 #include <stop_token>
 #include <vector>
 
+#include "apps/grid/pool/run_pool.hpp"
 #include "apps/grid/progress.hpp"
-#include "apps/grid/run_pool.hpp"
 #include "apps/sweep/sweep_plan.hpp"
 #include "experiment/sweep/record.hpp"
 

@@ -53,16 +53,38 @@ std::string score_text(const std::string& metric, const std::optional<double>& s
   return score ? fmt::format("{} {:.4g}", metric, *score) : fmt::format("{}: diverged", metric);
 }
 
-std::string table_of(const sweep::Record& record, std::size_t most) {
+TrialMetric metric_of(const std::string& name, std::span<const grid::RunStatus> statuses) {
+  TrialMetric metric{name, {}};
+  for (const auto& status : statuses) {
+    auto& value = metric.values.emplace_back();
+    const auto summary = nlohmann::ordered_json::parse(status.summary, nullptr, false);
+    if (!summary.is_object()) continue;
+    for (const auto& [key, number] : grid::flatten(summary))
+      if (key == name && number.is_number()) value = number.get<double>();
+  }
+  return metric;
+}
+
+std::string table_of(const sweep::Record& record, std::size_t most, const std::optional<TrialMetric>& sort) {
   std::vector<std::string> keys;
   for (const auto& parameter : record.parameters)
     if (std::ranges::find(keys, parameter.key) == keys.end()) keys.push_back(parameter.key);
   std::vector<std::vector<std::string>> cells(1, {"run"});
   for (const auto& key : keys) cells.front().push_back(grid::short_name(key, keys));
-  cells.front().insert(cells.front().end(), {"epochs", record.metric, "status"});
+  cells.front().insert(cells.front().end(), {"epochs", record.metric});
+  const bool own_column = sort && sort->name != record.metric;
+  if (own_column) cells.front().push_back(sort->name);
+  cells.front().emplace_back("status");
   auto order = record.ranking;
   for (const auto& trial : record.trials)
     if (std::ranges::find(order, trial.trial) == order.end()) order.push_back(trial.trial);
+  if (sort) {
+    const double sign = grid::higher_is_better(sort->name) ? -1 : 1;
+    std::ranges::stable_sort(order, {}, [&](std::size_t trial) {
+      const auto& value = sort->values[trial];
+      return std::pair(!value.has_value(), sign * value.value_or(0));
+    });
+  }
   for (const auto number : order) {
     if (most > 0 && cells.size() > most) break;
     const auto& trial = record.trials[number];
@@ -74,6 +96,10 @@ std::string table_of(const sweep::Record& record, std::size_t most) {
     line.push_back(trial.scores.empty() ? "-" : fmt::format("{}", record.rungs[trial.scores.size() - 1]));
     const auto score = sweep::score_of(trial);
     line.push_back(score ? fmt::format("{:.4g}", *score) : "-");
+    if (own_column) {
+      const auto& value = sort->values[number];
+      line.push_back(value ? fmt::format("{:.4g}", *value) : "-");
+    }
     line.push_back(trial.status == "done" && trial.scores.size() < record.rungs.size() ? "stopped" : trial.status);
   }
   auto text = grid::aligned(cells);

@@ -21,7 +21,7 @@ void add_features(const Space& space, std::size_t i, const Point& point, Row& ro
       row.push_back(point[i] ? std::sqrt(count) * ((*point[i] == choice ? 1 : 0) - 1 / count) : 0);
     return;
   }
-  const double x = point[i] ? 2 * space.place(i, *point[i]) - 1 : 0;
+  const double x = point[i] ? 2 * space.position(i, *point[i]) - 1 : 0;
   row.push_back(point[i] ? std::sqrt(3.0) * x : 0);
   row.push_back(point[i] ? std::sqrt(5.0) * (1.5 * x * x - 0.5) : 0);
 }

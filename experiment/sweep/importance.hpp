@@ -2,7 +2,7 @@
 /// additive quadratic response surface (Box and Wilson 1951). Pure.
 ///
 /// The model of a point's rank (0: the best, 1: the last) is a constant and, for each parameter, the Legendre polynomials of degree 1 and 2
-/// of its place, or an effect for each of its choices, each of variance 1 over the space; fitted by ridge regression (penalty 1). A
+/// of its position, or an effect for each of its choices, each of variance 1 over the space; fitted by ridge regression (penalty 1). A
 /// parameter's effect is the variance of its part over the space, times the share of the space in which the parameter exists.
 ///
 /// Why not PED-ANOVA (Watanabe et al. 2023), which compares densities of the best and of all points: points of a sweep lie where earlier ones

@@ -52,10 +52,10 @@ double Parzen::factor(std::size_t kernel, std::size_t parameter, double value) c
     const double spread = 1 / (static_cast<double>(observed_.size()) + 1);
     return ((**own == value ? 1 : 0) + spread) / (1 + count * spread);
   }
-  const Gaussian gaussian =
-      own == nullptr ? Gaussian{kPriorCenter, kPriorDeviation} : Gaussian{space_.place(parameter, **own), deviation_};
+  const Gaussian gaussian = own == nullptr ? Gaussian{kPriorCenter, kPriorDeviation}
+                                           : Gaussian{space_.position(parameter, **own), deviation_};
   const double within = gaussian.mass(0, 1);
-  if (p.kind == Kind::real) return gaussian.density(space_.place(parameter, value)) / within;
+  if (p.kind == Kind::real) return gaussian.density(space_.position(parameter, value)) / within;
   const auto cell = space_.cell(parameter, value);
   return gaussian.mass(cell.low, cell.high) / within;
 }
@@ -102,7 +102,7 @@ double Parzen::sample(std::size_t kernel, std::size_t parameter, core::Random& r
     while (!(u >= 0 && u <= 1)) u = kPriorCenter + kPriorDeviation * random.normal();
     return space_.at(parameter, u);
   }
-  const double mean = space_.place(parameter, **own);
+  const double mean = space_.position(parameter, **own);
   double u = -1;
   while (!(u >= 0 && u <= 1)) u = mean + deviation_ * random.normal();  // at least half of the draws are within
   return space_.at(parameter, u);

@@ -2,7 +2,7 @@
 /// (Bergstra et al. 2011, "Algorithms for Hyper-Parameter Optimization", section 4). A kernel is a product over the parameters, as in
 /// Falkner et al. 2018 (BOHB), so that the estimate knows which values go together:
 ///
-/// - real and whole numbers: a Gaussian around the observed place in [0, 1], truncated to [0, 1], of deviation 0.2 n^(-1 / (d + 4)) (Scott
+/// - real and whole numbers: a Gaussian around the observed position in [0, 1], truncated to [0, 1], of deviation 0.2 n^(-1 / (d + 4)) (Scott
 ///   1992 for n points in d dimensions), and at least 1 / min(100, n + 2); the prior's is a Gaussian of deviation 1 around 0.5;
 /// - choices: probability 1/K of each in the prior; a kernel of n has (1 + w) / (1 + K w) for the observed one and w / (1 + K w) for each
 ///   other, w = 1 / (n + 1);

@@ -54,7 +54,7 @@ double Space::at(std::size_t i, double u) const {
   return std::clamp(p.kind == Kind::integer ? std::round(value) : readable(p, value), p.low, p.high);
 }
 
-double Space::place(std::size_t i, double value) const {
+double Space::position(std::size_t i, double value) const {
   return std::clamp((scaled(parameters_[i], value) - low_edge(i)) / (high_edge(i) - low_edge(i)), 0.0, 1.0);
 }
 
@@ -64,7 +64,7 @@ Cell Space::cell(std::size_t i, double value) const {
     const auto count = static_cast<double>(p.choices.size());
     return {value / count, (value + 1) / count};
   }
-  return {place(i, value - kHalf), place(i, value + kHalf)};
+  return {position(i, value - kHalf), position(i, value + kHalf)};
 }
 
 bool Space::contains(const Point& point) const {

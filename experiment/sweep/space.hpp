@@ -33,7 +33,7 @@ struct Cell {
   double low = 0, high = 1;
 };
 
-/// Every value has a place in the unit interval, along which it is searched. Whole numbers have cells of it: rounding is a part of the
+/// Every value has a position in the unit interval, along which it is searched. Whole numbers have cells of it: rounding is a part of the
 /// model, not an error of it.
 class Space {
  public:
@@ -49,8 +49,8 @@ class Space {
   [[nodiscard]] bool exists(std::size_t i, const Point& point) const;
   /// The value at u in [0, 1]. Real numbers have four significant digits of their range, so that people can read and repeat them.
   [[nodiscard]] double at(std::size_t i, double u) const;
-  /// The place of a real or whole number in [0, 1]: the inverse of at(), up to rounding.
-  [[nodiscard]] double place(std::size_t i, double value) const;
+  /// The position of a real or whole number in [0, 1]: the inverse of at(), up to rounding.
+  [[nodiscard]] double position(std::size_t i, double value) const;
   /// The values of [0, 1] that at() makes this whole number, or choice, of.
   [[nodiscard]] Cell cell(std::size_t i, double value) const;
   /// Whether the point has a value within range for each parameter that exists, and for no other.
@@ -59,8 +59,8 @@ class Space {
   [[nodiscard]] std::optional<double> count() const;
 
   /// Each parameter that exists, at u(i).
-  template <class PlaceOf>
-  [[nodiscard]] Point point(PlaceOf u) const {
+  template <class PositionOf>
+  [[nodiscard]] Point point(PositionOf u) const {
     Point made(size());
     for (std::size_t i = 0; i < size(); ++i)
       if (exists(i, made)) made[i] = at(i, u(i));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "tests/nodes/nodes_fixture.hpp"
 #include "tests/transport/tcp/certificates.hpp"
@@ -10,6 +11,8 @@ namespace troupe::nodes {
 namespace {
 
 using Training = NodesFixture;
+
+const std::set<std::string> kWithoutCentre{"bsp", "gossip", "pairs"};
 
 class EveryStrategy : public NodesFixture, public testing::WithParamInterface<const char*> {};
 
@@ -21,6 +24,8 @@ TEST_P(EveryStrategy, TrainsAndReplays) {
   Process run(train(with(settings)));
   ASSERT_EQ(run.wait(), 0) << run.err();
   EXPECT_EQ(summary(run)["samples"], 2400);
+  const bool measured = apps::contents(this->run() + "/metrics.jsonl").find("\"distance\":") != std::string::npos;
+  EXPECT_EQ(measured, !kWithoutCentre.contains(strategy)) << "workers of other processes meet the centre, too";
   expect_replays(this->run());
 }
 

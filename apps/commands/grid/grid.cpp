@@ -18,8 +18,8 @@
 #include "apps/arguments/network.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
-#include "apps/grid/children.hpp"
 #include "apps/grid/forecast.hpp"
+#include "apps/grid/pool/children.hpp"
 #include "apps/grid/results.hpp"
 #include "apps/grid/run_grid.hpp"
 #include "apps/interrupt.hpp"
@@ -198,9 +198,12 @@ core::Result<void> verdict(const grid::ResolvedGrid& grid, const grid::GridEnd& 
                                 grid.runs.size(), run.name, failed->error));
 }
 
+/// What orders the table of a grid.
+constexpr const char* kUsualSort = "test.accuracy";
+
 core::Result<void> print_results(const GridArguments& arguments, const grid::ResolvedGrid& grid,
                                  const grid::GridEnd& end) {
-  if (!arguments.json) return print(grid::table(grid, end.statuses, arguments.sort));
+  if (!arguments.json) return print(grid::table(grid, end.statuses, arguments.sort.value_or(kUsualSort)));
   auto json = head(grid, end.statuses);
   json["interrupted"] = end.interrupted;
   json["results"] = runs_json(grid, end.statuses);
@@ -211,9 +214,9 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
   auto file = grid::load(arguments.file, experiment::schema());
   if (!file) return tl::unexpected(std::move(file.error()));
   const auto metrics = grid::metric_names();
-  if (std::ranges::find(metrics, arguments.sort) == metrics.end())
-    return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", arguments.sort,
-                                                     core::nearest_hint(arguments.sort, metrics, core::Quotes::no)));
+  if (arguments.sort && std::ranges::find(metrics, *arguments.sort) == metrics.end())
+    return core::fail(core::Errc::usage, fmt::format("--sort: no summary has \"{}\"{}", *arguments.sort,
+                                                     core::nearest_hint(*arguments.sort, metrics, core::Quotes::no)));
   Interrupt interrupt;  // before the threads of a line of progress and of the probe
   interrupt.nothing_to_save(true);
   if (file->sweep) return run_sweep_command(arguments, std::move(*file), interrupt);
@@ -227,7 +230,7 @@ core::Result<void> run_grid_command(const GridArguments& arguments) {
   if (!status_index) return tl::unexpected(status_index.error());
 
   grid::GridOptions options{.pool = std::move(*pool), .estimates_s = {}};
-  const auto at_once = options.pool.places.size();
+  const auto at_once = options.pool.slots.size();
   Probe probe(at_once);
   checking->begin("measuring for the forecast");
   for (const auto& run : grid->runs)  // nodes may be faster or slower than this machine: their first runs tell
@@ -271,9 +274,9 @@ Action declare_grid(CLI::App& app) {
   app.add_flag("--replan", arguments->replan,
                "runs that go on choose anew what their plan.json says (`troupe train --replan`)");
   app.add_flag("--json", arguments->json, "print all results on standard output, as one line of JSON");
-  app.add_option("--sort", arguments->sort, "metric of the summary that orders the table")
-      ->type_name("METRIC")
-      ->capture_default_str();
+  app.add_option("--sort", arguments->sort,
+                 "metric of the summary that orders the table; without it test.accuracy, of a sweep its own ranking")
+      ->type_name("METRIC");
   auto* quiet = app.add_flag("--quiet", arguments->quiet, "no progress on standard error, errors only");
   app.add_flag("--plain", arguments->plain, "progress as plain lines, also on a terminal")->excludes(quiet);
   add_directory_file(app, arguments->directory_file);
@@ -281,7 +284,7 @@ Action declare_grid(CLI::App& app) {
 }
 
 /// This machine, --jobs times, or --nodes, --nodes-per-run together.
-core::Result<std::vector<std::string>> places_of(const GridArguments& arguments) {
+core::Result<std::vector<std::string>> slots_of(const GridArguments& arguments) {
   if (!arguments.nodes) {
     if (!arguments.tls.empty())
       return core::fail(core::Errc::usage, "--ca, --cert and --key need --nodes: give it, or leave these out");
@@ -293,11 +296,11 @@ core::Result<std::vector<std::string>> places_of(const GridArguments& arguments)
   if (nodes->size() % together != 0)
     return core::fail(core::Errc::usage, fmt::format("--nodes-per-run {}: --nodes has {}, which is no multiple of it",
                                                      together, nodes->size()));
-  std::vector<std::string> places;
+  std::vector<std::string> slots;
   for (std::size_t i = 0; i < nodes->size(); i += together)
-    places.push_back(fmt::format("{}", fmt::join(nodes->begin() + static_cast<std::ptrdiff_t>(i),
-                                                 nodes->begin() + static_cast<std::ptrdiff_t>(i + together), ",")));
-  return places;
+    slots.push_back(fmt::format("{}", fmt::join(nodes->begin() + static_cast<std::ptrdiff_t>(i),
+                                                nodes->begin() + static_cast<std::ptrdiff_t>(i + together), ",")));
+  return slots;
 }
 
 /// What runs need to reach the nodes.
@@ -316,12 +319,12 @@ std::vector<std::string> node_arguments_of(const GridArguments& arguments) {
 
 core::Result<grid::PoolOptions> pool_options(const GridArguments& arguments) {
   static const core::SteadyClock clock;
-  auto places = places_of(arguments);
-  if (!places) return tl::unexpected(std::move(places.error()));
+  auto slots = slots_of(arguments);
+  if (!slots) return tl::unexpected(std::move(slots.error()));
   auto executable = grid::this_executable();
   if (!executable) return tl::unexpected(std::move(executable.error()));
   return grid::PoolOptions{.executable = std::move(*executable),
-                           .places = std::move(*places),
+                           .slots = std::move(*slots),
                            .node_arguments = node_arguments_of(arguments),
                            .replan = arguments.replan,
                            .clock = &clock};

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/grid/grid_file.hpp"
+#include "apps/grid/pool/run_pool.hpp"
 #include "apps/grid/progress.hpp"
 #include "apps/grid/resolved_grid.hpp"
-#include "apps/grid/run_pool.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/progress_line.hpp"
 #include "transport/security/tls_files.hpp"
@@ -19,7 +19,7 @@ namespace troupe::apps {
 struct GridArguments {
   std::string file;
   std::vector<std::string> overrides;
-  std::string sort = "test.accuracy";
+  std::optional<std::string> sort;  // none: a grid by the accuracy, a sweep by its ranking
   int jobs = 1;
   std::optional<std::string> nodes;
   int nodes_per_run = 1;

@@ -61,7 +61,11 @@ std::string plan_text(const SweepPlan& plan) {
 }
 
 core::Result<void> print_end(const GridArguments& arguments, const SweepEnd& end) {
-  if (!arguments.json) return print(table_of(end.record, kShownTrials));
+  if (!arguments.json) {
+    std::optional<TrialMetric> sort;
+    if (arguments.sort) sort = metric_of(*arguments.sort, end.statuses);
+    return print(table_of(end.record, kShownTrials, sort));
+  }
   auto json = to_json(end.record);
   json["directory"] = end.runs.directory;
   json["interrupted"] = end.interrupted;

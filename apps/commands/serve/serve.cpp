@@ -14,7 +14,7 @@
 #include "apps/arguments/network.hpp"
 #include "apps/command.hpp"
 #include "apps/commands/serve/node_asker.hpp"
-#include "apps/grid/children.hpp"
+#include "apps/grid/pool/children.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "gpu/device/load.hpp"

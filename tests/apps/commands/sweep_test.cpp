@@ -85,6 +85,9 @@ TEST_F(SweepTest, SearchesStopsEarlyAndReports) {
   const auto again = troupe(sweep("a", "", {"--json", "--quiet"}));
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(Json::parse(again.out)["trials"], json["trials"]);
+  const auto sorted = troupe(sweep("a", "", {"--quiet", "--sort", "train.images_per_s"}));
+  ASSERT_EQ(sorted.code, 0) << sorted.err;
+  EXPECT_THAT(sorted.out, HasSubstr("test.accuracy  train.images_per_s  status"));
   const auto more = troupe(sweep("a", "", {"--dry-run"}));
   EXPECT_THAT(more.out, HasSubstr("goes on after 6 runs"));
 }

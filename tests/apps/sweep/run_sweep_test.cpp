@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/sweep/sweep_log.hpp"
+#include "apps/sweep/sweep_report.hpp"
 #include "tests/folder.hpp"
 
 namespace troupe::apps {
@@ -93,9 +97,9 @@ class RunSweepTest : public testing::Test {
   }
   ~RunSweepTest() override { std::fclose(said_); }
 
-  core::Result<SweepEnd> run(std::vector<std::string> places = {""}, std::stop_token stop = {}) {
+  core::Result<SweepEnd> run(std::vector<std::string> slots = {""}, std::stop_token stop = {}) {
     grid::PoolOptions options;
-    options.places = std::move(places);
+    options.slots = std::move(slots);
     options.executable = train_;
     options.clock = clock_;
     grid::Progress progress(grid::ProgressMode::plain, said_);
@@ -295,6 +299,51 @@ TEST_F(RunSweepTest, TheTimeIsABudgetOfAllSessionsTogether) {
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->record.trials.empty());
   EXPECT_FALSE(end->interrupted) << "the budget is used up: this is its end";
+}
+
+/// Of the summaries that the stand-in has written. The ranking has the trials of the highest rung first, whatever their numbers.
+TEST_F(RunSweepTest, TheTableIsInTheOrderOfTheMetricThatIsAskedFor) {
+  const auto end = run();
+  ASSERT_TRUE(end) << end.error().message;
+  const auto rows = [&](const std::string& text) {
+    std::istringstream lines(text);
+    std::string line;
+    std::getline(lines, line);
+    std::vector<std::vector<std::string>> all;
+    for (std::size_t i = 0; i < end->record.trials.size() && std::getline(lines, line); ++i) {
+      std::istringstream words(line);
+      all.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+    }
+    return all;
+  };
+  const auto value_of = [&](const std::string& trial, const char* group, const char* key) {
+    const auto summary = nlohmann::json::parse(end->statuses[std::stoul(trial)].summary);
+    return group == nullptr ? summary[key] : summary[group][key];
+  };
+
+  const auto by_score = rows(table_of(end->record, 0, metric_of("test.accuracy", end->statuses)));
+  ASSERT_EQ(by_score.size(), end->record.trials.size());
+  std::vector<double> scores;
+  for (const auto& row : by_score) {
+    const auto value = value_of(row[0], "test", "accuracy");
+    scores.push_back(value.is_number() ? value.get<double>() : -1);  // diverged
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(scores, std::greater<>{})) << testing::PrintToString(scores);
+  std::vector<double> ranked;
+  for (const auto& row : rows(table_of(end->record, 0))) {
+    const auto value = value_of(row[0], "test", "accuracy");
+    ranked.push_back(value.is_number() ? value.get<double>() : -1);
+  }
+  EXPECT_FALSE(std::ranges::is_sorted(ranked, std::greater<>{})) << "nothing is shown: both orders are the same";
+
+  const auto text = table_of(end->record, 0, metric_of("epochs", end->statuses));
+  EXPECT_THAT(text.substr(0, text.find('\n')), testing::ContainsRegex("epochs  test.accuracy  epochs  status$"));
+  int before = 0;
+  for (const auto& row : rows(text)) {
+    EXPECT_EQ(row[4], value_of(row[0], nullptr, "epochs").dump()) << "its own column";
+    EXPECT_GE(std::stoi(row[4]), before) << "fewest first";
+    before = std::stoi(row[4]);
+  }
 }
 
 TEST_F(RunSweepTest, ALogThatCannotBeReadIsNotABeginning) {

@@ -52,13 +52,13 @@ TEST(Space, WholeNumbersOnALogarithmicScaleHaveTheCellsOfTheirRounding) {
   EXPECT_DOUBLE_EQ(space.cell(0, 8).high, 1);
 }
 
-TEST(Space, APlaceIsWhereItsValueComesFrom) {
+TEST(Space, APositionIsWhereItsValueComesFrom) {
   const Space space({real("a", -3, 5), real("b", 1e-4, 10, true), integer("c", 1, 1000, true), integer("d", -7, 90)});
   core::Random random(1, core::Purpose::test, 0);
   for (int n = 0; n < 1000; ++n)
     for (std::size_t i = 0; i < space.size(); ++i) {
       const double u = random.uniform(), value = space.at(i, u);
-      EXPECT_NEAR(space.place(i, value), u, i < 2 ? 1e-3 : 1) << i;
+      EXPECT_NEAR(space.position(i, value), u, i < 2 ? 1e-3 : 1) << i;
       if (space[i].kind != Kind::integer) continue;
       EXPECT_GE(u, space.cell(i, value).low - 1e-12);
       EXPECT_LE(u, space.cell(i, value).high + 1e-12);

@@ -1,4 +1,4 @@
-#include "apps/grid/children.hpp"
+#include "apps/grid/pool/children.hpp"
 
 #include <poll.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "apps/grid/run_pool.hpp"
+#include "apps/grid/pool/run_pool.hpp"
 
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ Result<std::unique_ptr<RunPool>> RunPool::make(PoolOptions options) {
 
 RunPool::RunPool(PoolOptions options, std::string scratch)
     : options_(std::move(options)), scratch_(std::move(scratch)), children_(options_.executable, scratch_) {
-  for (const auto& nodes : options_.places) places_.push_back({nodes});
+  for (const auto& nodes : options_.slots) slots_.push_back({nodes});
   useful_ = options_.clock->now();
 }
 
@@ -62,25 +62,25 @@ RunPool::~RunPool() {
   fs::remove_all(scratch_, ignored);
 }
 
-RunPool::Place* RunPool::free_place() {
+RunPool::Slot* RunPool::free_slot() {
   const auto found = std::ranges::find_if(
-      places_, [now = options_.clock->now()](const Place& place) { return !place.run && place.free_at <= now; });
-  return found == places_.end() ? nullptr : &*found;
+      slots_, [now = options_.clock->now()](const Slot& slot) { return !slot.run && slot.free_at <= now; });
+  return found == slots_.end() ? nullptr : &*found;
 }
 
-bool RunPool::has_room() const { return const_cast<RunPool*>(this)->free_place() != nullptr; }
+bool RunPool::has_room() const { return const_cast<RunPool*>(this)->free_slot() != nullptr; }
 
 bool RunPool::is_hopeless() const {
-  const auto unused = [](const Place& place) { return !place.run && place.patience > core::Duration{}; };
-  return std::ranges::all_of(places_, unused) && core::seconds(options_.clock->now() - useful_) > kSavingDeadline_s;
+  const auto unused = [](const Slot& slot) { return !slot.run && slot.patience > core::Duration{}; };
+  return std::ranges::all_of(slots_, unused) && core::seconds(options_.clock->now() - useful_) > kSavingDeadline_s;
 }
 
 Result<void> RunPool::begin(std::size_t id, const GridRun& run, const std::string& directory,
                             const std::vector<std::string>& overrides) {
-  auto* const place = free_place();
+  auto* const slot = free_slot();
   std::vector<std::string> arguments{"train", "--json", "--plain"};  // progress_of() reads its progress
   if (!directory.empty()) {
-    const bool elsewhere = !place->nodes.empty() && latest_[id] != place;
+    const bool elsewhere = !slot->nodes.empty() && latest_[id] != slot;
     arguments.insert(arguments.end(), {"--resume", directory});
     if (options_.replan || elsewhere) arguments.emplace_back("--replan");
   } else {
@@ -90,14 +90,14 @@ Result<void> RunPool::begin(std::size_t id, const GridRun& run, const std::strin
     arguments.push_back(config);
   }
   for (const auto& override_text : overrides) arguments.insert(arguments.end(), {"--set", override_text});
-  if (!place->nodes.empty()) {
-    arguments.insert(arguments.end(), {"--nodes", place->nodes});
+  if (!slot->nodes.empty()) {
+    arguments.insert(arguments.end(), {"--nodes", slot->nodes});
     arguments.insert(arguments.end(), options_.node_arguments.begin(), options_.node_arguments.end());
   }
   if (auto started = children_.start(id, arguments); !started) return started;
-  place->run = id;
-  latest_[id] = place;
-  running_[id] = {options_.clock->now(), directory, place};
+  slot->run = id;
+  latest_[id] = slot;
+  running_[id] = {options_.clock->now(), directory, slot};
   return {};
 }
 
@@ -111,7 +111,7 @@ std::vector<RunPool::Ended> RunPool::wait(std::chrono::milliseconds patience, in
 
 RunPool::Ended RunPool::ended(Children::End end) {
   const auto running = running_.extract(end.id).mapped();
-  running.place->run.reset();
+  running.slot->run.reset();
   Ended ended{.id = end.id,
               .status = {},
               .seconds = core::seconds(options_.clock->now() - running.since),
@@ -123,7 +123,7 @@ RunPool::Ended RunPool::ended(Children::End end) {
   if (run_status.status != Status::done) run_status.error = error_of(end.err, end.exit_code);
   const auto json = nlohmann::json::parse(run_status.summary, nullptr, false);
   run_status.directory = json.is_object() ? json.value("run", "") : running.directory;
-  if (loses_place(running, ended, json.is_object())) return ended;
+  if (loses_nodes(running, ended, json.is_object())) return ended;
 
   if (ended.resumed && run_status.status == Status::failed) {
     const bool for_good =
@@ -151,18 +151,18 @@ RunPool::Ended RunPool::ended(Children::End end) {
 }
 
 /// `began`: the run has trained in this session.
-bool RunPool::loses_place(const Running& running, Ended& ended, bool began) {
-  auto& place = *running.place;
-  const bool lost = !place.nodes.empty() && ended.status.exit_code == core::exit_code(core::Errc::peer_lost);
+bool RunPool::loses_nodes(const Running& running, Ended& ended, bool began) {
+  auto& slot = *running.slot;
+  const bool lost = !slot.nodes.empty() && ended.status.exit_code == core::exit_code(core::Errc::peer_lost);
   if (!lost || began) {
     useful_ = options_.clock->now();
-    place.patience = {};
+    slot.patience = {};
   }
   if (!lost || (began && ++losses_[ended.id] > kMostLosses)) return false;
-  place.patience = std::clamp(2 * place.patience, kFirstPatience, kMostPatience);
-  place.free_at = options_.clock->now() + place.patience;
-  ended.place_lost = true;
-  auto error = fmt::format("{}: {}", place.nodes, ended.status.error);
+  slot.patience = std::clamp(2 * slot.patience, kFirstPatience, kMostPatience);
+  slot.free_at = options_.clock->now() + slot.patience;
+  ended.nodes_lost = true;
+  auto error = fmt::format("{}: {}", slot.nodes, ended.status.error);
   auto now = ended.status.directory.empty() ? RunStatus{} : run_status_of(ended.status.directory);
   if (now.status == Status::waiting) now.directory.clear();  // without a checkpoint it begins anew
   ended.status = std::move(now);

@@ -1,4 +1,4 @@
-/// Trains runs as child processes (`troupe train`), one at a time in each place: this machine, several times, or nodes elsewhere. A place that
+/// Trains runs as child processes (`troupe train`), one at a time in each slot: this machine, several times, or nodes elsewhere. A slot that
 /// loses its nodes is left alone for a while; its run can go on in another one. One thread, the one that lives longest (children.hpp).
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/grid/children.hpp"
+#include "apps/grid/pool/children.hpp"
 #include "apps/grid/resolved_grid.hpp"
 #include "apps/grid/status_index.hpp"
 #include "core/clock.hpp"
@@ -21,8 +21,8 @@ namespace troupe::grid {
 inline constexpr double kSavingDeadline_s = 600;
 
 struct PoolOptions {
-  std::string executable;               // of the children
-  std::vector<std::string> places{""};  // the nodes of each, "h1:4242,h2:4242"; empty text: this machine. At least one
+  std::string executable;              // of the children
+  std::vector<std::string> slots{""};  // the nodes of each, "h1:4242,h2:4242"; empty text: this machine. At least one
   std::vector<std::string> node_arguments{};        // to reach nodes: --ca FILE …
   bool replan = false;                              // resumed runs make the choices of plan.json anew
   const core::Clock* clock = nullptr;               // outlives the pool
@@ -35,9 +35,9 @@ class RunPool {
   [[nodiscard]] static core::Result<std::unique_ptr<RunPool>> make(PoolOptions options);
   ~RunPool();
 
-  /// Whether a place is free whose nodes are not known to be lost.
+  /// Whether a slot is free whose nodes are not known to be lost.
   [[nodiscard]] bool has_room() const;
-  /// No place has been of use for kSavingDeadline_s, and none is in use: waiting longer is in vain.
+  /// No slot has been of use for kSavingDeadline_s, and none is in use: waiting longer is in vain.
   [[nodiscard]] bool is_hopeless() const;
   /// Begins the run, or resumes it in `directory`; `overrides` (KEY=VALUE) hold for this session of it. A resumed run that comes to other
   /// nodes makes the choices of plan.json anew. REQUIRES has_room(). Errc::io.
@@ -49,7 +49,7 @@ class RunPool {
     RunStatus status;  // Status::running: another process trains in the directory now
     double seconds = 0;
     bool resumed = false;
-    bool place_lost =
+    bool nodes_lost =
         false;  // its nodes, not the run, have failed: it is waiting or interrupted, and can go on elsewhere
   };
   /// Runs that have ended; waits for the first one for `patience`, or until wake_fd is readable. Passes on requests to save first. REQUIRES
@@ -67,7 +67,7 @@ class RunPool {
   [[nodiscard]] std::vector<Position> positions() const;
 
  private:
-  struct Place {
+  struct Slot {
     std::string nodes;
     std::optional<std::size_t> run{};
     core::Duration free_at{};  // lost nodes are asked again then
@@ -76,23 +76,23 @@ class RunPool {
   struct Running {
     core::Duration since{};
     std::string directory;  // of a resumed run
-    Place* place = nullptr;
+    Slot* slot = nullptr;
   };
 
   RunPool(PoolOptions options, std::string scratch);
-  [[nodiscard]] Place* free_place();
+  [[nodiscard]] Slot* free_slot();
   [[nodiscard]] Ended ended(Children::End end);
-  [[nodiscard]] bool loses_place(const Running& running, Ended& ended, bool began);
+  [[nodiscard]] bool loses_nodes(const Running& running, Ended& ended, bool began);
 
   PoolOptions options_;
   std::string scratch_;
   Children children_;
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
   std::map<std::size_t, Running> running_;
-  std::map<std::size_t, const Place*> latest_;  // by run
-  std::map<std::size_t, int> losses_;           // by run: of nodes while it trained
-  core::Duration useful_{};                     // when a place was last of use
-  int saves_ = 0;                               // requests passed on to the runs
+  std::map<std::size_t, const Slot*> latest_;  // by run
+  std::map<std::size_t, int> losses_;          // by run: of nodes while it trained
+  core::Duration useful_{};                    // when a slot was last of use
+  int saves_ = 0;                              // requests passed on to the runs
 };
 
 }  // namespace troupe::grid
