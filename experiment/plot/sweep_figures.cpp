@@ -47,7 +47,7 @@ std::string axis_labels(const sweep::Parameter& p, std::size_t x) {
 
 double place_of(const sweep::Space& space, std::size_t i, const std::optional<double>& value) {
   if (!value) return kBelow;
-  if (space[i].kind != sweep::Kind::choice) return space.place(i, *value);
+  if (space[i].kind != sweep::Kind::choice) return space.position(i, *value);
   return (*value + 0.5) / static_cast<double>(space[i].choices.size());
 }
 
