@@ -60,7 +60,7 @@ export function useRun(run: string): LiveRun {
         return made;
       };
       // The state of a long run takes the service seconds when nobody has asked before; what its summary says is there at once.
-      if (!signal.aborted && found.status !== "running") show(null, true);
+      if (!signal.aborted && found.status !== "running" && !model.current) show(null, true);
       const state = await stating;
       if (found.status === "running" && performance.now() - begun > kLongMs) curves = await curvesOf(); // without a gap before the stream
       if (signal.aborted) return;
