@@ -116,6 +116,21 @@ export function useEvery(ms: number, call: () => void): void {
   }, [ms]);
 }
 
+/** Whether buttons wait: an action is under way, or `data` is still what it was at its end. Their second click would be refused. */
+export function useActing(data: unknown): [boolean, (work: Promise<unknown>) => Promise<void>] {
+  const [under, setUnder] = useState(0);
+  const [before, setBefore] = useState<unknown>(null);
+  const latest = useRef(data);
+  latest.current = data;
+  const act = useCallback(async (work: Promise<unknown>): Promise<void> => {
+    setUnder((n) => n + 1);
+    await work.catch(() => undefined);
+    setBefore(latest.current);
+    setUnder((n) => n - 1);
+  }, []);
+  return [under > 0 || (before !== null && before === data), act];
+}
+
 export const ServerContext = createContext<Server | null>(null);
 const kRanks: Record<Role, number> = { read: 0, run: 1, admin: 2 };
 

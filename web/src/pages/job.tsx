@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { at, message, put, send } from "../api/client";
-import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import { useActing, useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { Job, JobDetails } from "../api/types";
 import { ago, cell, when } from "../lib/format";
 import { asked, go, link } from "../lib/route";
@@ -65,26 +65,16 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   const mayRun = useMay("run");
   const [error, setError] = useState<string | null>(null);
   const [question, ask] = useState<"stop" | "kill" | "delete" | null>(null);
-  const [busy, setBusy] = useState(false); // a second click would be refused
+  const [busy, acting] = useActing(loaded.data);
   const again = useThrottled(loaded.reload, 300);
   useServerEvents(["job"], (_, row) => (!row || String((row as Job).id) === id) && again());
   useEvery(5000, again);
   const job = loaded.data;
   useEffect(() => setError(null), [job?.state]); // what was refused in another state
   if (!job) return <Page title={`Job ${id}`}><ErrorLine error={loaded.error} retry={loaded.reload} />{!loaded.error && <p class="loading" role="status">Loading…</p>}</Page>;
-  const act = async (method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> => {
-    setBusy(true);
-    try {
-      await put(method, path, body);
-      setError(null);
-      if (method === "DELETE") go("#/jobs");
-    } catch (problem) {
-      setError(message(problem));
-    } finally {
-      setBusy(false);
-      loaded.reload();
-    }
-  };
+  const act = (method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> =>
+    acting(put(method, path, body).then(() => { setError(null); if (method === "DELETE") go("#/jobs"); }, (problem: unknown) => setError(message(problem)))
+      .then(loaded.reload));
   const path = (what: string): string => at("jobs", id, what);
   const { state } = job;
   const active = /queued|running|stopping/.test(state);

@@ -1,7 +1,7 @@
 // Every page in Chromium, light and dark, on a phone and on a wide screen; and what a user does there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -161,11 +161,50 @@ test("ARunThatIsNotThereYetIsShownWhenItIs", { skip: missing }, async () => {
   const page = await opened();
   await show(page, "#/runs/20260101-000000-later");
   await page.getByRole("alert").getByText("there is no run 20260101-000000-later").waitFor();
-  cpSync(join(runs, names["glyphs-bsp"]), join(runs, "20260101-000000-later"), { recursive: true });
+  cpSync(join(runs, names["glyphs-bsp"]), join(scratch, "later"), { recursive: true });
+  renameSync(join(scratch, "later"), join(runs, "20260101-000000-later")); // as a whole
   await page.locator(".run-line .badge", { hasText: "done" }).waitFor();
   assert.equal(await page.getByRole("alert").count(), 0);
   await page.context().close();
   rmSync(join(runs, "20260101-000000-later"), { recursive: true });
+});
+
+test("TheTokenOfALinkIsKeptUntilTheServiceAnswers", { skip: missing }, async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  page.setDefaultTimeout(kWaitMs);
+  await page.route("**/api/v1/**", (route) => route.abort());
+  await page.goto(`${service.origin}/#token=${service.token}`);
+  await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+  await page.unroute("**/api/v1/**");
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  await context.close();
+});
+
+test("EveryPageRecoversByItselfWhenTheServiceWasAway", { skip: missing, timeout: 600_000 }, async () => {
+  const page = await opened();
+  const easgd = encodeURIComponent(names["glyphs-easgd"]);
+  const chosen = ["glyphs-easgd", "glyphs-bsp"].map((n) => `run=${encodeURIComponent(names[n])}`).join("&");
+  const table = (name) => page.getByRole("region", { name }).getByRole("row").nth(1);
+  const away = "**/api/v1/**";
+  const pages = [["#/runs", () => table("Runs")], [`#/compare?${chosen}`, () => page.getByRole("img", { name: /^test.accuracy: / })],
+    [`#/runs/${easgd}`, () => page.getByRole("img", { name: /^Accuracy: .*test .*%/ })], [`#/runs/${easgd}?tab=config`, () => page.getByLabel("the configuration", { exact: true })],
+    ["#/models", () => table("Models")], ["#/models/lenet", () => table("Layers of lenet")], ["#/datasets", () => table("Data sets")], ["#/", () => page.locator(".run-list .run-link").first()],
+    ["#/new", () => page.getByText("The configuration is good.")], ["#/help", () => page.getByRole("heading", { level: 1, name: "Help" })]];
+  if (service.real)
+    pages.push([`#/runs/${easgd}?tab=journal`, () => table("Events of the journal")], [`#/runs/${easgd}?tab=forecast`, () => page.getByText(/^bsp would (now be at epoch|have ended by now)/)],
+      ["#/sweeps", () => table("Sweeps")], [`#/sweeps/${sweep}`, () => table("Trials, best first")], ["#/nodes", () => page.getByText("No node is registered.")], ["#/jobs", () => page.getByText("There are no jobs yet.")]);
+  for (const [hash, there] of pages) {
+    await page.route(away, (route) => route.abort());
+    await page.evaluate((to) => { location.hash = to; }, hash);
+    await page.getByRole("alert").first().waitFor();
+    await page.unroute(away);
+    await there().waitFor();
+    await page.waitForFunction(() => document.querySelector('[role="alert"]') === null);
+    await page.evaluate(() => { location.hash = "#/nonesuch"; });
+    await page.getByText("There is no page “nonesuch”.").waitFor();
+  }
+  await page.context().close();
 });
 
 test("JobIsSubmittedWatchedStoppedAndResumed", { skip: missing, timeout: 600_000 }, async (t) => {
@@ -247,8 +286,12 @@ test("JobIsTakenOutOfTheQueueStartedAndDeleted", { skip: missing, timeout: 600_0
   await page.getByRole("heading", { level: 1, name: "waits-for-the-slot" }).waitFor();
   await takeOut();
   assert.equal(await button("Resume").count(), 0); // it has no run
-  await answered(`/jobs/${second}/start`, () => button("Start").click());
+  let starts = 0;
+  page.on("request", (r) => { starts += r.url().endsWith(`/jobs/${second}/start`) ? 1 : 0; });
+  await answered(`/jobs/${second}/start`, () => button("Start").dblclick());
   await takeOut();
+  assert.equal(starts, 1, "one click of two: the second would be refused");
+  assert.equal(await page.getByRole("alert").count(), 0);
   await button("Delete").click();
   await answered(`/jobs/${second}`, () => page.getByRole("dialog").getByRole("button", { name: "Delete" }).click());
   await page.getByRole("heading", { level: 1, name: "Jobs" }).waitFor();
@@ -401,6 +444,13 @@ test("JournalSaysOfEachHashWhetherAReplayCameToIt", { skip: missing }, async () 
   await row.getByText("differs").waitFor();
   await page.getByText(/^Replayed .*: it differs at event [\d,]+ of worker0: worker 0, event \d+: params has another hash$/).waitFor();
   await page.getByText(/The replay of .* found another hash here\.$/).waitFor();
+  for (const [width, height] of shots ? kSizes : [])
+    for (const colorScheme of ["light", "dark"]) {
+      mkdirSync(shots, { recursive: true });
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.screenshot({ path: join(shots, `run-journal-differs-${width}-${colorScheme}.png`), fullPage: true });
+    }
   await page.context().close();
 });
 

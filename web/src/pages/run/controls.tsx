@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at, message, put } from "../../api/client";
-import { useEvery, useLoaded, useMay, useServerEvents } from "../../api/hooks";
+import { useActing, useEvery, useLoaded, useMay, useServerEvents } from "../../api/hooks";
 import type { Job, RunDetails } from "../../api/types";
 import { go, link } from "../../lib/route";
 import type { RunModel } from "../../lib/run_model";
@@ -20,7 +20,7 @@ export function RunControls({ details, model, reload }: { details: RunDetails; m
   const [question, ask] = useState<Question | null>(null);
   const [error, setError] = useState<string | null>(null);
   const [done, setDone] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false); // a second click would be refused
+  const [busy, acting] = useActing(job.data);
   const [tags, setTags] = useState(details.tags.join(" "));
   const [note, setNote] = useState(details.note);
   useServerEvents(["job"], (_, row) => {
@@ -30,11 +30,7 @@ export function RunControls({ details, model, reload }: { details: RunDetails; m
   if (!mayRun) return null;
   const act = (work: Promise<unknown>, said: string): void => {
     setError(null);
-    setBusy(true);
-    work.then(() => setDone(said), (problem: unknown) => setError(message(problem))).finally(() => {
-      setBusy(false);
-      job.reload();
-    });
+    void acting(work.then(() => setDone(said), (problem: unknown) => setError(message(problem))).then(job.reload));
   };
   const state = job.data?.state;
   const path = (what: string): string => at("jobs", details.job ?? "", what);

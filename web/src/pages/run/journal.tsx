@@ -107,7 +107,7 @@ export function JournalTab({ run, directory, workers, servers }: { run: string; 
               : <p class="muted">No replay of this segment has been kept. <code>troupe replay</code> keeps what it finds in the run's directory.</p>}
             {journal.events.length === 0 ? <p class="muted">No event so far.</p>
               : <div class="one-line"><Table label="Events of the journal" columns={columns} rows={journal.events} id={(e) => e.record} chosen={(e) => e.until !== null && e.until === chosen?.until} /></div>}
-            <div class="actions">
+            <div class="pager">
               {from > 0 && <button type="button" class="button" onClick={start}>From the beginning</button>}
               {journal.next !== null && <button type="button" class="button" onClick={() => setFrom(journal.next!)}>Next {kPart}</button>}
             </div>

@@ -37,9 +37,9 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
   useServerEvents(["run"], (_, row) => {
     const changed = row as { run?: string; status?: string; job?: number | null } | null | undefined;
     if (changed && changed.run !== run) return;
-    const resumed = (changed === null || changed?.status === "running") && model && model.status !== "running";
+    const other = changed === null || (changed !== undefined && changed.status !== model?.status); // resumed, or it was copied here meanwhile
     const adopted = changed && typeof changed.job === "number" && details && details.job === null; // the job's run was found before the job knew it
-    if (resumed || adopted) live.reload();
+    if ((other && model && model.status !== "running") || adopted) live.reload();
   });
   useEvery(kAgainMs, () => {
     if (live.error) live.reload(); // a job's run may not be there yet, or the service not for a moment

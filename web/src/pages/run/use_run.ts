@@ -48,6 +48,7 @@ export function useRun(run: string): LiveRun {
         if (problem instanceof ApiError && (problem.status === 404 || problem.status === 409)) return null; // no metrics.jsonl yet
         throw problem;
       });
+      stating.catch(() => undefined); // it is awaited only where the others have come
       const [found, first] = await Promise.all([get<RunDetails>(at("runs", run), signal), curvesOf()]);
       let curves = first;
       const show = (state: RunState | null, partial = false): RunModel => {
