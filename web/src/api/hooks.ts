@@ -46,6 +46,7 @@ const listeners = new Set<Listener>();
 let stopEvents: (() => void) | null = null;
 let stopSoon: ReturnType<typeof setTimeout> | null = null;
 const kKeptMs = 5_000; // the connection, from one page to the next
+const kBegunMs = 2_500; // the service looks for changed runs every two seconds, and compares with its first look after someone listens
 
 /** A row; null: the connection was away, or the page was hidden; undefined: it has just begun, and a page may have asked before it did. */
 export type Changed = object | null | undefined;
@@ -75,7 +76,9 @@ export function useServerEvents(kinds: readonly string[], call: (kind: string, r
         if (typeof row === "object" && row !== null) listeners.forEach((each) => each(kind, row as object));
       }, (connection) => {
         if (connection !== "live") return;
-        all.forEach((kind) => listeners.forEach((each) => each(kind, wasLive ? null : undefined)));
+        const tell = (row: Changed): void => all.forEach((kind) => listeners.forEach((each) => each(kind, row)));
+        if (wasLive) tell(null);
+        else setTimeout(() => tell(undefined), kBegunMs);
         wasLive = true;
       });
       stopEvents = whileVisible(stream);
