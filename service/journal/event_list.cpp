@@ -17,7 +17,7 @@
 #include "core/journal_scanner.hpp"
 #include "experiment/directory/run_records.hpp"
 #include "sim/replay/describe.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "store/run_directory.hpp"
 #include "strategies/host/journal_codec.hpp"
 

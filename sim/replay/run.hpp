@@ -8,8 +8,8 @@
 
 #include "nn/backend.hpp"
 #include "sim/replay/report.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "sim/replay/until.hpp"
-#include "sim/replay/verification.hpp"
 
 namespace troupe::replay {
 

@@ -7,7 +7,7 @@
 #include "experiment/directory/run_records.hpp"
 #include "service/assets/embedded.hpp"
 #include "service/journal/event_list.hpp"
-#include "sim/replay/verification.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"

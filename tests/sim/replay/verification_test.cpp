@@ -1,5 +1,5 @@
 // What a replay says of each event, and the file that keeps it.
-#include "sim/replay/verification.hpp"
+#include "sim/replay/result/verification.hpp"
 
 #include <filesystem>
 

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { hasServe, serve } from "./server.mjs";
+import { explained, hasServe, serve } from "./server.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
@@ -73,9 +73,14 @@ after(async () => {
 });
 
 async function flow(name, viewport) {
-  const set = kSets[name];
   const context = await browser.newContext({ viewport, reducedMotion: "reduce", acceptDownloads: true });
   const page = await context.newPage();
+  await explained(page, () => fromDataToAnalytics(page, name, viewport));
+  await context.close();
+}
+
+async function fromDataToAnalytics(page, name, viewport) {
+  const set = kSets[name];
   const failures = [];
   page.setDefaultTimeout(kWaitMs);
   page.on("pageerror", (e) => failures.push(e.stack));
@@ -204,7 +209,6 @@ async function flow(name, viewport) {
   await heading("Data sets");
   for (let i = 0; i < kWaitMs / 100 && existsSync(path); i += 1) await page.waitForTimeout(100);
   assert.ok(!existsSync(path));
-  await context.close();
   assert.deepEqual(failures, []);
 }
 

@@ -73,3 +73,14 @@ export function certificates(troupe, folder) {
   const file = (name) => join(folder, "certs", name);
   return { TROUPE_CA: file("ca.pem"), TROUPE_CERT: file("here.pem"), TROUPE_KEY: file("here.key") };
 }
+
+/** Does `work` on the page; what the page showed is told with a failure. */
+export async function explained(page, work) {
+  try {
+    return await work();
+  } catch (error) {
+    const text = await page.locator("body").innerText({ timeout: 5000 }).catch(() => "");
+    error.stack += `\n    the page was ${page.url()}:\n${text.slice(0, 3000)}`;
+    throw error;
+  }
+}

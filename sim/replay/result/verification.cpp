@@ -1,4 +1,4 @@
-#include "sim/replay/verification.hpp"
+#include "sim/replay/result/verification.hpp"
 
 #include <array>
 #include <filesystem>
