@@ -202,7 +202,7 @@ class Replayer {
   void tell_verified(const experiment::JournalSegment& file, const Opened& opened, const Segment& segment,
                      const Diverged* diverged = nullptr) const {
     if (request_.verified && same_numbers())
-      request_.verified(verification_of(segment, file, opened.bytes, opened.events, diverged));
+      request_.verified(segment.verification(file.number, opened.bytes, opened.events, diverged));
   }
 
   core::Result<std::unique_ptr<Segment>> members_of(const experiment::JournalSegment& file, Opened& opened,

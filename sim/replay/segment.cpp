@@ -224,6 +224,20 @@ std::map<std::string, std::uint64_t> Segment::consumed_by_member() const {
   return all;
 }
 
+SegmentVerification Segment::verification(int number, std::uint64_t bytes, std::size_t events,
+                                          const Diverged* diverged) const {
+  SegmentVerification found{.segment = number,
+                            .bytes = bytes,
+                            .hashes = hashes_,
+                            .complete = recording_.complete && consumed() == events,
+                            .members = consumed_by_member()};
+  if (diverged == nullptr) return found;
+  std::string message = diverged->what();
+  if (message.starts_with(recording_.path + ": ")) message.erase(0, recording_.path.size() + 2);
+  found.difference = Difference{diverged->member(), diverged->event(), std::move(message)};
+  return found;
+}
+
 void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where,
                     std::size_t event) {
   const auto hash = nn::hash64(std::as_bytes(nn::HostView(kernels(), vector).get()));

@@ -22,6 +22,7 @@
 #include "sim/replay/collectives.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/recording.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "sim/replay/wire.hpp"
 
 namespace troupe::replay {
@@ -77,6 +78,10 @@ class Segment {
   [[nodiscard]] std::size_t consumed() const;  ///< events and snapshots
   /// The same by member: "worker1", "server0".
   [[nodiscard]] std::map<std::string, std::uint64_t> consumed_by_member() const;
+  /// What the replay has found, as far as it went. `bytes` of the segment's file, `events` of its recording; `diverged`: what ended the
+  /// replay, or null.
+  [[nodiscard]] SegmentVerification verification(int number, std::uint64_t bytes, std::size_t events,
+                                                 const Diverged* diverged) const;
   [[nodiscard]] std::uint64_t hashes() const noexcept { return hashes_; }  ///< snapshots that matched
   /// The current model in canonical layout, from where the strategy keeps it.
   [[nodiscard]] std::vector<float> model();

@@ -10,7 +10,6 @@
 
 #include "core/text/read_text.hpp"
 #include "nn/checkpoint/file_system.hpp"
-#include "sim/replay/segment.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -44,20 +43,6 @@ SegmentVerification segment_of(const Json& row) {
 }
 
 }  // namespace
-
-SegmentVerification verification_of(const Segment& segment, const experiment::JournalSegment& file, std::uint64_t bytes,
-                                    std::size_t events, const Diverged* diverged) {
-  SegmentVerification found{.segment = file.number,
-                            .bytes = bytes,
-                            .hashes = segment.hashes(),
-                            .complete = segment.recording().complete && segment.consumed() == events,
-                            .members = segment.consumed_by_member()};
-  if (diverged == nullptr) return found;
-  std::string message = diverged->what();
-  if (message.starts_with(file.path + ": ")) message.erase(0, file.path.size() + 2);
-  found.difference = Difference{diverged->member(), diverged->event(), std::move(message)};
-  return found;
-}
 
 std::string utc_text(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time)); }
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "experiment/directory/run_directory.hpp"
 
 namespace troupe::replay {
 
@@ -44,12 +43,6 @@ struct Verification {
   std::vector<SegmentVerification> segments{};
   bool operator==(const Verification&) const = default;
 };
-
-class Segment;
-class Diverged;
-/// Of a segment that was replayed as far as it goes. `bytes` of its file, `events` of its recording; `diverged`: what ended the replay, or null.
-[[nodiscard]] SegmentVerification verification_of(const Segment& segment, const experiment::JournalSegment& file,
-                                                  std::uint64_t bytes, std::size_t events, const Diverged* diverged);
 
 /// "2026-01-02T03:04:05Z".
 [[nodiscard]] std::string utc_text(std::time_t time);
