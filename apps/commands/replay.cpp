@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 
 #include <fmt/format.h>
@@ -61,6 +62,15 @@ std::string sentences(const replay::ReplayReport& report) {
   return text;
 }
 
+/// Keeps beside the journal what was found. Where that cannot be written, the replay is as good.
+void keep(const std::string& run, std::vector<replay::SegmentVerification> found) {
+  if (found.empty()) return;
+  const auto kept = replay::remember(run, {replay::utc_text(std::time(nullptr)), TROUPE_VERSION, std::move(found)});
+  if (!kept)
+    print_note(
+        {experiment::Note::Level::warning, "the replay's result is not kept with the run: " + kept.error().message});
+}
+
 /// Only up to a place in the journal.
 core::Result<void> run_until(const replay::ReplayRequest& request, const replay::Until& until, nn::Backend& backend,
                              ProgressLine& progress, bool json) {
@@ -84,15 +94,23 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
       settings->model.command.empty() ? make_devices_backend({settings->device(0), "cpu"}, 2) : make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("replay");
+  std::vector<replay::SegmentVerification> found;
   const replay::ReplayRequest request{
-      arguments.run, arguments.overrides, [&](double done, std::size_t segments) {
+      arguments.run, arguments.overrides,
+      [&](double done, std::size_t segments) {
         progress.show(
             done / static_cast<double>(segments),
             segments > 1 ? fmt::format("segment {} of {}", static_cast<std::size_t>(done) + 1, segments) : "");
-      }};
-  if (!arguments.until.empty()) return run_until(request, *until, **backend, progress, arguments.json);
+      },
+      [&](replay::SegmentVerification segment) { found.push_back(std::move(segment)); }};
+  if (!arguments.until.empty()) {
+    auto ended = run_until(request, *until, **backend, progress, arguments.json);
+    keep(run->path(), std::move(found));
+    return ended;
+  }
   const auto report = replay::replay_run(request, **backend);
   progress.clear();
+  keep(run->path(), std::move(found));
   if (!report) return tl::unexpected(report.error());
   for (const auto& note : report->notes)
     if (arguments.json) print_note(note);

@@ -17,6 +17,7 @@
 #include "core/journal_scanner.hpp"
 #include "experiment/directory/run_records.hpp"
 #include "sim/replay/describe.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "store/run_directory.hpp"
 #include "strategies/host/journal_codec.hpp"
 
@@ -26,6 +27,8 @@ namespace {
 using Row = nlohmann::ordered_json;
 using core::Errc;
 using experiment::RunRecordKind;
+
+constexpr off_t kMostReplayBytes = off_t{16} << 20;
 
 /// "journal-0012.bin" → 12; 0: another file.
 std::int64_t segment_number(std::string_view name) {
@@ -45,6 +48,35 @@ std::vector<std::int64_t> segments_in(int directory) {
     if (const auto number = segment_number(entry->d_name); number > 0) numbers.push_back(number);
   std::ranges::sort(numbers);
   return numbers;
+}
+
+/// What replays have left beside the journal; nothing where they have not, or where it cannot be read.
+std::vector<replay::Verification> replays_in(int directory) {
+  const core::FileDescriptor file(
+      ::openat(directory, replay::kReplayFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > kMostReplayBytes)
+    return {};
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  const auto count = ::pread(file.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return replay::parse_verifications(text).value_or(std::vector<replay::Verification>{});
+}
+
+Row row_of(const replay::SegmentFinding& found) {
+  if (found.of == nullptr) return nullptr;
+  const auto& d = found.of->difference;
+  return {{"at", found.replay->at},
+          {"program", found.replay->program},
+          {"hashes", found.of->hashes},
+          {"complete", found.of->complete},
+          {"difference", d ? Row{{"member", d->member}, {"event", d->event}, {"message", d->message}} : Row(nullptr)}};
+}
+
+Row row_of(const replay::EventFinding& found) {
+  if (found.replay == nullptr) return nullptr;
+  return {
+      {"result", found.differs ? "differs" : "reached"}, {"at", found.replay->at}, {"program", found.replay->program}};
 }
 
 /// One record as people see it.
@@ -119,7 +151,8 @@ bool is_member(std::string_view name) {
   return !name.empty() && name.size() < 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-Row row_of(std::int64_t number, const Shown& record, std::int64_t segment, std::uint64_t event) {
+Row row_of(std::int64_t number, const Shown& record, std::int64_t segment, std::uint64_t event,
+           const replay::EventFinding& found) {
   return {{"record", number},
           {"member", record.member.empty() ? Row(nullptr) : Row(record.member)},
           {"event", record.is_event ? Row(event) : Row(nullptr)},
@@ -127,7 +160,8 @@ Row row_of(std::int64_t number, const Shown& record, std::int64_t segment, std::
           {"step", record.step ? Row(*record.step) : Row(nullptr)},
           {"slot", record.slot.empty() ? Row(nullptr) : Row(record.slot)},
           {"hash", record.hash ? Row(fmt::format("{:016x}", *record.hash)) : Row(nullptr)},
-          {"until", record.is_event ? Row(fmt::format("{}/{}#{}", segment, record.member, event)) : Row(nullptr)}};
+          {"until", record.is_event ? Row(fmt::format("{}/{}#{}", segment, record.member, event)) : Row(nullptr)},
+          {"replay", row_of(found)}};
 }
 
 }  // namespace
@@ -140,8 +174,8 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
   if (!opened) return tl::unexpected(opened.error());
   const auto segments = segments_in(opened->run.get());
   if (segments.empty())
-    return Row{{"segments", segments}, {"segment", nullptr}, {"events", Row::array()},
-               {"next", nullptr},      {"complete", false},  {"cut_off", false}};
+    return Row{{"segments", segments}, {"segment", nullptr}, {"events", Row::array()}, {"next", nullptr},
+               {"complete", false},    {"cut_off", false},   {"replay", nullptr}};
   const auto segment = question.segment > 0 ? question.segment : segments.back();
   const auto name = fmt::format("journal-{:04}.bin", segment);
   core::FileDescriptor file(::openat(opened->run.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -150,6 +184,8 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
     return core::fail(Errc::config, fmt::format("{} has no journal segment {}", question.run, segment));
   auto scanner = core::JournalScanner::open(file.release(), question.run + "/" + name);
   if (!scanner) return tl::unexpected(scanner.error());
+  const auto replays = replays_in(opened->run.get());
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
   auto events = Row::array();
   std::map<std::string, std::uint64_t, std::less<>> counts;  // events so far, by member
   Row next = nullptr;
@@ -176,10 +212,17 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
       complete = false;
       break;
     }
-    events.push_back(row_of(number, *found, segment, event));
+    events.push_back(row_of(number, *found, segment, event,
+                            found->is_event ? replay::newest_about(replays, segment, bytes, found->member, event)
+                                            : replay::EventFinding{}));
   }
-  return Row{{"segments", segments}, {"segment", segment},   {"events", events},
-             {"next", next},         {"complete", complete}, {"cut_off", cut_off}};
+  return Row{{"segments", segments},
+             {"segment", segment},
+             {"events", events},
+             {"next", next},
+             {"complete", complete},
+             {"cut_off", cut_off},
+             {"replay", row_of(replay::newest_of(replays, segment, bytes))}};
 }
 
 }  // namespace troupe::service

@@ -53,6 +53,10 @@ std::string describe(const experiment::SnapshotRecord& snapshot) {
   return fmt::format("snapshot of {}, hash {:016x}", describe(snapshot.slot), snapshot.hash);
 }
 
+std::string member_name(bool server, std::uint32_t member) {
+  return fmt::format("{}{}", server ? "server" : "worker", member);
+}
+
 std::string describe(Slot slot) {
   static constexpr std::array kNames{"params", "grads",      "velocity", "acc",   "anchor",
                                      "staged", "statistics", "center",   "state", "payload"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -103,8 +104,11 @@ class Replayer {
       auto segment = members_of(*file, *opened, request_.progress ? tell : std::function<void(std::size_t)>(), {});
       if (!segment) return tl::unexpected(segment.error());
       try {
-        if (auto ran = run_until(**segment, until); !ran) return tl::unexpected(ran.error());
+        const auto ran = run_until(**segment, until);
+        tell_verified(*file, *opened, **segment);
+        if (!ran) return tl::unexpected(ran.error());
       } catch (const Diverged& diverged) {
+        tell_verified(*file, *opened, **segment, &diverged);
         return tl::unexpected(of(diverged, true));
       }
       auto reached = state_at(**segment, until);
@@ -166,6 +170,8 @@ class Replayer {
 
   /// A segment before its members exist.
   struct Opened {
+    std::uint64_t bytes = 0;  // of its file
+    std::size_t events = 0;   // of its recording, before that is cut or moved
     std::shared_ptr<const Checkpoint> checkpoint;
     bool goes_on = false;  // it begins in the middle of a session
     experiment::StartState start;
@@ -182,11 +188,21 @@ class Replayer {
     auto start = goes_on ? experiment::members_state(spec, **checkpoint)
                          : core::Result<experiment::StartState>(experiment::start_state(spec, checkpoint->get()));
     if (!start) return tl::unexpected(begins_otherwise(file, start.error()).error());
+    std::error_code unreadable;  // read_recording() says so
+    const auto bytes = std::filesystem::file_size(file.path, unreadable);
     auto recording = read_recording(file.path, session_->recorded, goes_on ? &start->membership : nullptr);
     if (!recording) return tl::unexpected(recording.error());
     auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
-    return Opened{std::move(*checkpoint), goes_on, std::move(*start), std::move(*recording), std::move(*made)};
+    const auto events = recording->events();
+    return Opened{bytes,           events, std::move(*checkpoint), goes_on, std::move(*start), std::move(*recording),
+                  std::move(*made)};
+  }
+
+  void tell_verified(const experiment::JournalSegment& file, const Opened& opened, const Segment& segment,
+                     const Diverged* diverged = nullptr) const {
+    if (request_.verified && same_numbers())
+      request_.verified(segment.verification(file.number, opened.bytes, opened.events, diverged));
   }
 
   core::Result<std::unique_ptr<Segment>> members_of(const experiment::JournalSegment& file, Opened& opened,
@@ -227,8 +243,11 @@ class Replayer {
     if (!goes_on) has_all_ends_ = true;
     if (progress_.empty() || !goes_on) begin_session(opened->checkpoint.get());
     try {
-      if (auto ran = (*segment)->run(); !ran) return ran;
+      auto ran = (*segment)->run();
+      tell_verified(file, *opened, **segment);
+      if (!ran) return ran;
     } catch (const Diverged& diverged) {
+      tell_verified(file, *opened, **segment, &diverged);
       return tl::unexpected(of(diverged, same_numbers()));
     }
     done.replayed = (*segment)->consumed();

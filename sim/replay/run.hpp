@@ -1,4 +1,4 @@
-/// `troupe replay`: replays all journal segments of a run directory in order, each with the configuration of its own session. Read-only.
+/// `troupe replay`: replays all journal segments of a run directory in order, each with the configuration of its own session. Writes nothing.
 /// One thread.
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include "nn/backend.hpp"
 #include "sim/replay/report.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "sim/replay/until.hpp"
 
 namespace troupe::replay {
@@ -17,6 +18,8 @@ struct ReplayRequest {
   std::vector<std::string> overrides{};  // "key=value", for every session; none: every hash must match
   /// Called often: the segments replayed so far, the one under way in part, of how many. Null: not called.
   std::function<void(double done, std::size_t segments)> progress{};
+  /// Called for each segment that was replayed with the recorded numbers, as far as it came, also where an error follows. Null: not called.
+  std::function<void(SegmentVerification)> verified{};
 };
 
 /// All sessions compute on `backend`. A report is no proof yet: ReplayReport::check() tells whether anything was compared. Errors:

@@ -9,7 +9,6 @@
 #include "nn/arenas/host_view.hpp"
 #include "nn/hash.hpp"
 #include "nn/optimizer.hpp"
-#include "sim/replay/describe.hpp"
 #include "sim/replay/server.hpp"
 #include "sim/replay/worker.hpp"
 
@@ -184,14 +183,18 @@ core::Result<void> Segment::advance_all() {
 
 /// No member can continue. In a complete recording this is the end, or members wait for events that the replay never produces.
 void Segment::explain_halt() const {
-  for (const auto& server : servers_) {
-    if (!server->at_end())
-      throw Diverged(fmt::format("{}: {}, but the replay never sends it", recording_.path, server->waits_for()));
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) {
+    const auto& server = *servers_[s];
+    if (!server.at_end())
+      throw Diverged(fmt::format("{}: {}, but the replay never sends it", recording_.path, server.waits_for()), true, s,
+                     server.consumed());
   }
-  for (const auto& worker : workers_) {
-    if (worker && !worker->at_end())
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    const auto* const worker = workers_[w].get();
+    if (worker != nullptr && !worker->at_end())
       throw Diverged(
-          fmt::format("{}: {}, but it never comes to it in the replay", recording_.path, worker->waits_for()));
+          fmt::format("{}: {}, but it never comes to it in the replay", recording_.path, worker->waits_for()), false, w,
+          worker->consumed());
   }
 }
 
@@ -213,12 +216,36 @@ std::size_t Segment::consumed() const {
   return sum;
 }
 
-void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where) {
+std::map<std::string, std::uint64_t> Segment::consumed_by_member() const {
+  std::map<std::string, std::uint64_t> all;
+  for (std::uint32_t w = 0; w < workers_.size(); ++w)
+    if (workers_[w]) all[member_name(false, w)] = workers_[w]->consumed();
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) all[member_name(true, s)] = servers_[s]->consumed();
+  return all;
+}
+
+SegmentVerification Segment::verification(int number, std::uint64_t bytes, std::size_t events,
+                                          const Diverged* diverged) const {
+  SegmentVerification found{.segment = number,
+                            .bytes = bytes,
+                            .hashes = hashes_,
+                            .complete = recording_.complete && consumed() == events,
+                            .members = consumed_by_member()};
+  if (diverged == nullptr) return found;
+  std::string message = diverged->what();
+  if (message.starts_with(recording_.path + ": ")) message.erase(0, recording_.path.size() + 2);
+  found.difference = Difference{diverged->member(), diverged->event(), std::move(message)};
+  return found;
+}
+
+void Segment::check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where,
+                    std::size_t event) {
   const auto hash = nn::hash64(std::as_bytes(nn::HostView(kernels(), vector).get()));
   if (hash != recorded.hash) {
-    throw Diverged(fmt::format("{}: {}: {} has hash {:016x}; the recording says {:016x}{}", recording_.path, where,
-                               describe(recorded.slot), hash, recorded.hash,
-                               spec_.graph->is_program() ? kOtherProgram : ""));
+    throw Diverged(
+        fmt::format("{}: {}: {} has hash {:016x}; the recording says {:016x}{}", recording_.path, where,
+                    describe(recorded.slot), hash, recorded.hash, spec_.graph->is_program() ? kOtherProgram : ""),
+        recorded.server, recorded.member, event);
   }
   ++hashes_;
 }

@@ -20,14 +20,25 @@
 #include "experiment/state/worker_memory.hpp"
 #include "nn/layout.hpp"
 #include "sim/replay/collectives.hpp"
+#include "sim/replay/describe.hpp"
 #include "sim/replay/recording.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "sim/replay/wire.hpp"
 
 namespace troupe::replay {
 
 /// The replay differs from the recording; the message names member, event and both values.
 class Diverged : public std::runtime_error {
-  using std::runtime_error::runtime_error;
+ public:
+  Diverged(const std::string& what, bool server, std::uint32_t member, std::size_t event)
+      : std::runtime_error(what), server_(server), member_(member), event_(event) {}
+  [[nodiscard]] std::string member() const { return member_name(server_, member_); }
+  [[nodiscard]] std::size_t event() const noexcept { return event_; }  ///< of the member, with its hashes, from 0
+
+ private:
+  bool server_;
+  std::uint32_t member_;
+  std::size_t event_;
 };
 
 struct SegmentOptions {
@@ -64,7 +75,13 @@ class Segment {
   [[nodiscard]] core::Result<void> run_held(const ReplayServer* server);
 
   [[nodiscard]] const Recording& recording() const noexcept { return recording_; }
-  [[nodiscard]] std::size_t consumed() const;                              ///< events and snapshots
+  [[nodiscard]] std::size_t consumed() const;  ///< events and snapshots
+  /// The same by member: "worker1", "server0".
+  [[nodiscard]] std::map<std::string, std::uint64_t> consumed_by_member() const;
+  /// What the replay has found, as far as it went. `bytes` of the segment's file, `events` of its recording; `diverged`: what ended the
+  /// replay, or null.
+  [[nodiscard]] SegmentVerification verification(int number, std::uint64_t bytes, std::size_t events,
+                                                 const Diverged* diverged) const;
   [[nodiscard]] std::uint64_t hashes() const noexcept { return hashes_; }  ///< snapshots that matched
   /// The current model in canonical layout, from where the strategy keeps it.
   [[nodiscard]] std::vector<float> model();
@@ -92,9 +109,10 @@ class Segment {
   /// The memory of all vectors: a device's if the backend has one device, else the host's. The numbers do not depend on it.
   [[nodiscard]] core::Allocator& memory() const;
   [[nodiscard]] const core::Kernels& kernels() const { return options_.backend->kernels_for(memory()); }
-  /// Throws Diverged when `vector` differs from the recorded hash; `where` names the member and its event. REQUIRES same_numbers: other
-  /// settings have other hashes, and may have other vectors.
-  void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where);
+  /// Throws Diverged when `vector` differs from the recorded hash; `where` names the member and its event `event`. REQUIRES same_numbers:
+  /// other settings have other hashes, and may have other vectors.
+  void check(const experiment::SnapshotRecord& recorded, core::ConstSpan vector, const std::string& where,
+             std::size_t event);
   void fail(core::Error error) { error_ = std::move(error); }
 
  private:

@@ -42,7 +42,7 @@ bool ReplayServer::take_item() {
   const auto& item = items_[next_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (segment_.options().same_numbers)
-      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}, event {}", self_, next_));
+      segment_.check(*snapshot, memory_.view(snapshot->slot), fmt::format("shard {}, event {}", self_, next_), next_);
     ++next_;
     return true;
   }
@@ -110,7 +110,8 @@ Position ReplayServer::position() const {
 }
 
 void ReplayServer::diverge(std::size_t item, const std::string& what) const {
-  throw Diverged(fmt::format("{}: shard {}, event {}: {}", segment_.recording().path, self_, item, what));
+  throw Diverged(fmt::format("{}: shard {}, event {}: {}", segment_.recording().path, self_, item, what), true, self_,
+                 item);
 }
 
 bool ReplayServer::usable(RequestId payload) const {

@@ -74,7 +74,7 @@ bool ReplayWorker::take_item() {
   const auto& item = items_[fed_];
   if (const auto* snapshot = std::get_if<experiment::SnapshotRecord>(&item)) {
     if (consumed_ != fed_) return false;
-    if (segment_.options().same_numbers) segment_.check(*snapshot, memory_.view(snapshot->slot), where(fed_));
+    if (segment_.options().same_numbers) segment_.check(*snapshot, memory_.view(snapshot->slot), where(fed_), fed_);
     ++consumed_;
     ++fed_;
     return true;
@@ -356,7 +356,7 @@ std::string ReplayWorker::where(std::size_t item) const {
 }
 
 void ReplayWorker::diverge(std::size_t item, const std::string& what) const {
-  throw Diverged(fmt::format("{}: {}: {}", segment_.recording().path, where(item), what));
+  throw Diverged(fmt::format("{}: {}: {}", segment_.recording().path, where(item), what), false, self_, item);
 }
 
 void ReplayWorker::require_computing(const char* what) const {

@@ -50,7 +50,6 @@ class WritersTest : public testing::Test {
     std::vector<std::vector<std::string>> all{
         {"eval", run},
         {"eval", a_checkpoint(run)},
-        {"replay", run},
         {"simulate", run + "/config.toml", "--from", run, "--cluster", cluster_},
         {"check", run + "/config.toml"},
         {"grid", grid_, "--dry-run", "--set", "run.dir=" + fs::path(grid).parent_path().string()}};
@@ -122,6 +121,19 @@ TEST_F(WritersTest, ReadersChangeNothing) {
   }
 }
 
+TEST_F(WritersTest, AReplayAddsItsResultAndChangesNothingElse) {
+  ASSERT_EQ(troupe(train()).code, 0);
+  auto before = everything_in(run());
+  const auto outcome = troupe({"replay", run()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  auto after = everything_in(run());
+  EXPECT_EQ(after.erase(run() + "/replay.json"), 1U);
+  before.erase(run());
+  after.erase(run());  // the directory's own time
+  EXPECT_EQ(after, before);
+}
+
 TEST_F(WritersTest, ReadersWorkOnAReadOnlyDisk) {
   const auto disk = folder_.file("disk");
   fs::create_directories(disk);
@@ -138,6 +150,9 @@ TEST_F(WritersTest, ReadersWorkOnAReadOnlyDisk) {
     const auto outcome = troupe(command);
     EXPECT_EQ(outcome.code, 0) << command[0] << ": " << outcome.err;
   }
+  const auto replay = troupe({"replay", run});
+  EXPECT_EQ(replay.code, 0) << replay.err;
+  EXPECT_THAT(replay.err, HasSubstr("warning: the replay's result is not kept with the run: "));
   const auto resumed = troupe({"train", "--resume", run, "--quiet", "--set", "run.epochs=3"});
   EXPECT_EQ(resumed.code, 74) << resumed.err;
   EXPECT_TRUE(is_one_line(resumed)) << resumed.err;

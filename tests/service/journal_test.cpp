@@ -7,6 +7,7 @@
 #include "experiment/directory/run_records.hpp"
 #include "service/assets/embedded.hpp"
 #include "service/journal/event_list.hpp"
+#include "sim/replay/result/verification.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"
@@ -107,6 +108,33 @@ TEST_F(JournalListTest, PartsAndConditions) {
   EXPECT_EQ(second["next"], nullptr);
 }
 
+TEST_F(JournalListTest, EventsSayWhatTheNewestReplayFound) {
+  EXPECT_EQ(list({.segment = 1})["replay"], nullptr);
+  EXPECT_EQ(list({.segment = 1})["events"][4]["replay"], nullptr);
+  const auto bytes = std::filesystem::file_size(folder_.file(kRunName + "/journal-0001.bin"));
+  const std::vector<replay::Verification> replays{
+      {"2026-01-01T00:00:00Z", "0.2.0", {{1, bytes, 1, true, {{"worker0", 4}, {"worker1", 3}}, {}}}},
+      {"2026-01-02T00:00:00Z",
+       "0.2.1",
+       {{1, bytes, 0, false, {{"worker0", 2}, {"worker1", 1}}, replay::Difference{"worker0", 2, "another hash"}}}}};
+  folder_.write(kRunName + "/replay.json", replay::to_json(replays));
+  const auto all = list({.segment = 1});
+  EXPECT_EQ(all["replay"]["at"], "2026-01-02T00:00:00Z");
+  EXPECT_EQ(all["replay"]["hashes"], 0);
+  EXPECT_EQ(all["replay"]["complete"], false);
+  EXPECT_EQ(all["replay"]["difference"]["event"], 2);
+  EXPECT_EQ(all["events"][4]["replay"]["result"], "differs");
+  EXPECT_EQ(all["events"][4]["replay"]["program"], "0.2.1");
+  EXPECT_EQ(all["events"][3]["replay"]["result"], "reached");
+  EXPECT_EQ(all["events"][3]["replay"]["program"], "0.2.1");
+  EXPECT_EQ(all["events"][6]["replay"]["program"], "0.2.0") << "the newer one did not come so far";
+  EXPECT_EQ(all["events"][2]["replay"], nullptr) << "a lease is no event of a rule";
+  EXPECT_EQ(list({.segment = 2})["replay"], nullptr);
+  folder_.write(kRunName + "/replay.json", "{");
+  EXPECT_EQ(list({.segment = 1})["replay"], nullptr);
+  EXPECT_EQ(list({.segment = 1})["events"].size(), 9U) << "a damaged one hides no event";
+}
+
 TEST_F(JournalListTest, AJournalThatIsBeingWrittenIsReadAsFarAsItGoes) {
   const auto file = folder_.file(kRunName + "/journal-0002.bin");
   const auto whole = std::filesystem::file_size(file);
@@ -143,6 +171,10 @@ TEST(JournalApiTest, RoutesAnswerAsDescribed) {
   const Served served(Limits{}, [](const tests::Folder& folder) {
     Served::one_run(folder);
     write_segment(folder, 1, records());
+    folder.write(kRunName + "/replay.json",
+                 replay::to_json({{"2026-01-01T00:00:00Z",
+                                   "0.2.0",
+                                   {{1, 1, 1, false, {{"worker0", 1}}, replay::Difference{"worker0", 1, "other"}}}}}));
   });
   const auto path = "/api/v1/runs/" + kRunName + "/journal";
   const auto reply = served.get(path + "?member=worker0&limit=2");

@@ -1,8 +1,8 @@
 // The frame of every page: session, navigation, keys, and the page that the address names.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, get, message, onSignedOut, put } from "./api/client";
-import { ServerContext } from "./api/hooks";
+import { ServerContext, useEvery } from "./api/hooks";
 import type { Server } from "./api/types";
 import { go, useRoute, type Route } from "./lib/route";
 import { setTheme, useTheme, type Theme } from "./lib/theme";
@@ -120,23 +120,32 @@ function tokenOfAddress(): string | null {
 }
 
 const kToken = tokenOfAddress();
+const kAgainMs = 3000;
 
 export function App(): JSX.Element {
   const [server, setServer] = useState<Server | null>(null);
   const [state, setState] = useState<"starting" | "out" | "in" | "failed">("starting");
   const [error, setError] = useState<string | null>(null);
+  const link = useRef<string | null>(null); // the token of a link, until the service has answered
   const enter = async (token: string | null): Promise<void> => {
     try {
       if (token !== null) await put("POST", "/session", { token });
       setServer(await get<Server>("/server"));
+      link.current = null;
       setError(null);
       setState("in");
     } catch (problem) {
       const refused = problem instanceof ApiError && problem.status === 401;
+      if (refused) link.current = null;
       setError(refused && token === null ? null : message(problem));
-      setState(refused || token !== null ? "out" : "failed");
+      setState(refused || (token !== null && token !== link.current) ? "out" : "failed");
     }
   };
+  const follow = (token: string | null): void => {
+    link.current = token;
+    void enter(token);
+  };
+  useEvery(kAgainMs, () => state === "failed" && void enter(link.current));
   const leave = (): void => {
     put("DELETE", "/session").catch(() => undefined).finally(() => {
       setServer(null);
@@ -144,12 +153,12 @@ export function App(): JSX.Element {
     });
   };
   useEffect(() => {
-    void enter(kToken);
+    follow(kToken);
     const pasted = (): void => { // the link with a token, in a tab where the dashboard is open already
       const token = tokenOfAddress();
       if (token === null) return;
       window.dispatchEvent(new HashChangeEvent("hashchange"));
-      void enter(token);
+      follow(token);
     };
     window.addEventListener("hashchange", pasted);
     const forget = onSignedOut(() => setState((now) => (now === "in" ? "out" : now)));
@@ -160,6 +169,6 @@ export function App(): JSX.Element {
   }, []);
   if (state === "in" && server) return <ServerContext.Provider value={server}><Frame server={server} leave={leave} /></ServerContext.Provider>;
   if (state === "out") return <SignIn error={error} enter={enter} />;
-  if (state === "failed") return <main class="lone"><h1>Troupe</h1><ErrorLine error={error} retry={() => void enter(null)} /></main>;
+  if (state === "failed") return <main class="lone"><h1>Troupe</h1><ErrorLine error={error} retry={() => void enter(link.current)} /></main>;
   return <main class="lone" aria-busy="true"><h1 class="hidden">Troupe</h1><p class="loading" role="status">Loading…</p></main>;
 }

@@ -14,12 +14,12 @@ const bundled = mkdtempSync(join(tmpdir(), "troupe-web-units-"));
 const names = readdirSync(join(here, "unit")).filter((name) => name.endsWith(".test.ts"));
 await build({ entryPoints: names.map((name) => join(here, "unit", name)), outdir: bundled, bundle: true, platform: "node", format: "esm",
   target: "node18", outExtension: { ".js": ".mjs" }, logLevel: "warning" });
-const files = [...names.map((name) => join(bundled, name.replace(/ts$/, "mjs"))), ...["pages", "flow"].map((name) => join(here, `pages/${name}.test.mjs`))];
+const files = [...names.map((name) => join(bundled, name.replace(/ts$/, "mjs"))), ...["pages", "flow", "nodes"].map((name) => join(here, `pages/${name}.test.mjs`))];
 
 let passed = 0, failed = 0;
 // Older versions of node report each file as a test around its tests.
 const isFile = ({ name }) => isAbsolute(name) || name.endsWith(".mjs");
-const stream = run({ files, concurrency: 1, timeout: 900_000 });
+const stream = run({ files, concurrency: 1, timeout: 1_800_000 });
 stream.on("test:pass", (t) => {
   if (isFile(t)) return;
   if (t.skip !== undefined) console.log(`skipped ${t.name}${typeof t.skip === "string" ? `: ${t.skip}` : ""}`);

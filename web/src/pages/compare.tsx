@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { at, get, message } from "../api/client";
+import { useMemo, useState } from "preact/hooks";
+import { at, get } from "../api/client";
 import { useLoaded } from "../api/hooks";
 import type { Comparison, Curves, Summary } from "../api/types";
 import { bytes, cell, count, duration, kNone, percent, perSecond, plain, short } from "../lib/format";
@@ -17,6 +17,7 @@ export const showX: Record<Axis, (v: number) => string> = {
 const kSeries = ["test.accuracy", "test.loss", "step.loss", "step.accuracy", "train.loss", "train.images_per_s", "lr", "validation.accuracy", "validation.loss"];
 const isShare = (name: string): boolean => /accuracy|top5/.test(name);
 const kColours = 8;
+const kNoCurves: ReadonlyMap<string, Map<string, Curve>> = new Map();
 
 const kResults: [string, (s: Summary) => string][] = [
   ["test accuracy", (s) => percent(s.test?.accuracy)], ["test loss", (s) => plain(s.test?.loss, 4)], ["train loss", (s) => plain(s.train?.loss, 4)],
@@ -34,18 +35,12 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
   const axis = (kAxes.find((a) => a.id === query.get("over"))?.id ?? "seconds") as Axis;
   const [weight, setWeight] = useState(0.6);
   const compared = useLoaded<Comparison>(runs.length ? `/compare${asked({ run: runs })}` : null);
-  const [curves, setCurves] = useState<Map<string, Map<string, Curve>>>(new Map());
-  const [error, setError] = useState<string | null>(null);
   const wanted = runs.join("\n");
-  useEffect(() => {
-    const control = new AbortController();
-    Promise.all(runs.map(async (run): Promise<[string, Map<string, Curve>]> => {
-      const answer = await get<{ series: Curves }>(`${at("runs", run, "curves")}${asked({ series: kSeries.join(), points: 1000 })}`, control.signal);
-      return [run, new Map(Object.entries(answer.series).map(([name, points]) => [name, curveOf(points)]))];
-    })).then((all) => { setCurves(new Map(all)); setError(null); },
-      (problem: unknown) => !control.signal.aborted && setError(message(problem)));
-    return () => control.abort();
-  }, [wanted]);
+  const loaded = useLoaded(wanted || null, async (_, signal) => new Map(await Promise.all(runs.map(async (run): Promise<[string, Map<string, Curve>]> => {
+    const answer = await get<{ series: Curves }>(`${at("runs", run, "curves")}${asked({ series: kSeries.join(), points: 1000 })}`, signal);
+    return [run, new Map(Object.entries(answer.series).map(([name, points]) => [name, curveOf(points)]))];
+  }))));
+  const curves = loaded.data ?? kNoCurves;
   const names = useMemo(() => {
     const shown = new Map(compared.data?.runs.map((r) => [r.run, r.name]) ?? []);
     const twice = new Set([...shown.values()].filter((n, i, all) => all.indexOf(n) !== i));
@@ -68,7 +63,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
         <label class="field"><span class="field-name">smooth step curves</span>
           <input type="range" min="0" max="0.98" step="0.02" value={weight} onInput={(e) => setWeight(Number(e.currentTarget.value))} /></label>
       </div>
-      <ErrorLine error={error} />
+      <ErrorLine error={loaded.error} retry={loaded.reload} />
       <div class="charts">
         {charts.map((chart) => (
           <section class="panel" key={chart.name}>

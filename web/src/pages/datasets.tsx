@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { address, at, message, put } from "../api/client";
 import { useList, useLoaded, useMay } from "../api/hooks";
 import type { DataSet, DataSetDetails } from "../api/types";
@@ -10,6 +10,7 @@ import { AddDataSet } from "./add_dataset";
 import { Table, type Column } from "../parts/table";
 
 const kSamples = 24;
+const kTries = 2, kAgainMs = 500;
 
 export function DataSetsPage(): JSX.Element {
   const sets = useList<DataSet>("/datasets");
@@ -32,10 +33,13 @@ export function DataSetsPage(): JSX.Element {
 }
 
 function Sample({ set, n }: { set: string; n: number }): JSX.Element {
-  const [missing, setMissing] = useState(false);
+  const [tries, setTries] = useState(0);
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  useEffect(() => () => void (timer.current && clearTimeout(timer.current)), []);
+  const again = (): void => void (timer.current = setTimeout(() => setTries((t) => t + 1), kAgainMs << tries)); // the service may be busy
   return (
-    <li>{missing ? <span class="no-picture">no picture</span>
-      : <img src={address(at("datasets", set, "samples", `${n}.png`))} alt={`sample ${n}`} loading="lazy" width="64" height="64" onError={() => setMissing(true)} />}
+    <li>{tries > kTries ? <span class="no-picture">no picture</span>
+      : <img key={tries} src={address(at("datasets", set, "samples", `${n}.png`))} alt={`sample ${n}`} loading="lazy" width="64" height="64" onError={again} />}
       <span>{count(n)}</span></li>
   );
 }

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { at, message, put, send } from "../api/client";
-import { useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import { useActing, useEvery, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
 import type { Job, JobDetails } from "../api/types";
 import { ago, cell, when } from "../lib/format";
 import { asked, go, link } from "../lib/route";
@@ -19,19 +19,21 @@ function Log({ id, running }: { id: string; running: boolean }): JSX.Element {
   const [follow, setFollow] = useState(true);
   const next = useRef(0);
   const busy = useRef(false);
+  const wished = useRef(false); // while an answer is awaited, which may lack the end
   const box = useRef<HTMLPreElement>(null);
   const more = async (): Promise<void> => {
+    wished.current = busy.current;
     if (busy.current) return;
     busy.current = true;
     try {
       for (;;) {
+        wished.current = false;
         const { text: part, headers } = await send(`${at("jobs", id, "log")}${asked({ from: String(next.current), limit: kPartBytes })}`);
         const to = Number(headers.get("X-Next"));
         if (part !== "") setText((old) => (old + part).slice(-kMostLog));
-        if (!Number.isFinite(to) || to <= next.current) break;
-        const read = to - next.current;
-        next.current = to;
-        if (read < kPartBytes / 2) break; // bytes, not characters: one of them can be four
+        const read = Number.isFinite(to) ? Math.max(0, to - next.current) : 0;
+        next.current += read;
+        if (read < kPartBytes / 2 && !wished.current) break; // bytes, not characters: one of them can be four
       }
       setError(null);
     } catch (problem) {
@@ -41,7 +43,7 @@ function Log({ id, running }: { id: string; running: boolean }): JSX.Element {
     }
   };
   useEffect(() => void more(), [running]);
-  useEvery(kPollMs, () => running && void more());
+  useEvery(kPollMs, () => (running || error !== null) && void more());
   useEffect(() => {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [text, follow]);
@@ -63,13 +65,16 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   const mayRun = useMay("run");
   const [error, setError] = useState<string | null>(null);
   const [question, ask] = useState<"stop" | "kill" | "delete" | null>(null);
+  const [busy, acting] = useActing(loaded.data);
   const again = useThrottled(loaded.reload, 300);
-  useServerEvents(["job"], (_, row) => (row === null || String((row as Job).id) === id) && again());
+  useServerEvents(["job"], (_, row) => (!row || String((row as Job).id) === id) && again());
   useEvery(5000, again);
   const job = loaded.data;
+  useEffect(() => setError(null), [job?.state]); // what was refused in another state
   if (!job) return <Page title={`Job ${id}`}><ErrorLine error={loaded.error} retry={loaded.reload} />{!loaded.error && <p class="loading" role="status">Loading…</p>}</Page>;
   const act = (method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> =>
-    put(method, path, body).then(() => { setError(null); loaded.reload(); if (method === "DELETE") go("#/jobs"); }, (problem: unknown) => setError(message(problem)));
+    acting(put(method, path, body).then(() => { setError(null); if (method === "DELETE") go("#/jobs"); }, (problem: unknown) => setError(message(problem)))
+      .then(loaded.reload));
   const path = (what: string): string => at("jobs", id, what);
   const { state } = job;
   const active = /queued|running|stopping/.test(state);
@@ -77,12 +82,12 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   return (
     <Page title={job.name || `job ${id}`} above={<p class="crumb"><Link to="#/jobs">Jobs</Link> / <span>{id}</span></p>} actions={mayRun && (
       <>
-        {state === "running" && <button type="button" class="button" onClick={() => void act("POST", path("checkpoint"))}>Checkpoint</button>}
-        {(state === "queued" || state === "running") && <button type="button" class="button" onClick={() => ask("stop")}>Stop</button>}
-        {(state === "running" || state === "stopping") && <button type="button" class="button danger" onClick={() => ask("kill")}>Kill</button>}
-        {resumable && <button type="button" class="button primary" onClick={() => void act("POST", path("resume"))}>Resume</button>}
-        {!active && <button type="button" class={resumable ? "button" : "button primary"} onClick={() => void act("POST", path("start"))}>Start</button>}
-        {(!active || state === "queued") && <button type="button" class="button danger" onClick={() => ask("delete")}>Delete</button>}
+        {state === "running" && <button type="button" disabled={busy} class="button" onClick={() => void act("POST", path("checkpoint"))}>Checkpoint</button>}
+        {(state === "queued" || state === "running") && <button type="button" disabled={busy} class="button" onClick={() => ask("stop")}>Stop</button>}
+        {(state === "running" || state === "stopping") && <button type="button" disabled={busy} class="button danger" onClick={() => ask("kill")}>Kill</button>}
+        {resumable && <button type="button" disabled={busy} class="button primary" onClick={() => void act("POST", path("resume"))}>Resume</button>}
+        {!active && <button type="button" disabled={busy} class={resumable ? "button" : "button primary"} onClick={() => void act("POST", path("start"))}>Start</button>}
+        {(!active || state === "queued") && <button type="button" disabled={busy} class="button danger" onClick={() => ask("delete")}>Delete</button>}
       </>)}>
       <p class="run-line"><Badge state={state} /><span class="muted">{job.kind} · {job.user}</span>
         {job.run && <Link to={link(["runs", job.run])}>{state === "running" ? "Watch its run" : "Its run"}: {job.run}</Link>}</p>

@@ -2,14 +2,15 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { at, getText, message, put } from "../api/client";
-import { useList, useLoaded, useMay } from "../api/hooks";
+import { useEvery, useList, useLoaded, useMay, useServerEvents } from "../api/hooks";
+import { mayPass } from "../api/loader";
 import type { Check, DataSet, Job, Model, NodeRow, Option } from "../api/types";
 import { go, link } from "../lib/route";
 import { changed, found, inForce, range, read, shown, words, type Values } from "../lib/options";
 import { plural } from "../lib/format";
 import { Choice, Code, Empty, ErrorLine, Page, Panel, Shown } from "../parts/misc";
 
-const kPauseMs = 300;
+const kPauseMs = 300, kAgainMs = 2000, kNodesMs = 10_000;
 const kStart: Values = { "run.name": "glyphs-easgd", "model.name": "lenet", "data.name": "glyphs", "strategy.name": "easgd", "train.lr": "auto", "train.optimizer": "momentum", "run.epochs": 3, "cluster.workers": 2 };
 const kBasics = ["run.name", "run.epochs", "model.name", "data.name", "data.path", "data.batch", "train.optimizer", "train.lr", "strategy.name", "cluster.workers", "cluster.device"];
 const kKinds = [{ id: "train", label: "Train" }, { id: "grid", label: "Grid" }, { id: "launch", label: "Own program" }] as const;
@@ -99,12 +100,14 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
   const base = useLoaded<string>(from ? at("runs", from, "config") : null, getText);
   const datasets = useList<DataSet>("/datasets");
   const machines = useList<NodeRow>("/nodes");
+  useServerEvents(["node"], machines.reload);
+  useEvery(kNodesMs, machines.reload);
   const strategy = String(values["strategy.name"] ?? "");
   const models = useList<Model>("/models");
   const options = useMemo(() => inForce(all.data ?? [], strategy).map((o) =>
     (o.key === "model.name" && !o.choices && models.data?.length ? { ...o, choices: ["", ...models.data.map((m) => m.name)] } : o)),
     [all.data, models.data, strategy]);
-  useEffect(() => void (base.data !== null && setToml(base.data)), [base.data]);
+  useEffect(() => void (base.data !== null && setToml((now) => now || base.data!)), [base.data]); // it may come late, after the user has begun
 
   const config = mode === "form" ? changed(options, values, strategy) : null;
   const asked = JSON.stringify(mode === "form" ? { config } : { toml });
@@ -116,10 +119,14 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
       setCheck(null);
       return undefined;
     }
-    const timer = setTimeout(() => {
+    let timer = setTimeout(function ask() {
       put<Check>("POST", "/check", JSON.parse(asked)).then(
         (answer) => { if (turn === latest.current) { setCheck(answer); setError(null); } },
-        (problem: unknown) => turn === latest.current && setError(message(problem)));
+        (problem: unknown) => {
+          if (turn !== latest.current) return;
+          setError(message(problem));
+          if (mayPass(problem)) timer = setTimeout(ask, kAgainMs);
+        });
     }, kPauseMs);
     return () => clearTimeout(timer);
   }, [asked, ready]);
@@ -151,7 +158,7 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
     put<Job>("POST", "/jobs", body).then((job) => go(link(["jobs", String(job.id)])), (problem: unknown) => setError(message(problem)))
       .finally(() => setBusy(false));
   };
-  const alive = machines.data?.filter((n) => n.state === "alive") ?? [];
+  const offered = machines.data?.filter((n) => n.state === "alive" || nodes.includes(n.address)) ?? []; // one that was chosen may die meanwhile
   const good = kind === "launch" ? words(command).length > 0 : kind === "grid" ? toml.trim() !== "" : !!check?.ok;
   return (
     <Page title={from ? "New job like this run" : "New job"} above={from && <p class="crumb">{from}</p>}
@@ -187,9 +194,9 @@ export function NewJobPage({ from }: { from: string | null }): JSX.Element {
               <input id="job-name" value={name} onInput={(e) => setName(e.currentTarget.value)} />
               <label for="priority">Priority (higher begins first)</label>
               <input id="priority" type="number" value={priority} onInput={(e) => setPriority(e.currentTarget.value)} />
-              {alive.length > 0 && <fieldset><legend>Nodes (none: this host)</legend>{alive.map((n) => (
+              {offered.length > 0 && <fieldset><legend>Nodes (none: this host)</legend>{offered.map((n) => (
                 <label key={n.address}><input type="checkbox" checked={nodes.includes(n.address)}
-                  onChange={() => setNodes((now) => (now.includes(n.address) ? now.filter((a) => a !== n.address) : [...now, n.address]))} /> {n.address}</label>))}</fieldset>}
+                  onChange={() => setNodes((now) => (now.includes(n.address) ? now.filter((a) => a !== n.address) : [...now, n.address]))} /> {n.address}{n.state !== "alive" && <span class="bad"> ({n.state})</span>}</label>))}</fieldset>}
             </div>
             <ErrorLine error={error} />
             <button type="submit" class="button primary" disabled={!mayRun || !good || busy}>{busy ? "Submitting…" : "Submit"}</button>

@@ -1,10 +1,11 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { at, message, put } from "../api/client";
-import { useEvery, useList, useMay, useServerEvents, useThrottled } from "../api/hooks";
-import type { NodeRow } from "../api/types";
+import { useEvery, useList, useLoaded, useMay, useServerEvents, useThrottled } from "../api/hooks";
+import type { NodeRow, RunRow } from "../api/types";
 import { bytes, duration, percent } from "../lib/format";
-import { link } from "../lib/route";
+import { written } from "../lib/filter";
+import { asked, link } from "../lib/route";
 import { Ask, Badge, Empty, ErrorLine, Link, Page, Panel, Shown } from "../parts/misc";
 
 /** A share from 0 to 1 as a bar with its number. */
@@ -23,7 +24,16 @@ function Gauge({ label, part, note, scarce }: { label: string; part: number | nu
 
 const used = (all: number | null, free: number | null): number | null => (all && free !== null ? (all - free) / all : null);
 
+/** A node tells the names of its runs. The run itself where one that trains has this name, or else all that have it. */
+function RunOfNode({ name, running }: { name: string; running: readonly RunRow[] }): JSX.Element {
+  const named = running.filter((r) => r.name === name);
+  return <Link to={named.length === 1 ? link(["runs", named[0]!.run]) : link("runs", { filter: written({ key: "name", operator: "=", value: name }) })}>{name}</Link>;
+}
+
 export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (address: string) => void }): JSX.Element {
+  const names = [...new Set(nodes.flatMap((n) => n.runs))].sort().join("\n"); // who else trains meanwhile changes nothing
+  const running = useLoaded<{ runs: RunRow[] }>(names ? `/runs${asked({ filter: "status=running", limit: 100 })}` : null);
+  useEffect(running.reload, [names]);
   if (nodes.length === 0)
     return <Empty title="No node is registered.">Jobs run on this host unless they name nodes. Start <code>troupe node</code> on another machine and add its address: the form of a new job then offers it.</Empty>;
   return (
@@ -43,7 +53,7 @@ export function NodeCards({ nodes, remove }: { nodes: NodeRow[]; remove?: (addre
               </div>
             ))}
             {n.error && <p class="bad">{n.error}</p>}
-            {n.runs.length > 0 && <p class="node-runs">runs {n.runs.map((r) => <Link key={r} to={link(["runs", r])}>{r}</Link>)}</p>}
+            {n.runs.length > 0 && <p class="node-runs">runs {n.runs.map((r) => <RunOfNode key={r} name={r} running={running.data?.runs ?? []} />)}</p>}
             {remove && <button type="button" class="button small" aria-label={`remove ${n.address}`} onClick={() => remove(n.address)}>Remove</button>}
           </li>
         );

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useLoaded, useServerEvents, useThrottled } from "../api/hooks";
+import { useEvery, useLoaded, useServerEvents, useThrottled } from "../api/hooks";
 import type { RunRow } from "../api/types";
 import { holds, parsed, toggled, type Condition } from "../lib/filter";
 import { cell, count, plural, when } from "../lib/format";
@@ -33,6 +33,7 @@ export function RunsPage({ query }: { query: URLSearchParams }): JSX.Element {
   const answer = useLoaded<Answer>(`/runs${asked({ filter, sort, descending: sort ? (descending ? "1" : "0") : "", limit: kPage, offset, columns: extra.join() })}`);
   const again = useThrottled(answer.reload, 1000);
   useServerEvents(["run"], again);
+  useEvery(15_000, again);
   const submit = (text: string): void => setQuery({ filter: text.trim(), offset: "" });
   const toggle = (run: string): void =>
     setChosen((now) => (now.includes(run) ? now.filter((r) => r !== run) : [...now, run].slice(-kMostCompared)));

@@ -15,6 +15,7 @@ export function SweepsPage(): JSX.Element {
   const answer = useLoaded<{ sweeps: SweepRow[]; problems: string[] }>("/sweeps");
   const again = useThrottled(answer.reload, 2000);
   useServerEvents(["run"], again);
+  useEvery(10_000, again);
   const columns: Column<SweepRow>[] = [
     { key: "name", title: "sweep", wide: true, show: (s) => <Link to={link(["sweeps", s.name])} class="run-link">{s.name}</Link> },
     { key: "state", title: "state", show: (s) => <Badge state={s.state} /> },

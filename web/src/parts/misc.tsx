@@ -35,7 +35,7 @@ export function Shown<T>({ from, children }: { from: Loaded<T>; children: (data:
   return (
     <>
       <ErrorLine error={from.error} retry={from.reload} />
-      {from.data !== null ? children(from.data) : from.loading && <p class="loading" role="status">Loading…</p>}
+      {from.data !== null ? children(from.data) : from.loading && !from.error && <p class="loading" role="status">Loading…</p>}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { hasServe, serve } from "./server.mjs";
+import { explained, hasServe, serve } from "./server.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
@@ -53,7 +53,7 @@ before(async () => {
   mkdirSync(join(scratch, "runs"));
   service = await serve(root, troupe, join(scratch, "runs"));
   browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
-}, { timeout: 120_000 });
+}, { timeout: 300_000 });
 
 /** Jobs survive the service: where a test has failed, one may run on. */
 async function endJobs() {
@@ -73,9 +73,14 @@ after(async () => {
 });
 
 async function flow(name, viewport) {
-  const set = kSets[name];
   const context = await browser.newContext({ viewport, reducedMotion: "reduce", acceptDownloads: true });
   const page = await context.newPage();
+  await explained(page, () => fromDataToAnalytics(page, name, viewport));
+  await context.close();
+}
+
+async function fromDataToAnalytics(page, name, viewport) {
+  const set = kSets[name];
   const failures = [];
   page.setDefaultTimeout(kWaitMs);
   page.on("pageerror", (e) => failures.push(e.stack));
@@ -127,7 +132,7 @@ async function flow(name, viewport) {
     await button("Submit").click();
     await heading(run);
     await page.getByRole("link", { name: /^(Watch its|Its) run/ }).click(); // a short one may have ended
-    await heading(run);
+    await page.getByRole("tablist", { name: "About this run" }).waitFor(); // the job's page has the same heading
     return decodeURIComponent(/#\/runs\/([^?]+)/.exec(page.url())[1]);
   };
   const first = `${name}-easgd`, second = `${name}-bsp`;
@@ -204,9 +209,8 @@ async function flow(name, viewport) {
   await heading("Data sets");
   for (let i = 0; i < kWaitMs / 100 && existsSync(path); i += 1) await page.waitForTimeout(100);
   assert.ok(!existsSync(path));
-  await context.close();
   assert.deepEqual(failures, []);
 }
 
-test("DataSetToAnalyticsInTheBrowserAlone", { skip: missing, timeout: 300_000 }, () => flow("bars", { width: 1280, height: 900 }));
-test("DataSetToAnalyticsOnAPhone", { skip: missing, timeout: 300_000 }, () => flow("digits", { width: 390, height: 844 }));
+test("DataSetToAnalyticsInTheBrowserAlone", { skip: missing, timeout: 900_000 }, () => flow("bars", { width: 1280, height: 900 }));
+test("DataSetToAnalyticsOnAPhone", { skip: missing, timeout: 900_000 }, () => flow("digits", { width: 390, height: 844 }));

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { at, get, message } from "../../api/client";
 import { useList } from "../../api/hooks";
+import { mayPass } from "../../api/loader";
 import { ahead, curve, isComputed, sentence, type Forecast, type ForecastAxis, type ForecastPending } from "../../lib/forecast";
 import { count, duration, percent, plain } from "../../lib/format";
 import { asked, setQuery, useRoute } from "../../lib/route";
@@ -16,7 +17,7 @@ interface Answer {
 
 const kOwn = "";
 const kNone = "-"; // in the address: no strategy beside the run
-const kComputingMs = 1_000, kFreshMs = 15_000;
+const kComputingMs = 1_000, kAgainMs = 3_000, kFreshMs = 15_000;
 const kLines = 6; // colours of lines; the first is the run's
 const kAxes: readonly { id: ForecastAxis; label: string }[] = [{ id: "samples", label: "samples" }, { id: "steps", label: "steps" }];
 
@@ -36,7 +37,8 @@ function useForecasts(run: string, strategies: readonly string[], running: boole
         if (answer.pending) wait = kComputingMs;
       } catch (error) {
         if (control.signal.aborted) return;
-        keep(name, { forecast: null, error: message(error) });
+        set((old) => new Map(old).set(name, { forecast: old.get(name)?.forecast ?? null, error: message(error) }));
+        if (mayPass(error)) wait = kAgainMs;
       }
       if (wait === null || control.signal.aborted) return;
       const timer = setTimeout(() => {

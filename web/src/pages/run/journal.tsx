@@ -3,11 +3,16 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { at } from "../../api/client";
 import { useLoaded } from "../../api/hooks";
-import { count } from "../../lib/format";
+import { count, when } from "../../lib/format";
 import { asked } from "../../lib/route";
 import { quoted } from "../../lib/shell";
 import { Code, Empty, Panel, Shown } from "../../parts/misc";
 import { Table, type Column } from "../../parts/table";
+
+interface Found {
+  at: string;
+  program: string;
+}
 
 export interface JournalEvent {
   record: number;
@@ -18,6 +23,7 @@ export interface JournalEvent {
   slot: string | null;
   hash: string | null;
   until: string | null;
+  replay: (Found & { result: "reached" | "differs" }) | null;
 }
 
 export interface Journal {
@@ -27,24 +33,50 @@ export interface Journal {
   next: number | null;
   complete: boolean;
   cut_off: boolean;
+  replay: (Found & { hashes: number; complete: boolean; difference: { member: string; event: number; message: string } | null }) | null;
 }
 
 const kPart = 200;
+
+/** What the newest replay that came so far says of an event: of a hash, whether it was the same. */
+function Verdict({ of }: { of: JournalEvent }): JSX.Element {
+  if (of.until === null) return <>–</>;
+  if (!of.replay) return <span class="muted">{of.hash ? "not replayed" : "–"}</span>;
+  const said = of.replay.result === "differs" ? "differs" : of.hash ? "same hash" : "reached";
+  return <span class={`nowrap verdict-${said === "differs" ? "bad" : of.hash ? "good" : "calm"}`} title={`replayed ${when(of.replay.at)}, Troupe ${of.replay.program}`}>
+    <span aria-hidden="true">{said === "differs" ? "✗ " : of.hash ? "✓ " : ""}</span>{said}</span>;
+}
+
+function sentence(of: JournalEvent): string {
+  if (!of.replay) return "No replay has come here yet.";
+  const by = `The replay of ${when(of.replay.at)} (Troupe ${of.replay.program})`;
+  if (of.replay.result === "differs") return `${by} found another ${of.hash ? "hash" : "event"} here.`;
+  return of.hash ? `${by} came to the same hash.` : `${by} came here by the same events.`;
+}
+
+/** The newest replay of the segment, in a line. */
+function LastReplay({ of, segment }: { of: NonNullable<Journal["replay"]>; segment: number }): JSX.Element {
+  const d = of.difference;
+  return <p class={d ? "bad" : "muted"}>Replayed {when(of.at)}, Troupe {of.program}: {d ? `it differs at event ${count(d.event)} of ${d.member}: ${d.message}`
+    : `${of.hashes === 0 ? "no hash compared" : of.hashes === 1 ? "1 hash, as recorded" : `${count(of.hashes)} hashes, all as recorded`}, ${of.complete ? `to the end of segment ${segment}` : "not to the segment's end"}.`}</p>;
+}
 
 export function JournalTab({ run, directory, workers, servers }: { run: string; directory: string; workers: number; servers: number }): JSX.Element {
   const [segment, setSegment] = useState(0);
   const [member, setMember] = useState("");
   const [step, setStep] = useState("");
   const [from, setFrom] = useState(0);
-  const [chosen, choose] = useState<JournalEvent | null>(null);
+  const [picked, choose] = useState<JournalEvent | null>(null);
   const start = (): void => setFrom(0);
   const wanted = /^\d+$/.test(step) ? step : "";
   const loaded = useLoaded<Journal>(at("runs", run, "journal") + asked({ segment: segment || "", member, step: from ? "" : wanted, from: from || "", limit: kPart }));
+  const chosen = loaded.data?.events.find((e) => e.until !== null && e.until === picked?.until) ?? picked; // as it is now
   const columns: Column<JournalEvent>[] = [
     { key: "record", title: "record", numeric: true, show: (e) => count(e.record) },
     { key: "member", title: "member", show: (e) => e.member ?? "–" },
     { key: "event", title: "event", numeric: true, help: "among the events and hashes of its member", show: (e) => (e.event === null ? "–" : count(e.event)) },
     { key: "text", title: "what", wide: true, show: (e) => e.text },
+    { key: "replay", title: "replay", help: "what the newest replay that came so far has found", show: (e) => <Verdict of={e} /> },
     { key: "go", title: "", show: (e) => e.until && <button type="button" class="button small" aria-pressed={chosen?.until === e.until} aria-label={`replay up to ${e.until}`} onClick={() => choose(e)}>Replay</button> },
   ];
   const members = [...Array.from({ length: workers }, (_, i) => `worker${i}`), ...Array.from({ length: servers }, (_, i) => `server${i}`)];
@@ -65,15 +97,17 @@ export function JournalTab({ run, directory, workers, servers }: { run: string; 
       {chosen?.until && <Panel title={`Up to event ${count(chosen.event)} of ${chosen.member}`} wide>
         <Code label="the command that leads there" text={`troupe replay ${quoted(directory || run)} --until '${chosen.until}'`} />
         <p class="muted">{chosen.hash ? <>The run recorded the hash <code>{chosen.hash}</code> of {chosen.slot} here: the replay ends there only if it comes to the same.</>
-          : "It compares every hash recorded before, and prints those of the member's vectors there."}</p>
+          : "It compares every hash recorded before, and prints those of the member's vectors there."} {sentence(chosen)}</p>
       </Panel>}
       <Shown from={loaded}>
         {(journal) => journal.segments.length === 0
           ? <Empty title="The run keeps no journal.">Set <code>run.journal</code> to <code>"all"</code> or a size.</Empty>
           : <Panel title={`Segment ${journal.segment}`} aside={<span class="muted">{journal.complete ? "to its end" : journal.cut_off ? "no more of it is read" : journal.next === null ? "so far" : ""}</span>} wide>
+            {journal.replay ? <LastReplay of={journal.replay} segment={journal.segment!} />
+              : <p class="muted">No replay of this segment has been kept. <code>troupe replay</code> keeps what it finds in the run's directory.</p>}
             {journal.events.length === 0 ? <p class="muted">No event so far.</p>
               : <div class="one-line"><Table label="Events of the journal" columns={columns} rows={journal.events} id={(e) => e.record} chosen={(e) => e.until !== null && e.until === chosen?.until} /></div>}
-            <div class="actions">
+            <div class="pager">
               {from > 0 && <button type="button" class="button" onClick={start}>From the beginning</button>}
               {journal.next !== null && <button type="button" class="button" onClick={() => setFrom(journal.next!)}>Next {kPart}</button>}
             </div>

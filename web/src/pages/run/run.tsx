@@ -1,5 +1,6 @@
 // A run: its head, and a tab for each question.
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { address, at } from "../../api/client";
 import { useEvery, useServerEvents } from "../../api/hooks";
 import { count, duration, percent, perSecond, plain, short, when } from "../../lib/format";
@@ -26,15 +27,30 @@ const kConnections: Record<LiveRun["connection"], string> = {
 };
 
 const kAgainMs = 2000;
+const kMostTries = 15; // to see the end of a run that has ended: a disk may have been full
+const kSummed = /^(done|failed|diverged|interrupted)$/; // such a run has a summary
 
 export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element {
   const live = useRun(run);
   const { details, model } = live;
+  const tries = useRef(0);
   useServerEvents(["run"], (_, row) => {
-    const changed = row as { run?: string; status?: string } | null;
-    if ((changed === null || (changed.run === run && changed.status === "running")) && model && model.status !== "running") live.reload(); // it was resumed
+    const changed = row as { run?: string; status?: string; job?: number | null } | null | undefined;
+    if (changed && changed.run !== run) return;
+    const other = changed === null || (changed !== undefined && changed.status !== model?.status); // resumed, or it was copied here meanwhile
+    const adopted = changed && typeof changed.job === "number" && details && details.job === null; // the job's run was found before the job knew it
+    if ((other && model && model.status !== "running") || adopted) live.reload();
   });
-  useEvery(kAgainMs, () => !details && live.error && live.reload()); // a job's run may not be there yet, or the service not for a moment
+  useEvery(kAgainMs, () => {
+    if (live.error) live.reload(); // a job's run may not be there yet, or the service not for a moment
+    else if (details && model && model.status !== "running") { // it ended a moment ago, and not all of that was there
+      const late = details.status === "running" || (!details.summary && kSummed.test(model.status));
+      if (late && tries.current < kMostTries) {
+        tries.current += 1;
+        live.reload();
+      }
+    } else tries.current = 0;
+  });
   if (!details || !model)
     return <Page title={run}><ErrorLine error={live.error} retry={live.reload} />{!live.error && <p class="loading" role="status">Loading…</p>}</Page>;
   const summary = details.summary;

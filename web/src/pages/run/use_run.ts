@@ -48,6 +48,7 @@ export function useRun(run: string): LiveRun {
         if (problem instanceof ApiError && (problem.status === 404 || problem.status === 409)) return null; // no metrics.jsonl yet
         throw problem;
       });
+      stating.catch(() => undefined); // it is awaited only where the others have come
       const [found, first] = await Promise.all([get<RunDetails>(at("runs", run), signal), curvesOf()]);
       let curves = first;
       const show = (state: RunState | null, partial = false): RunModel => {
@@ -60,7 +61,7 @@ export function useRun(run: string): LiveRun {
         return made;
       };
       // The state of a long run takes the service seconds when nobody has asked before; what its summary says is there at once.
-      if (!signal.aborted && found.status !== "running") show(null, true);
+      if (!signal.aborted && found.status !== "running" && !model.current) show(null, true);
       const state = await stating;
       if (found.status === "running" && performance.now() - begun > kLongMs) curves = await curvesOf(); // without a gap before the stream
       if (signal.aborted) return;
