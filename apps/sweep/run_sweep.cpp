@@ -58,27 +58,20 @@ class SweepSession {
       constexpr std::uint64_t kOne = 1;
       [[maybe_unused]] const auto ignored = ::write(wake.get(), &kOne, sizeof kOne);
     });
-    std::optional<core::Duration> told_at;
     for (;;) {
-      if (stop.stop_requested()) {
-        if (!told_at) {
-          told_at = options_.clock->now();
-          pool_.signal(SIGINT);
-          progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
-          std::uint64_t count = 0;
-          [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
-        } else if (core::seconds(options_.clock->now() - *told_at) > grid::kSavingDeadline_s) {
-          pool_.signal(SIGKILL);
-        }
-        if (pool_.count() == 0) break;
-      } else {
+      const bool stopping = stop.stop_requested();
+      if (!stopping)
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
-        if (pool_.count() == 0) {
-          if (has_begun_all() || waits_in_vain()) break;
-          publish("running");
-          rest(wake.get());
-          continue;
-        }
+      if (stopping || time_is_up()) {
+        if (pool_.count() == 0) break;
+        end_runs(stopping);
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto ignored = ::read(wake.get(), &count, sizeof count);
+      } else if (pool_.count() == 0) {
+        if (has_begun_all() || waits_in_vain()) break;
+        publish("running");
+        rest(wake.get());
+        continue;
       }
       publish("running");
       idle_since_.reset();
@@ -87,8 +80,13 @@ class SweepSession {
         if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
     }
     progress_.close();
-    const bool left = !queue_.empty() || !others_.empty() || !held_.empty() ||
-                      (stop.stop_requested() && !search().finished() && !time_is_up());
+    const bool under_way = !queue_.empty() || !others_.empty() || !held_.empty();
+    // The end of the hours is the end of the sweep.
+    const bool left = !time_is_up() && (under_way || (stop.stop_requested() && !search().finished()));
+    // No later event says how long these steps have trained.
+    if (under_way && has_trained_)
+      if (auto logged = log_.append({.kind = SweepEvent::Kind::pause, .t = elapsed_s()}); !logged)
+        return tl::unexpected(std::move(logged.error()));
     changed_ = true;
     publish(left || stopped_ ? "interrupted" : "finished");
     return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left, stopped_};
@@ -103,7 +101,19 @@ class SweepSession {
 
   /// After fill(), when nothing trains here.
   [[nodiscard]] bool has_begun_all() const {
-    return queue_.empty() && others_.empty() && (stopped_ || time_is_up() || search_has_none_);
+    return queue_.empty() && others_.empty() && (stopped_ || search_has_none_);
+  }
+
+  /// Runs under way save a checkpoint and end; those that have not after a while are killed.
+  void end_runs(bool by_signal) {
+    if (!told_at_) {
+      told_at_ = options_.clock->now();
+      pool_.signal(SIGINT);
+      progress_.line(by_signal ? "stopping: runs under way save a checkpoint; Ctrl-C again leaves without it"
+                               : "the hours are over: runs under way save a checkpoint; with more hours they go on");
+    } else if (core::seconds(options_.clock->now() - *told_at_) > grid::kSavingDeadline_s) {
+      pool_.signal(SIGKILL);
+    }
   }
 
   /// Begins steps while there is room: those of earlier sessions first.
@@ -136,6 +146,10 @@ class SweepSession {
       progress_.line(fmt::format("waiting for {}: {}", trials_.name(step.trial), now.error));
       return {};
     }
+    if (time_is_up()) {
+      held_.push_back(step);
+      return {};
+    }
     if (!pool_.has_room()) {
       queue_.push_back(step);
       return {};
@@ -147,7 +161,7 @@ class SweepSession {
         !begun)
       return begun;
     running_[step.trial] = step;
-    changed_ = true;
+    has_trained_ = changed_ = true;
     progress_.began(trials_.runs().runs[step.trial], resumes);
     return {};
   }
@@ -285,6 +299,8 @@ class SweepSession {
                                   trials_.name(*at));
     else
       position.note = "no result yet";
+    if (plan_.options.epochs > 0)
+      position.note += fmt::format(", {} of {} epochs", search().epochs(), plan_.options.epochs);
     return position;
   }
 
@@ -303,8 +319,10 @@ class SweepSession {
   std::optional<core::Error> stopped_;
   int failures_ = 0;  // in a row
   std::optional<core::Duration> idle_since_;
-  bool search_has_none_ = false;  // false, too, where fill() has not asked: all nodes are lost
-  bool changed_ = true;           // since record_ was made and written
+  std::optional<core::Duration> told_at_;  // to end: the runs under way
+  bool has_trained_ = false;               // a run began here, in this session
+  bool search_has_none_ = false;           // false, too, where fill() has not asked: all nodes are lost
+  bool changed_ = true;                    // since record_ was made and written
   sweep::Record record_;
 };
 
