@@ -29,7 +29,9 @@ std::optional<Step> Search::decided() const {
   const auto whole = options_.rungs.back();
   const bool limited = options_.epochs > 0;
   const auto left = limited ? options_.epochs - epochs() : whole;
-  const bool more = has_points_left() && left >= whole;
+  const bool more = has_points_left() &&
+                    (!limited || (left >= whole &&
+                                  static_cast<double>(left) > options_.finish * static_cast<double>(options_.epochs)));
   // From this rung on a trial can be trained to its end.
   const auto lowest = static_cast<std::size_t>(
       std::ranges::find_if(options_.rungs, [&](std::int64_t rung) { return whole - rung <= left; }) -
@@ -37,7 +39,8 @@ std::optional<Step> Search::decided() const {
   // Without further trials each rung is final once nothing below it is under way.
   const bool final = !more && under_way_ == 0;
   auto candidate = asha_.candidate(final, lowest);
-  if (!candidate && final && has_points_left()) candidate = asha_.best_left(lowest);  // the budget ends the sweep
+  // The budget ends the sweep: what more there is to learn of settings would be of no use.
+  if (!candidate && !more && has_points_left()) candidate = asha_.best_left(lowest);
   if (candidate) return Step{candidate->trial, candidate->rung + 1};
   if (!more) return std::nullopt;
   return Step{trials_.size(), 0};

@@ -27,6 +27,7 @@ struct SearchOptions {
   bool higher_is_better = true;
   std::size_t trials = 0;   ///< that are begun at most; 0: no limit
   std::int64_t epochs = 0;  ///< that are trained at most, over all trials; 0: no limit
+  double finish = 0.25;     ///< the share of `epochs` in which no trial begins: the best ones go to their ends
   std::uint64_t seed = 1;
   TpeOptions tpe{};
 };

@@ -175,6 +175,28 @@ TEST(Search, WhatABudgetLeavesGoesToTheBestTrialsWhoseEndsItSufficesFor) {
   EXPECT_EQ(search.epochs(), 28);
 }
 
+/// Two places, 48 epochs. In the last quarter trials go on although none is better: no place waits for the other one's result.
+TEST(Search, InTheLastQuarterOfABudgetTheBestTrialsGoToTheirEndsInAllPlaces) {
+  auto options = asha_options(0);
+  options.rungs = {2, 10};
+  options.eta = 100;  // without a budget none would go on
+  options.epochs = 48;
+  Search search(conditional_space(), options);
+  for (std::size_t trial = 0; trial < 18; ++trial) {  // 36 of 48
+    const auto step = search.next();
+    ASSERT_EQ(step, (Step{trial, 0}));
+    search.ended(*step, {.score = static_cast<double>(trial)});
+  }
+  EXPECT_EQ(search.next(), (Step{17, 1}));
+  EXPECT_FALSE(search.next()) << "4 are left, and 8 would be needed";
+  options.finish = 0.5;
+  options.epochs = 64;
+  Search other(conditional_space(), options);
+  for (std::size_t trial = 0; trial < 16; ++trial) other.ended(*other.next(), {.score = static_cast<double>(trial)});
+  EXPECT_EQ(other.next(), (Step{15, 1}));
+  EXPECT_EQ(other.next(), (Step{14, 1})) << "while 15 trains";
+}
+
 TEST(Search, WithAGreaterBudgetItGoesOnAndWithASmallerOneNothingBegins) {
   auto options = asha_options(0);
   options.epochs = 12;
@@ -290,6 +312,8 @@ RC_GTEST_PROP(Search, NeitherExceedsABudgetOfEpochsNorEndsWithoutAWholeRun, ()) 
       if (!ends) epochs += options.rungs[step.rung] - (step.rung > 0 ? options.rungs[step.rung - 1] : 0);
     RC_ASSERT(epochs <= options.epochs);
     RC_ASSERT(search.epochs() == epochs);
+    if (!events.back().ends && events.back().step.rung == 0)
+      RC_ASSERT(4 * (options.epochs - epochs + options.rungs[0]) > options.epochs);  // not in the last quarter
   };
   const auto events = recorded_sweep(options, places, seed, 0, check);
 
