@@ -110,6 +110,7 @@ core::Result<SweepTable> read_sweep_table(const toml::node& node, const std::str
   reader.text("metric", sweep.metric, {});
   reader.text("goal", sweep.goal, {"max", "min"});
   reader.whole("runs", sweep.runs, 1, kMostRuns);
+  reader.whole("epochs", sweep.epochs, 1, kMostEpochs);
   reader.number("hours", sweep.hours, 0, kMostHours);
   reader.whole("seed", sweep.seed, 0, 9e15);
   reader.whole("start", sweep.start, 1, kMostRuns);
@@ -122,8 +123,9 @@ core::Result<SweepTable> read_sweep_table(const toml::node& node, const std::str
   if (reader.has("rungs")) reader.refuse_key("least", "has rungs, which take the place of least: take one of them out");
   if (sweep.method == "random") reader.refuse_key("start", "start is for method = \"tpe\"");
   if (auto read = reader.done(); !read) return tl::unexpected(std::move(read.error()));
-  if (sweep.runs == 0 && sweep.hours == 0)
-    return refuse_at(sweep.where, "[sweep] must say when it ends: runs = 40, or hours = 1.5, or both");
+  if (sweep.runs == 0 && sweep.epochs == 0 && sweep.hours == 0)
+    return refuse_at(sweep.where,
+                     "[sweep] must say when it ends: runs = 40, epochs = 200, hours = 1.5, or several of these");
   return sweep;
 }
 

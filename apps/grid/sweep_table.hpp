@@ -26,7 +26,8 @@ struct SweepTable {
   std::string metric;                 // of the summary; empty: the accuracy on the split that decides
   std::string goal;                   // "max", "min"; empty: what the metric says
   std::int64_t runs = 0;              // settings that are tried at most; 0: no limit
-  double hours = 0;                   // after which no run begins or goes on; 0: no limit
+  std::int64_t epochs = 0;            // that are trained at most, over all runs; 0: no limit
+  double hours = 0;                   // after which no run trains; 0: no limit
   std::int64_t seed = 1;              // of the search, not of the runs
   std::int64_t start = 0;             // settings before the model of tpe decides; 0: its default
   std::int64_t least = 1;             // asha: epochs of the first rung

@@ -49,17 +49,18 @@ class SweepSession {
   Result<SweepEnd> run(const std::stop_token& stop) {
     grid::Stopping stopping(stop, pool_, progress_, *options_.clock);
     for (;;) {
-      if (stopping.requested()) {
-        stopping.proceed();
-        if (pool_.count() == 0) break;
-      } else {
+      if (!stopping.requested())
         if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
-        if (pool_.count() == 0) {
-          if (has_begun_all() || waits_in_vain()) break;
-          publish("running");
-          stopping.rest();
-          continue;
-        }
+      if (stopping.requested() || time_is_up()) {
+        if (pool_.count() == 0) break;
+        stopping.proceed(stopping.requested() ? grid::Stopping::kBySignal
+                                              : "the hours are over: runs under way save a checkpoint; with more hours "
+                                                "they go on");
+      } else if (pool_.count() == 0) {
+        if (has_begun_all() || waits_in_vain()) break;
+        publish("running");
+        stopping.rest();
+        continue;
       }
       publish("running");
       idle_since_.reset();
@@ -68,8 +69,13 @@ class SweepSession {
         if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
     }
     progress_.close();
-    const bool left = !queue_.empty() || !others_.empty() || !held_.empty() ||
-                      (stopping.requested() && !search().finished() && !time_is_up());
+    const bool under_way = !queue_.empty() || !others_.empty() || !held_.empty();
+    // The end of the hours is the end of the sweep.
+    const bool left = !time_is_up() && (under_way || (stopping.requested() && !search().finished()));
+    // No later event says how long these steps have trained.
+    if (under_way && has_trained_)
+      if (auto logged = log_.append({.kind = SweepEvent::Kind::pause, .t = elapsed_s()}); !logged)
+        return tl::unexpected(std::move(logged.error()));
     changed_ = true;
     publish(left || stopped_ ? "interrupted" : "finished");
     return SweepEnd{std::move(trials_.runs()), trials_.statuses(), std::move(record_), left, stopped_};
@@ -84,7 +90,7 @@ class SweepSession {
 
   /// After fill(), when nothing trains here.
   [[nodiscard]] bool has_begun_all() const {
-    return queue_.empty() && others_.empty() && (stopped_ || time_is_up() || search_has_none_);
+    return queue_.empty() && others_.empty() && (stopped_ || search_has_none_);
   }
 
   /// Begins steps while there is room: those of earlier sessions first.
@@ -117,6 +123,10 @@ class SweepSession {
       progress_.line(fmt::format("waiting for {}: {}", trials_.name(step.trial), now.error));
       return {};
     }
+    if (time_is_up()) {
+      held_.push_back(step);
+      return {};
+    }
     if (!pool_.has_room()) {
       queue_.push_back(step);
       return {};
@@ -128,7 +138,7 @@ class SweepSession {
         !begun)
       return begun;
     running_[step.trial] = step;
-    changed_ = true;
+    has_trained_ = changed_ = true;
     progress_.began(trials_.runs().runs[step.trial], resumes);
     return {};
   }
@@ -261,6 +271,8 @@ class SweepSession {
                                   trials_.name(*at));
     else
       position.note = "no result yet";
+    if (plan_.options.epochs > 0)
+      position.note += fmt::format(", {} of {} epochs", search().epochs(), plan_.options.epochs);
     return position;
   }
 
@@ -279,8 +291,9 @@ class SweepSession {
   std::optional<core::Error> stopped_;
   int failures_ = 0;  // in a row
   std::optional<core::Duration> idle_since_;
-  bool search_has_none_ = false;  // false, too, where fill() has not asked: all nodes are lost
-  bool changed_ = true;           // since record_ was made and written
+  bool has_trained_ = false;               // a run began here, in this session
+  bool search_has_none_ = false;           // false, too, where fill() has not asked: all nodes are lost
+  bool changed_ = true;                    // since record_ was made and written
   sweep::Record record_;
 };
 

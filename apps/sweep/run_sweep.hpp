@@ -23,7 +23,8 @@ struct SweepEnd {
       stopped;  // why the sweep began nothing more: a run failed for a reason that would end the next ones, too
 };
 
-/// `stop`: running children save a checkpoint and end; no further step begins. A run that fails for its settings is left out: exit 78 or 71
+/// `stop`: running children save a checkpoint and end; no further step begins. The same at the end of the hours, which is the sweep's end: with
+/// more hours it goes on from there. A run that fails for its settings is left out: exit 78 or 71
 /// when it begins, or 70. After another failure the running steps end, and the sweep stops: started again, it repeats what failed.
 /// sweep.json, results.csv and results.jsonl are replaced when the sweep begins, and whenever a step begins or ends. Errors: Errc::io, no_space; Errc::timeout when another one holds the directory;
 /// Errc::config, corrupt of the log.

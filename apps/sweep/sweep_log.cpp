@@ -25,12 +25,14 @@ std::string_view name_of(SweepEvent::Kind kind) {
   switch (kind) {
     case SweepEvent::Kind::begin: return "begin";
     case SweepEvent::Kind::score: return "score";
+    case SweepEvent::Kind::pause: return "pause";
     case SweepEvent::Kind::failed: break;
   }
   return "failed";
 }
 
 OrderedJson event_json(const SweepEvent& event) {
+  if (event.kind == SweepEvent::Kind::pause) return {{"kind", name_of(event.kind)}, {"t", event.t}};
   OrderedJson json{
       {"kind", name_of(event.kind)}, {"t", event.t}, {"trial", event.step.trial}, {"rung", event.step.rung}};
   if (event.kind == SweepEvent::Kind::begin && event.step.rung == 0) {
@@ -50,8 +52,10 @@ SweepEvent event_of(const OrderedJson& json) {
   const auto kind = json.at("kind").get<std::string>();
   event.kind = kind == "begin"   ? SweepEvent::Kind::begin
                : kind == "score" ? SweepEvent::Kind::score
+               : kind == "pause" ? SweepEvent::Kind::pause
                                  : SweepEvent::Kind::failed;
   event.t = json.at("t").get<double>();
+  if (event.kind == SweepEvent::Kind::pause) return event;
   event.step = {json.at("trial").get<std::size_t>(), json.at("rung").get<std::size_t>()};
   if (json.contains("settings"))
     for (const auto& [key, value] : json["settings"].items())

@@ -16,13 +16,14 @@ namespace troupe::apps {
 inline constexpr const char* kSweepLog = "sweep.jsonl";
 
 struct SweepEvent {
-  enum class Kind : std::uint8_t { begin, score, failed };
+  enum class Kind : std::uint8_t { begin, score, failed, pause };
   Kind kind = Kind::begin;
   double t = 0;  // seconds of the sweep, earlier sessions included
-  sweep::Step step;
+  sweep::Step step{};
   std::vector<std::pair<std::string, std::string>> settings{};  // of a trial that begins: key and value as TOML
   sweep::Search::Result result{};                               // score
   std::string error{};                                          // failed
+  // pause: the session ended at t, with steps under way. It has no step.
 };
 
 class SweepLog {

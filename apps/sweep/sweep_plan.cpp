@@ -57,6 +57,7 @@ class Planner {
     const auto& table = *plan_.file.sweep;
     plan_.options.method = table.method == "random" ? sweep::Method::random : sweep::Method::tpe;
     plan_.options.trials = static_cast<std::size_t>(table.runs);
+    plan_.options.epochs = table.epochs;
     plan_.options.seed = static_cast<std::uint64_t>(table.seed);
     if (table.start > 0) plan_.options.tpe.start = static_cast<std::size_t>(table.start);
     constexpr double kHour_s = 3600;
@@ -173,6 +174,9 @@ class Planner {
       return refuse_at(base.where(kLimitKey), "run.max_epochs: the sweep says how far its runs are trained");
     for (const auto& fixed : plan_.fixed)
       if (fixed.choice.key == kEpochsKey) epochs = std::atoll(fixed.choice.value.c_str());
+    if (table.epochs > 0 && table.epochs < epochs)
+      return refuse_at(table.where, fmt::format("[sweep] epochs = {}, over all runs: one run has {} epochs already",
+                                                table.epochs, epochs));
     auto& options = plan_.options;
     options.eta = table.eta;
     options.rungs = {epochs};

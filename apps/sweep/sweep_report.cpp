@@ -23,6 +23,7 @@ sweep::Record record_of(const SweepPlan& plan, const sweep::Search& search, std:
   record.schedule = plan.file.sweep->schedule;
   record.rungs = options.rungs;
   record.most_trials = options.trials;
+  record.most_epochs = options.epochs;
   record.most_hours = plan.file.sweep->hours;
   record.elapsed_s = elapsed_s;
   record.state = std::move(state);
@@ -107,8 +108,9 @@ std::string table_of(const sweep::Record& record, std::size_t most, const std::o
   const auto trained = sweep::epochs_trained(record);
   const auto whole = static_cast<std::int64_t>(record.trials.size()) * record.rungs.back();
   if (whole > 0)
-    text += fmt::format("{} trained, {:.0f} % of the {} that {} to the end would take\n",
+    text += fmt::format("{} trained{}, {:.0f} % of the {} that {} to the end would take\n",
                         core::counted(static_cast<std::uint64_t>(trained), "epoch"),
+                        record.most_epochs > 0 ? fmt::format(" of at most {}", record.most_epochs) : "",
                         100.0 * static_cast<double>(trained) / static_cast<double>(whole), whole,
                         core::counted(record.trials.size(), "run"));
   if (!record.importance.empty()) {

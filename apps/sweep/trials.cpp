@@ -55,6 +55,7 @@ Result<void> SweepTrials::restore(const std::vector<SweepEvent>& events, const s
     };
     const auto& step = event.step;
     elapsed_s_ = std::max(elapsed_s_, event.t);
+    if (event.kind == SweepEvent::Kind::pause) continue;
     if (event.kind == SweepEvent::Kind::begin) {
       const auto point = step.rung == 0 ? plan_.space.point_of(event.settings) : sweep::Point{};
       if (!search_.begin(step, point)) return damaged();

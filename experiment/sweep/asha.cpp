@@ -32,8 +32,8 @@ std::vector<Asha::Entry> Asha::ranked(std::size_t rung) const {
   return entries;
 }
 
-std::optional<Asha::Candidate> Asha::candidate(bool no_more_begin) const {
-  for (std::size_t rung = rungs_.size() - 1; rung-- > 0;) {
+std::optional<Asha::Candidate> Asha::candidate(bool no_more_begin, std::size_t lowest) const {
+  for (std::size_t rung = rungs_.size() - 1; rung-- > lowest;) {
     const auto entries = ranked(rung);
     auto most = static_cast<std::size_t>(std::floor(static_cast<double>(entries.size()) / eta_));
     const bool none_promoted = std::ranges::none_of(entries, &Entry::promoted);
@@ -41,6 +41,13 @@ std::optional<Asha::Candidate> Asha::candidate(bool no_more_begin) const {
     for (std::size_t i = 0; i < std::min(most, entries.size()); ++i)
       if (!entries[i].over) return Candidate{entries[i].trial, rung};
   }
+  return std::nullopt;
+}
+
+std::optional<Asha::Candidate> Asha::best_left(std::size_t lowest) const {
+  for (std::size_t rung = rungs_.size() - 1; rung-- > lowest;)
+    for (const auto& entry : ranked(rung))
+      if (!entry.over) return Candidate{entry.trial, rung};
   return std::nullopt;
 }
 

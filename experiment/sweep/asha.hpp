@@ -29,9 +29,12 @@ class Asha {
     std::size_t trial = 0;
     std::size_t rung = 0;  ///< that it has reached
   };
-  /// The best trial that may go on, from the highest rung where there is one. `no_more_begin`: no trial will come in below; then one of each
-  /// rung may go on, however few there are: at least one trial of a sweep is trained to its end.
-  [[nodiscard]] std::optional<Candidate> candidate(bool no_more_begin) const;
+  /// The best trial that may go on, from the highest rung where there is one, and from no rung below `lowest`. `no_more_begin`: no trial will
+  /// come in below; then one of each rung may go on, however few there are: at least one trial of a sweep is trained to its end.
+  [[nodiscard]] std::optional<Candidate> candidate(bool no_more_begin, std::size_t lowest = 0) const;
+  /// The best trial that can be trained further, whether or not it is among the best of its rung: from the highest rung where there is one,
+  /// and from no rung below `lowest`.
+  [[nodiscard]] std::optional<Candidate> best_left(std::size_t lowest) const;
 
   /// Loss and trial, best first; of equal ones the earlier trial.
   [[nodiscard]] std::vector<std::pair<double, std::size_t>> ranking(std::size_t rung) const;

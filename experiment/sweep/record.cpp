@@ -94,6 +94,9 @@ Record record_of(const OrderedJson& json) {
   record.schedule = json.at("schedule").get<std::string>();
   record.rungs = json.at("rungs").get<std::vector<std::int64_t>>();
   record.most_trials = json.at("most_runs").is_null() ? 0 : json.at("most_runs").get<std::size_t>();
+  // Records of before 2026-11-27 have none.
+  if (const auto most = json.find("most_epochs"); most != json.end() && !most->is_null())
+    record.most_epochs = most->get<std::int64_t>();
   record.most_hours = json.at("most_hours").is_null() ? 0 : json.at("most_hours").get<double>();
   record.elapsed_s = json.at("elapsed_s").get<double>();
   record.state = json.at("state").get<std::string>();
@@ -130,6 +133,7 @@ OrderedJson to_json(const Record& record) {
                    {"schedule", record.schedule},
                    {"rungs", record.rungs},
                    {"most_runs", record.most_trials > 0 ? OrderedJson(record.most_trials) : OrderedJson(nullptr)},
+                   {"most_epochs", record.most_epochs > 0 ? OrderedJson(record.most_epochs) : OrderedJson(nullptr)},
                    {"most_hours", record.most_hours > 0 ? OrderedJson(record.most_hours) : OrderedJson(nullptr)},
                    {"elapsed_s", record.elapsed_s},
                    {"state", record.state},

@@ -20,10 +20,10 @@ struct TrialRecord {
   std::string name{};                                           // run.name
   std::vector<std::pair<std::string, std::string>> settings{};  // key and value as TOML, in the order of the parameters
   std::vector<std::optional<double>> scores{};                  // by rung reached; none: diverged
-  std::optional<std::int64_t> training_to{};                    // epochs of the rung that it trains to now
-  std::string status{};                                         // of the run, as in results.jsonl
-  std::string directory{};                                      // empty: it has none yet
-  std::vector<double> scored_s{};                               // when each score came, in seconds of the sweep
+  std::optional<std::int64_t> training_to{};  // epochs of the rung that it trains to, now or when the sweep goes on
+  std::string status{};                       // of the run, as in results.jsonl
+  std::string directory{};                    // empty: it has none yet
+  std::vector<double> scored_s{};             // when each score came, in seconds of the sweep
 };
 
 struct Record {
@@ -33,10 +33,11 @@ struct Record {
   std::string method;    // "tpe" | "random"
   std::string schedule;  // "asha" | "none"
   std::vector<std::int64_t> rungs;
-  std::size_t most_trials = 0;  // 0: no limit
-  double most_hours = 0;        // 0: no limit
-  double elapsed_s = 0;         // of the sweep, earlier sessions included
-  std::string state;            // "running" | "interrupted" | "finished"
+  std::size_t most_trials = 0;   // 0: no limit
+  std::int64_t most_epochs = 0;  // over all trials; 0: no limit
+  double most_hours = 0;         // 0: no limit
+  double elapsed_s = 0;          // of the sweep, earlier sessions included
+  std::string state;             // "running" | "interrupted" | "finished"
   std::vector<Parameter> parameters;
   std::vector<TrialRecord> trials;
   std::vector<std::size_t> ranking;  // trials, best first (Search::ranking)

@@ -11,26 +11,51 @@ Search::Search(Space space, SearchOptions options)
       points_(space_.count()),
       asha_(options_.rungs.size(), options_.eta) {}
 
-bool Search::may_begin_more() const {
+bool Search::has_points_left() const {
   if (options_.trials > 0 && trials_.size() >= options_.trials) return false;
   return !points_ || static_cast<double>(trials_.size()) < *points_;
 }
 
-std::optional<Step> Search::next() {
-  const bool more = may_begin_more();
+std::int64_t Search::epochs() const {
+  std::int64_t epochs = 0;
+  for (const auto& trial : trials_) {
+    const auto rungs = trial.under_way ? *trial.under_way + 1 : trial.scores.size();
+    if (rungs > 0) epochs += options_.rungs[rungs - 1];
+  }
+  return epochs;
+}
+
+std::optional<Step> Search::decided() const {
+  const auto whole = options_.rungs.back();
+  const bool limited = options_.epochs > 0;
+  const auto left = limited ? options_.epochs - epochs() : whole;
+  const bool more = has_points_left() &&
+                    (!limited || (left >= whole &&
+                                  static_cast<double>(left) > options_.finish * static_cast<double>(options_.epochs)));
+  // From this rung on a trial can be trained to its end.
+  const auto lowest = static_cast<std::size_t>(
+      std::ranges::find_if(options_.rungs, [&](std::int64_t rung) { return whole - rung <= left; }) -
+      options_.rungs.begin());
   // Without further trials each rung is final once nothing below it is under way.
   const bool final = !more && under_way_ == 0;
-  if (const auto candidate = asha_.candidate(final)) {
-    const Step step{candidate->trial, candidate->rung + 1};
-    asha_.promoted(candidate->trial, candidate->rung);
-    trials_[step.trial].under_way = step.rung;
-    ++under_way_;
-    return step;
-  }
+  auto candidate = asha_.candidate(final, lowest);
+  // The budget ends the sweep: what more there is to learn of settings would be of no use.
+  if (!candidate && !more && has_points_left()) candidate = asha_.best_left(lowest);
+  if (candidate) return Step{candidate->trial, candidate->rung + 1};
   if (!more) return std::nullopt;
-  trials_.push_back({suggestion(), 0});
+  return Step{trials_.size(), 0};
+}
+
+std::optional<Step> Search::next() {
+  const auto step = decided();
+  if (!step) return step;
+  if (step->rung == 0)
+    trials_.push_back({suggestion(), 0});
+  else
+    asha_.promoted(step->trial, step->rung - 1);
+  trials_[step->trial].under_way = step->rung;
   ++under_way_;
-  return Step{trials_.size() - 1, 0};
+  return step;
 }
 
 bool Search::begin(const Step& step, const Point& point) {
@@ -69,7 +94,7 @@ void Search::failed(const Step& step) {
   --under_way_;
 }
 
-bool Search::finished() const { return under_way_ == 0 && !may_begin_more() && !asha_.candidate(true); }
+bool Search::finished() const { return under_way_ == 0 && !decided(); }
 
 std::vector<std::size_t> Search::ranking() const {
   std::vector<std::size_t> order;

@@ -1,6 +1,10 @@
 /// A sweep as a state machine: results in, next steps out. It begins trials with the points that its method suggests, and lets the best go on
 /// from rung to rung. Its decisions depend on its options and on the order of begin(), ended() and next() alone: a sweep that reads them
 /// back from its record goes on as if it had not been interrupted. No clock, no process, no file. Not thread-safe.
+///
+/// A budget of epochs: a trial begins or goes on only if it could be trained to its end with what is left. So the budget is never exceeded,
+/// and suffices for a whole run at every moment, unless the trial that it is kept for diverges. When no trial can begin any more, the rest
+/// goes to the best trials whose ends it suffices for.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +25,9 @@ struct SearchOptions {
       1};  ///< epochs, ascending; the last one is the whole run. One rung: no run is stopped early
   double eta = 3;
   bool higher_is_better = true;
-  std::size_t trials = 0;  ///< that are begun at most; 0: no limit
+  std::size_t trials = 0;   ///< that are begun at most; 0: no limit
+  std::int64_t epochs = 0;  ///< that are trained at most, over all trials; 0: no limit
+  double finish = 0.25;     ///< the share of `epochs` in which no trial begins: the best ones go to their ends
   std::uint64_t seed = 1;
   TpeOptions tpe{};
 };
@@ -63,12 +69,17 @@ class Search {
   [[nodiscard]] const SearchOptions& options() const noexcept { return options_; }
   /// Nothing is under way, and next() has nothing.
   [[nodiscard]] bool finished() const;
+  /// Over all trials: those of the rungs that they have reached or train to. A run that diverges before its rung counts as if it had reached
+  /// it, and one that has failed as if it had not trained.
+  [[nodiscard]] std::int64_t epochs() const;
   /// Trials with a result: those of the highest rung first, each rung's best first; diverged ones last in theirs. Successive halving sends
   /// the best of each rung to the next one, so this is the order of what is known.
   [[nodiscard]] std::vector<std::size_t> ranking() const;
 
  private:
-  [[nodiscard]] bool may_begin_more() const;
+  /// What next() does, without the point of a trial that begins.
+  [[nodiscard]] std::optional<Step> decided() const;
+  [[nodiscard]] bool has_points_left() const;
   [[nodiscard]] Point suggestion() const;
   [[nodiscard]] double loss_of(const Result& result) const;
 

@@ -64,6 +64,7 @@ Json overview_of(const Context& context, const std::string& name, const sweep::R
           {"state", state_of(context, name, record)},
           {"trials", record.trials.size()},
           {"most_runs", record.most_trials > 0 ? Json(record.most_trials) : Json(nullptr)},
+          {"most_epochs", record.most_epochs > 0 ? Json(record.most_epochs) : Json(nullptr)},
           {"best", std::move(best)},
           {"epochs_trained", sweep::epochs_trained(record)},
           {"elapsed_s", record.elapsed_s}};

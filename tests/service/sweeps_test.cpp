@@ -23,6 +23,7 @@ sweep::Record small_record() {
   record.schedule = "asha";
   record.rungs = {1, 3};
   record.most_trials = 9;
+  record.most_epochs = 20;
   record.state = "running";
   record.parameters = {{.key = "train.lr", .kind = sweep::Kind::real, .low = 0.01, .high = 1, .log = true},
                        {.key = "strategy.name", .kind = sweep::Kind::choice, .choices = {"\"bsp\"", "\"easgd\""}}};
@@ -65,6 +66,7 @@ TEST(SweepsApiTest, ListsAndShowsSweepsAndNothingElse) {
   EXPECT_EQ(list["sweeps"][0]["best"], 0.625);
   EXPECT_EQ(list["sweeps"][0]["trials"], 2);
   EXPECT_EQ(list["sweeps"][0]["epochs_trained"], 4);
+  EXPECT_EQ(list["sweeps"][0]["most_epochs"], 20);
   EXPECT_EQ(list["sweeps"][0]["state"], "interrupted") << "no process holds its lock";
   ASSERT_EQ(list["problems"].size(), 1U);
   EXPECT_THAT(list["problems"][0].get<std::string>(), HasSubstr("damaged/sweep.json"));
@@ -72,6 +74,7 @@ TEST(SweepsApiTest, ListsAndShowsSweepsAndNothingElse) {
   const auto one = answered(served, "/api/v1/sweeps/{name}", "/api/v1/sweeps/a");
   EXPECT_EQ(one["trials"][0]["run"], "a/20260102-030405-000_bsp");
   EXPECT_TRUE(one["trials"][1]["run"].is_null());
+  EXPECT_EQ(one["most_epochs"], 20);
   EXPECT_EQ(one["importance"], json({0.75, 0.25}));
   EXPECT_EQ(one["parameters"][1]["choices"], json({"bsp", "easgd"}));
   ASSERT_EQ(one["history"].size(), 3U);

@@ -28,15 +28,17 @@ std::string range_text(const sweep::Parameter& p) {
 std::string budget_text(const SweepPlan& plan) {
   std::vector<std::string> parts;
   if (plan.options.trials > 0) parts.push_back(core::counted(plan.options.trials, "run"));
+  if (plan.options.epochs > 0) parts.push_back(core::counted(static_cast<std::uint64_t>(plan.options.epochs), "epoch"));
   if (plan.most_s > 0) parts.push_back(report::clock_time(plan.most_s));
-  return fmt::format("at most {}", fmt::join(parts, " and "));
+  return fmt::format("at most {}", fmt::join(parts, ", "));
 }
 
 std::string announcement_of(const SweepPlan& plan, const sweep::Record& before) {
   auto text = fmt::format("{}: a sweep in {}, {}", plan.file.path, plan.directory, budget_text(plan));
   const auto done = std::ranges::count_if(before.trials, [](const auto& trial) { return !trial.scores.empty(); });
   if (done > 0)
-    text += fmt::format("; goes on after {} in {}", core::counted(static_cast<std::uint64_t>(done), "run"),
+    text += fmt::format("; goes on after {} with {} in {}", core::counted(static_cast<std::uint64_t>(done), "run"),
+                        core::counted(static_cast<std::uint64_t>(sweep::epochs_trained(before)), "epoch"),
                         report::clock_time(before.elapsed_s));
   return text;
 }

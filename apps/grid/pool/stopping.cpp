@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace troupe::grid {
@@ -21,13 +22,13 @@ Stopping::Stopping(std::stop_token stop, RunPool& pool, Progress& progress, cons
         [[maybe_unused]] const auto ignored = ::write(wake_.get(), &kOne, sizeof kOne);
       }) {}
 
-void Stopping::proceed() {
+void Stopping::proceed(std::string_view why) {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto ignored = ::read(wake_.get(), &count, sizeof count);
   if (!told_at_) {
     told_at_ = clock_.now();
     pool_.signal(SIGINT);
-    progress_.line("stopping: runs under way save a checkpoint; Ctrl-C again leaves without it");
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto ignored = ::read(wake_.get(), &count, sizeof count);
+    progress_.line(std::string(why));
   } else if (core::seconds(clock_.now() - *told_at_) > kSavingDeadline_s) {
     pool_.signal(SIGKILL);
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <vector>
 
 #include "apps/grid/pool/run_pool.hpp"
@@ -20,6 +21,8 @@ class Stopping {
  public:
   /// The longest wait between two looks at the runs.
   static constexpr std::chrono::milliseconds kTick{500};
+  static constexpr std::string_view kBySignal =
+      "stopping: runs under way save a checkpoint; Ctrl-C again leaves without it";
 
   /// All outlive this object.
   Stopping(std::stop_token stop, RunPool& pool, Progress& progress, const core::Clock& clock);
@@ -27,8 +30,8 @@ class Stopping {
   Stopping& operator=(const Stopping&) = delete;
 
   [[nodiscard]] bool requested() const { return stop_.stop_requested(); }
-  /// REQUIRES requested(). Call it in every round until pool.count() is 0: the first call asks the runs to save, late ones kill them.
-  void proceed();
+  /// Call it in every round until pool.count() is 0: the first call asks the runs to save and says `why`, late ones kill them.
+  void proceed(std::string_view why = kBySignal);
   /// Runs that have ended; waits for the first one for a tick, or until a stop is requested. REQUIRES pool.count() > 0.
   [[nodiscard]] std::vector<RunPool::Ended> wait();
   /// Waits for a tick, or until a stop is requested: nothing trains here.
@@ -39,7 +42,7 @@ class Stopping {
   RunPool& pool_;
   Progress& progress_;
   const core::Clock& clock_;
-  core::FileDescriptor wake_;  // readable once a stop is requested, until proceed()
+  core::FileDescriptor wake_;  // readable once a stop is requested, until the next proceed()
   std::optional<core::Duration> told_at_;
   std::stop_callback<std::function<void()>> on_stop_;  // the last member: it uses the others
 };

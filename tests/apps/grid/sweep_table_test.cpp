@@ -19,7 +19,8 @@ core::Result<GridFile> sweep_file(const std::string& text) {
 
 TEST(SweepTable, ReadsItsKeysAndTheRanges) {
   const auto file = sweep_file(
-      "[sweep]\nmethod = \"random\"\nmetric = \"test.loss\"\ngoal = \"min\"\nruns = 40\nhours = 1.5\nseed = 7\neta = "
+      "[sweep]\nmethod = \"random\"\nmetric = \"test.loss\"\ngoal = \"min\"\nruns = 40\nepochs = 200\nhours = "
+      "1.5\nseed = 7\neta = "
       "2\n"
       "rungs = [1, 4]\n[grid]\ntrain.lr = { log = [0.001, 1] }\nstrategy.alpha = { linear = [0.1, 0.9] }\n"
       "run.epochs = 9\n[only.easgd]\nstrategy.tau = { log = [1, 64] }\n");
@@ -29,6 +30,7 @@ TEST(SweepTable, ReadsItsKeysAndTheRanges) {
   EXPECT_EQ(file->sweep->metric, "test.loss");
   EXPECT_EQ(file->sweep->goal, "min");
   EXPECT_EQ(file->sweep->runs, 40);
+  EXPECT_EQ(file->sweep->epochs, 200);
   EXPECT_EQ(file->sweep->hours, 1.5);
   EXPECT_EQ(file->sweep->seed, 7);
   EXPECT_EQ(file->sweep->eta, 2);
@@ -38,6 +40,12 @@ TEST(SweepTable, ReadsItsKeysAndTheRanges) {
   EXPECT_EQ(file->axes[1].range, (Range{0.1, 0.9, false}));
   EXPECT_FALSE(file->axes[2].range);
   EXPECT_EQ(file->only[0].axes[0].range, (Range{1, 64, true}));
+}
+
+TEST(SweepTable, AnyOfItsBudgetsIsEnough) {
+  for (const char* budget : {"runs = 40", "epochs = 200", "hours = 1.5"})
+    EXPECT_TRUE(sweep_file(std::string("[sweep]\n") + budget + "\n[grid]\ntrain.lr = { log = [0.001, 1] }\n"))
+        << budget;
 }
 
 TEST(SweepTable, AFileWithoutItIsAGrid) { EXPECT_FALSE(sweep_file("[grid]\ntrain.lr = [1]\n")->sweep); }
@@ -62,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongSweep{"[sweep]\nmethod = \"bayes\"\nruns = 3\n", "3", "method must be one of \"tpe\", \"random\""},
         WrongSweep{"[sweep]\nschedule = 3\nruns = 3\n", "3", "schedule must be one of \"asha\", \"none\""},
         WrongSweep{"[sweep]\nrunz = 3\n", "3", "has no key \"runz\" (nearest: \"runs\")"},
-        WrongSweep{"[sweep]\nseed = 3\n", "2", "must say when it ends: runs = 40, or hours = 1.5, or both"},
+        WrongSweep{"[sweep]\nseed = 3\n", "2", "must say when it ends: runs = 40, epochs = 200, hours = 1.5"},
+        WrongSweep{"[sweep]\nepochs = 0.5\n", "3", "epochs must be a whole number from 1"},
         WrongSweep{"[sweep]\nruns = 0\n", "3", "runs must be a whole number from 1 to 100000"},
         WrongSweep{"[sweep]\nruns = 1.5\n", "3", "runs must be a whole number"},
         WrongSweep{"[sweep]\nhours = 0\n", "3", "hours must be a number above 0"},

@@ -1,4 +1,3 @@
-// A sweep over a stand-in for `troupe train`. tests/apps/commands/sweep_test.cpp has the real program.
 #include "apps/sweep/run_sweep.hpp"
 
 #include <algorithm>
@@ -11,72 +10,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/sweep/sweep_log.hpp"
 #include "apps/sweep/sweep_report.hpp"
-#include "tests/folder.hpp"
+#include "tests/apps/sweep/run_sweep_fixture.hpp"
 
 namespace troupe::apps {
 namespace {
 
 using testing::HasSubstr;
-
-/// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
-/// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges. Files beside it: `full` is a full disk,
-/// `moved` another machine, on which runs resume with --replan only, `small` one without memory for rates above 0.8. It takes `watches` away
-/// and keeps what sweep.json says while it trains, as `seen`.
-constexpr std::string_view kTrain = R"sh(#!/bin/bash
-here=$(dirname "$0")
-echo "$*" >> "$here/calls"
-while [ $# -gt 0 ]; do
-  case $1 in
-    --resume) dir=$2; shift ;;
-    --replan) replan=1 ;;
-    --set) limit=${2#*=}; shift ;;
-    --nodes) nodes=$2; shift ;;
-    *.toml) config=$1 ;;
-  esac
-  shift
-done
-if [ "$nodes" = lost:1 ]; then echo "troupe: lost:1: no answer" >&2; exit 75; fi
-fails() { [ -e "$here/fails" ] && [ "$(cat "$here/fails")" = "$(wc -l < "$here/calls") $1" ]; }
-if fails before; then echo "troupe: cannot write" >&2; exit 74; fi
-if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exit 74; fi
-if [ -n "$dir" ] && [ -e "$here/moved" ] && [ -z "$replan" ]; then echo "troupe: another plan: give --replan" >&2; exit 78; fi
-if [ -e "$here/watches" ]; then
-  rm "$here/watches"
-  for try in $(seq 5000); do
-    grep -q '"state":"running".*"training_to":[1-9]' "$here/runs/s/sweep.json" 2> /dev/null && break
-  done
-  cp "$here/runs/s/sweep.json" "$here/seen"
-fi
-value() { sed -n "s/^$1 = \"\?\([^\"]*\)\"\?$/\1/p" "${config:-$dir/config.toml}" | head -1; }
-if [ -e "$here/small" ] && [ -z "$dir" ] && awk "BEGIN { exit !($(value lr) > 0.8) }"; then
-  echo "troupe: no memory" >&2
-  exit 71
-fi
-if [ -z "$dir" ]; then
-  dir=$(value dir)/1-$(value name)
-  mkdir -p "$dir/checkpoints"
-  cp "$config" "$dir/config.toml"
-fi
-touch "$dir/checkpoints/step-1.safetensors"
-epochs=$(value epochs) lr=$(value lr)
-stopped=null
-if [ "$limit" -gt 0 ]; then epochs=$limit; stopped='"max_epochs"'; fi
-echo '{"kind":"started"}' >> "$dir/metrics.jsonl"
-if awk "BEGIN { exit !($lr > 0.9) }"; then
-  echo '{"kind":"ended","error":{"code":"diverged","message":"too fast"}}' >> "$dir/metrics.jsonl"
-  echo "{\"run\": \"$dir\", \"epochs\": 1, \"stopped_by\": null, \"test\": {\"accuracy\": null}}" | tee "$dir/summary.json"
-  echo "troupe: too fast" >&2
-  exit 70
-fi
-accuracy=$(awk "BEGIN { print $lr * (1 - 0.5 / $epochs) }")
-echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
-if fails after; then exec > /dev/null; fi
-echo "{\"run\": \"$dir\", \"epochs\": $epochs, \"stopped_by\": $stopped, \"test\": {\"accuracy\": $accuracy}}" | tee "$dir/summary.json"
-if fails after; then echo "troupe: cannot write" >&2; exit 74; fi
-if [ "$nodes" = late:1 ] && [ ! -e "$here/late" ]; then touch "$here/late"; echo "troupe: lost" >&2; exit 75; fi
-)sh";
 
 /// A thousand times as fast: what waits for nodes does not make the test wait.
 class FastClock final : public core::Clock {
@@ -85,48 +25,6 @@ class FastClock final : public core::Clock {
 
  private:
   core::SteadyClock clock_;
-};
-
-class RunSweepTest : public testing::Test {
- protected:
-  RunSweepTest() {
-    std::filesystem::permissions(train_, std::filesystem::perms::owner_all);
-    auto file = grid::parse("base = \"" + base_ + "\"\n[sweep]\nruns = 9\n[grid]\ntrain.lr = { linear = [0.1, 1] }\n",
-                            "s.toml", experiment::schema());
-    plan_ = plan_sweep(std::move(*file), {"run.dir=" + folder_.file("runs")}, nullptr).value();
-  }
-  ~RunSweepTest() override { std::fclose(said_); }
-
-  core::Result<SweepEnd> run(std::vector<std::string> slots = {""}, std::stop_token stop = {}) {
-    grid::PoolOptions options;
-    options.slots = std::move(slots);
-    options.executable = train_;
-    options.clock = clock_;
-    grid::Progress progress(grid::ProgressMode::plain, said_);
-    return run_sweep(plan_, options, progress, stop);
-  }
-  std::string said() {
-    std::string text(65536, '\0');
-    std::rewind(said_);
-    text.resize(std::fread(text.data(), 1, text.size(), said_));
-    return text;
-  }
-  std::size_t calls() const {
-    const auto text = folder_.read("calls");
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-  }
-  std::vector<SweepEvent> events() const {
-    return parse_sweep_log(folder_.read("runs/s/sweep.jsonl"), "log", plan_.fingerprint).value();
-  }
-
-  tests::Folder folder_;
-  std::string base_ = folder_.write(
-      "base.toml", "[run]\nepochs = 9\n[model]\nname = \"mlp\"\nwidths = [8]\n[data]\nname = \"glyphs\"\n");
-  std::string train_ = folder_.write("train", kTrain);
-  core::SteadyClock steady_clock_;
-  const core::Clock* clock_ = &steady_clock_;
-  SweepPlan plan_;
-  std::FILE* said_ = std::tmpfile();
 };
 
 TEST_F(RunSweepTest, PromotedRunsGoOnAndNoEpochIsTrainedTwice) {
@@ -290,15 +188,6 @@ TEST_F(RunSweepTest, SettingsForWhichMemoryRunsOutAreLeftOut) {
   EXPECT_EQ(end->record.trials.size(), 9U);
   for (const auto& trial : end->record.trials)
     EXPECT_EQ(trial.scores.empty(), std::stod(trial.settings[0].second) > 0.8);
-}
-
-TEST_F(RunSweepTest, TheTimeIsABudgetOfAllSessionsTogether) {
-  plan_.options.trials = 0;
-  plan_.most_s = 1e-6;
-  const auto end = run();
-  ASSERT_TRUE(end);
-  EXPECT_TRUE(end->record.trials.empty());
-  EXPECT_FALSE(end->interrupted) << "the budget is used up: this is its end";
 }
 
 /// Of the summaries that the stand-in has written. The ranking has the trials of the highest rung first, whatever their numbers.

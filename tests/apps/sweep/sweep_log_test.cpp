@@ -18,6 +18,7 @@ std::vector<SweepEvent> some_events() {
       {.kind = Kind::begin, .t = 0.5, .step = {0, 0}, .settings = {{"train.lr", "0.05"}, {"strategy.name", "\"bsp\""}}},
       {.kind = Kind::score, .t = 2, .step = {0, 0}, .result = {.score = 0.75}},
       {.kind = Kind::begin, .t = 2, .step = {0, 1}},
+      {.kind = Kind::pause, .t = 2.5},
       {.kind = Kind::score, .t = 3, .step = {0, 1}, .result = {.score = std::nullopt, .last = true}},
       {.kind = Kind::begin, .t = 4, .step = {1, 0}, .settings = {{"train.lr", "9"}}},
       {.kind = Kind::failed, .t = 4, .step = {1, 0}, .error = "no \"such\" thing"}};

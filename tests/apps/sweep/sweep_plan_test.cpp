@@ -105,6 +105,8 @@ TEST_F(SweepPlanTest, ErrorsNameTheLineAndWhatToDo) {
   EXPECT_THAT(error(sweep + "metric = \"test.acuracy\"\n" + grid), HasSubstr("no summary has \"test.acuracy\""));
   EXPECT_THAT(error(sweep + "metric = \"validation.loss\"\n" + grid), HasSubstr("data.validation is \"none\""));
   EXPECT_THAT(error(sweep + "least = 10\n" + grid), HasSubstr("least = 10: runs have 9 epochs"));
+  EXPECT_THAT(error(sweep + "epochs = 8\n" + grid),
+              HasSubstr("s.toml:2: [sweep] epochs = 8, over all runs: one run has 9"));
   EXPECT_THAT(error(sweep + "rungs = [1, 12]\n" + grid), HasSubstr("rungs has 12: runs have 9 epochs"));
 }
 
@@ -112,7 +114,8 @@ TEST_F(SweepPlanTest, ErrorsNameTheLineAndWhatToDo) {
 TEST_F(SweepPlanTest, TheFingerprintIsOfAllThatResultsDependOn) {
   const std::string grid = "[grid]\ntrain.lr = { log = [0.01, 1] }\n";
   const auto same = plan("[sweep]\nruns = 3\n" + grid)->fingerprint;
-  EXPECT_EQ(plan("[sweep]\nruns = 30\nhours = 2\nseed = 4\nmethod = \"random\"\n" + grid)->fingerprint, same);
+  EXPECT_EQ(plan("[sweep]\nruns = 30\nepochs = 50\nhours = 2\nseed = 4\nmethod = \"random\"\n" + grid)->fingerprint,
+            same);
   EXPECT_NE(plan("[sweep]\nruns = 3\n[grid]\ntrain.lr = { log = [0.01, 2] }\n")->fingerprint, same);
   EXPECT_NE(plan("[sweep]\nruns = 3\nmetric = \"test.loss\"\n" + grid)->fingerprint, same);
   EXPECT_NE(plan("[sweep]\nruns = 3\neta = 2\n" + grid)->fingerprint, same);

@@ -75,6 +75,34 @@ TEST(Asha, WithoutFurtherTrialsOneOfEachRungGoesOn) {
   EXPECT_EQ(asha.candidate(true)->rung, 1U);
 }
 
+TEST(Asha, BelowTheLowestRungNoTrialGoesOn) {
+  Asha asha(3, 2);
+  for (std::size_t trial = 0; trial < 4; ++trial) asha.reached(trial, 0, 0.1 * static_cast<double>(trial));
+  EXPECT_EQ(asha.candidate(false, 0)->trial, 0U);
+  EXPECT_FALSE(asha.candidate(true, 1)) << "none has reached rung 1";
+  EXPECT_FALSE(asha.best_left(1));
+  asha.promoted(3, 0);
+  asha.reached(3, 1, 0.9);
+  EXPECT_EQ(asha.candidate(true, 1)->trial, 3U);
+  EXPECT_FALSE(asha.candidate(true, 2)) << "the last rung is a run's end";
+}
+
+/// 0, 1 and 2 have 0.1, 0.2, 0.3 after the first rung; 3 has diverged. One in four: ⌊4 / 4⌋ = 1 goes on.
+TEST(Asha, TheBestThatIsLeftNeedNotBeAmongTheBestOfItsRung) {
+  Asha asha(3, 4);
+  for (std::size_t trial = 0; trial < 3; ++trial) asha.reached(trial, 0, 0.1 * static_cast<double>(trial + 1));
+  asha.reached(3, 0, kDiverged);
+  asha.promoted(0, 0);
+  EXPECT_FALSE(asha.candidate(true));
+  EXPECT_EQ(asha.best_left(0)->trial, 1U);
+  asha.reached(0, 1, 0.7);
+  EXPECT_EQ(asha.best_left(0)->trial, 0U) << "the highest rung first";
+  asha.promoted(0, 1);
+  asha.promoted(1, 0);
+  asha.promoted(2, 0);
+  EXPECT_FALSE(asha.best_left(0)) << "a diverged trial goes no further";
+}
+
 /// Whatever the order of results: a promoted trial is, at that moment, among the best ⌊n / eta⌋ of its rung, by counting those that are better.
 RC_GTEST_PROP(Asha, OnlyTheBestFractionOfARungIsPromoted, ()) {
   const auto eta = *rc::gen::inRange(2, 5);

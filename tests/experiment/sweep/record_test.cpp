@@ -73,6 +73,19 @@ TEST(Record, TheHistoryIsInTheOrderOfTimeWithTheBestSoFar) {
   EXPECT_EQ(all[2].best, 0.75);
 }
 
+TEST(Record, ABudgetOfEpochsIsReadWhereThereIsOne) {
+  auto record = sample();
+  record.most_epochs = 200;
+  auto json = to_json(record);
+  EXPECT_EQ(json["most_epochs"], 200);
+  EXPECT_EQ(parse_record(json.dump(), "x")->most_epochs, 200);
+  EXPECT_TRUE(to_json(sample())["most_epochs"].is_null());
+  json.erase("most_epochs");
+  const auto older = parse_record(json.dump(), "x");
+  ASSERT_TRUE(older) << "records had no such key before";
+  EXPECT_EQ(older->most_epochs, 0);
+}
+
 TEST(Record, ADamagedOneIsRefused) {
   const auto text = to_json(sample()).dump();
   for (std::size_t length = 0; length < text.size(); length += 7)

@@ -125,6 +125,106 @@ TEST(Search, RefusesARecordThatDoesNotFollow) {
   EXPECT_FALSE(search.begin({0, 2}, point)) << "it has diverged";
 }
 
+using Steps = std::vector<Step>;
+
+/// One run at a time, each with this score; the steps.
+Steps steps_of(Search& search, double score = 0.5) {
+  Steps steps;
+  while (const auto step = search.next()) {
+    steps.push_back(*step);
+    search.ended(*step, {.score = score});
+  }
+  return steps;
+}
+
+/// 12 epochs, runs of 9 that are compared after 1 and 3. Three trials begin: 11, 10 and 9 epochs are left after them. The best third, which is
+/// trial 0, goes on to 3: 7 are left, which are too few for a fourth trial, or for a second one to its end. Trial 0 takes 6 of them.
+TEST(Search, ABudgetOfEpochsSufficesForTheEndOfTheBestTrial) {
+  auto options = asha_options(0);
+  options.epochs = 12;
+  Search search(conditional_space(), options);
+  EXPECT_EQ(steps_of(search), (Steps{{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}}));
+  EXPECT_EQ(search.epochs(), 11);
+  EXPECT_TRUE(search.finished());
+}
+
+/// All but trial 10 diverge at once. Ten epochs are gone when it begins, and those after it leave enough for its end.
+TEST(Search, ATrialThatHasDivergedIsKeptNothingFor) {
+  auto options = asha_options(0);
+  options.epochs = 25;
+  Search search(conditional_space(), options);
+  std::int64_t whole = 0;
+  while (const auto step = search.next()) {
+    whole += step->rung == 2;
+    search.ended(*step, {.score = step->trial == 10 ? std::optional(0.5) : std::nullopt});
+  }
+  EXPECT_EQ(whole, 1);
+  EXPECT_EQ(search.trials()[10].scores.size(), 3U);
+  EXPECT_LE(search.epochs(), 25);
+}
+
+/// One in four of a rung goes on while trials begin: trial 0 of six. What is left then is enough for the end of one more.
+TEST(Search, WhatABudgetLeavesGoesToTheBestTrialsWhoseEndsItSufficesFor) {
+  auto options = asha_options(0);
+  options.rungs = {2, 10};
+  options.eta = 4;
+  options.epochs = 29;
+  Search search(conditional_space(), options);
+  // 2 each: 27, 25, 23, 21 are left; the best of four takes 8: 13; one more: 11; another: 9. Then a trial to its end: 1.
+  EXPECT_EQ(steps_of(search), (Steps{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {0, 1}, {4, 0}, {5, 0}, {1, 1}}));
+  EXPECT_EQ(search.epochs(), 28);
+}
+
+/// Two places, 48 epochs. In the last quarter trials go on although none is better: no place waits for the other one's result.
+TEST(Search, InTheLastQuarterOfABudgetTheBestTrialsGoToTheirEndsInAllPlaces) {
+  auto options = asha_options(0);
+  options.rungs = {2, 10};
+  options.eta = 100;  // without a budget none would go on
+  options.epochs = 48;
+  Search search(conditional_space(), options);
+  for (std::size_t trial = 0; trial < 18; ++trial) {  // 36 of 48
+    const auto step = search.next();
+    ASSERT_EQ(step, (Step{trial, 0}));
+    search.ended(*step, {.score = static_cast<double>(trial)});
+  }
+  EXPECT_EQ(search.next(), (Step{17, 1}));
+  EXPECT_FALSE(search.next()) << "4 are left, and 8 would be needed";
+  options.finish = 0.5;
+  options.epochs = 64;
+  Search other(conditional_space(), options);
+  for (std::size_t trial = 0; trial < 16; ++trial) other.ended(*other.next(), {.score = static_cast<double>(trial)});
+  EXPECT_EQ(other.next(), (Step{15, 1}));
+  EXPECT_EQ(other.next(), (Step{14, 1})) << "while 15 trains";
+}
+
+TEST(Search, WithAGreaterBudgetItGoesOnAndWithASmallerOneNothingBegins) {
+  auto options = asha_options(0);
+  options.epochs = 12;
+  Search first(conditional_space(), options);
+  const auto steps = steps_of(first);
+  for (const std::int64_t budget : {9, 11, 19, 40}) {
+    options.epochs = budget;
+    Search search(conditional_space(), options);
+    for (const auto& step : steps) {
+      ASSERT_TRUE(search.begin(step, first.trials()[step.trial].point)) << "what was recorded holds under any budget";
+      search.ended(step, {.score = 0.5});
+    }
+    const auto more = steps_of(search);
+    EXPECT_EQ(more.empty(), budget < 19) << budget;
+    EXPECT_LE(search.epochs(), std::max<std::int64_t>(budget, 11));
+    EXPECT_TRUE(search.finished());
+  }
+}
+
+/// Two runs of 9 epochs are all: of 100 epochs 82 stay.
+TEST(Search, TheNumberOfRunsEndsASweepWhoseBudgetHasMore) {
+  auto options = asha_options(2);
+  options.epochs = 100;
+  Search search(conditional_space(), options);
+  EXPECT_EQ(steps_of(search), (Steps{{0, 0}, {1, 0}, {0, 1}, {0, 2}}));
+  EXPECT_TRUE(search.finished());
+}
+
 struct Event {
   Step step;
   Point point;
@@ -132,16 +232,19 @@ struct Event {
   Search::Result result{};
 };
 
-/// A sweep with several runs at once, whose results come in a random order; every event is recorded. `interrupt_at`: after so many events
-/// another Search is made from the record alone.
-std::vector<Event> recorded_sweep(std::uint64_t seed, std::size_t interrupt_at) {
-  const auto make = [&] { return Search(conditional_space(), asha_options(15)); };
+/// A sweep with `places` runs at once, whose results come in a random order; every event is recorded. `interrupt_at`: after so many events
+/// another Search is made from the record alone. `check` sees the search after every event.
+template <class Check>
+std::vector<Event> recorded_sweep(const SearchOptions& options, std::size_t places, std::uint64_t seed,
+                                  std::size_t interrupt_at, Check check) {
+  const auto make = [&] { return Search(conditional_space(), options); };
   auto search = make();
   std::vector<Event> events;
   std::vector<Step> running;
   core::Random random(seed, core::Purpose::test, 0);
   const auto record = [&](Event event) {
     events.push_back(std::move(event));
+    check(search, events);
     if (events.size() != interrupt_at) return;
     search = make();
     for (const auto& [step, point, ends, result] : events) {
@@ -152,13 +255,13 @@ std::vector<Event> recorded_sweep(std::uint64_t seed, std::size_t interrupt_at) 
     }
   };
   for (;;) {
-    while (running.size() < 3) {
+    while (running.size() < places) {
       const auto step = search.next();
       if (!step) break;
       running.push_back(*step);
       record({*step, search.trials()[step->trial].point});
     }
-    if (running.empty()) return events;
+    if (running.empty()) break;
     const auto which = static_cast<std::ptrdiff_t>(random.below(running.size()));
     const auto step = running[static_cast<std::size_t>(which)];
     running.erase(running.begin() + which);
@@ -166,6 +269,12 @@ std::vector<Event> recorded_sweep(std::uint64_t seed, std::size_t interrupt_at) 
     search.ended(step, result);
     record({step, {}, true, result});
   }
+  EXPECT_TRUE(search.finished());
+  return events;
+}
+
+std::vector<Event> recorded_sweep(std::uint64_t seed, std::size_t interrupt_at) {
+  return recorded_sweep(asha_options(15), 3, seed, interrupt_at, [](const auto&, const auto&) {});
 }
 
 TEST(Search, AnInterruptionAtAnyEventChangesNoDecision) {
@@ -180,6 +289,57 @@ TEST(Search, AnInterruptionAtAnyEventChangesNoDecision) {
         EXPECT_EQ(parts[i].point, whole[i].point) << at << " " << i;
       }
     }
+  }
+}
+
+/// Counted from the steps alone, as a reader of the log would: a step trains from its rung's epochs before to its own. Where no trial diverges,
+/// at least one is trained to its end, and what is left at last suffices for no other trial's end.
+RC_GTEST_PROP(Search, NeitherExceedsABudgetOfEpochsNorEndsWithoutAWholeRun, ()) {
+  SearchOptions options;
+  options.method = *rc::gen::element(Method::random, Method::tpe);
+  options.eta = *rc::gen::element(2.0, 3.0, 4.0);
+  options.rungs = rungs_of(*rc::gen::inRange<std::int64_t>(1, 13), 1, options.eta);
+  const auto whole = options.rungs.back();
+  options.epochs = *rc::gen::inRange<std::int64_t>(whole, 8 * whole + 1);
+  options.trials = *rc::gen::element<std::size_t>(0, 0, 5);
+  const auto places = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto seed = *rc::gen::inRange<std::uint64_t>(0, 1000);
+  const auto cut = *rc::gen::inRange<std::size_t>(0, 30);
+  options.seed = seed;
+  const auto check = [&](const Search& search, const std::vector<Event>& events) {
+    std::int64_t epochs = 0;
+    for (const auto& [step, point, ends, result] : events)
+      if (!ends) epochs += options.rungs[step.rung] - (step.rung > 0 ? options.rungs[step.rung - 1] : 0);
+    RC_ASSERT(epochs <= options.epochs);
+    RC_ASSERT(search.epochs() == epochs);
+    if (!events.back().ends && events.back().step.rung == 0)
+      RC_ASSERT(4 * (options.epochs - epochs + options.rungs[0]) > options.epochs);  // not in the last quarter
+  };
+  const auto events = recorded_sweep(options, places, seed, 0, check);
+
+  std::vector<std::int64_t> trained;  // epochs by trial
+  std::int64_t left = options.epochs;
+  bool diverged = false, any_whole = false;
+  for (const auto& [step, point, ends, result] : events) {
+    if (!ends) continue;
+    trained.resize(std::max(trained.size(), step.trial + 1));
+    left -= options.rungs[step.rung] - trained[step.trial];
+    trained[step.trial] = options.rungs[step.rung];
+    if (!result.score) trained[step.trial] = whole;  // it goes no further
+    diverged |= !result.score;
+    any_whole |= result.score && step.rung + 1 == options.rungs.size();
+  }
+  RC_ASSERT(any_whole || diverged);
+  if (options.trials == 0) {
+    RC_ASSERT(left < whole);
+    for (const auto epochs : trained) RC_ASSERT(epochs == whole || whole - epochs > left);
+  }
+
+  const auto parts = recorded_sweep(options, places, seed, cut, check);
+  RC_ASSERT(parts.size() == events.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    RC_ASSERT(parts[i].step == events[i].step);
+    RC_ASSERT(parts[i].point == events[i].point);
   }
 }
 

@@ -271,6 +271,7 @@ export interface SweepRow {
   state: "running" | "interrupted" | "finished";
   trials: number;
   most_runs: number | null;
+  most_epochs: number | null; // over all trials
   best: number | null;
   epochs_trained: number;
   elapsed_s: number;

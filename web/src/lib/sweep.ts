@@ -1,5 +1,6 @@
 // Where the values of a sweep lie on its axes, without a page.
 import type { Sweep, SweepParameter, SweepTrial } from "../api/types";
+import { count } from "./format";
 
 /** From 0 to 1, as the sweep searches it; null: the trial does not have the parameter. */
 export function place(p: SweepParameter, value: unknown): number | null {
@@ -52,3 +53,6 @@ export function polylines(sweep: Sweep): Polyline[] {
 
 /** How a sweep's budget stands: "12 of 40 runs". */
 export const progress = (trials: number, most: number | null): string => (most === null ? `${trials} runs` : `${trials} of ${most} runs`);
+/** The same of epochs, over all trials: "120 of 230". */
+export const epochsTrained = (sweep: { epochs_trained: number; most_epochs: number | null }): string =>
+  sweep.most_epochs === null ? count(sweep.epochs_trained) : `${count(sweep.epochs_trained)} of ${count(sweep.most_epochs)}`;

@@ -5,7 +5,7 @@ import { useEvery, useLoaded, useServerEvents, useThrottled } from "../api/hooks
 import type { Sweep, SweepParameter, SweepRow, SweepTrial } from "../api/types";
 import { cell, count, duration, percent, plain } from "../lib/format";
 import { link } from "../lib/route";
-import { polylines, progress, ranked, scoreOf } from "../lib/sweep";
+import { epochsTrained, polylines, progress, ranked, scoreOf } from "../lib/sweep";
 import { Chart, type Series } from "../parts/chart";
 import { Badge, Empty, ErrorLine, Figure, Link, Page, Panel, Shown } from "../parts/misc";
 import { Table, type Column } from "../parts/table";
@@ -22,7 +22,7 @@ export function SweepsPage(): JSX.Element {
     { key: "method", title: "method", show: (s) => (s.schedule === "none" ? s.method : `${s.method}, ${s.schedule}`) },
     { key: "trials", title: "runs", numeric: true, show: (s) => progress(s.trials, s.most_runs) },
     { key: "best", title: "best", numeric: true, show: (s) => <span title={s.metric}>{cell(s.metric, s.best)}</span> },
-    { key: "epochs", title: "epochs trained", numeric: true, show: (s) => count(s.epochs_trained) },
+    { key: "epochs", title: "epochs trained", numeric: true, show: epochsTrained },
     { key: "elapsed", title: "time", numeric: true, show: (s) => duration(s.elapsed_s) },
   ];
   return (
@@ -136,7 +136,7 @@ export function SweepPage({ name }: { name: string }): JSX.Element {
             <dl class="figures">
               <Figure label="State" value={<Badge state={sweep.state} />} /><Figure label="Runs" value={progress(sweep.trials.length, sweep.most_runs)} />
               <Figure label={`Best ${sweep.metric}`} value={best ? cell(sweep.metric, scoreOf(best)) : "–"} />
-              <Figure label="Epochs trained" value={count(sweep.epochs_trained)} note={whole > 0 ? `${percent(sweep.epochs_trained / whole, 0)} of all runs to their ends` : null} />
+              <Figure label="Epochs trained" value={epochsTrained(sweep)} note={whole > 0 ? `${percent(sweep.epochs_trained / whole, 0)} of all runs to their ends` : null} />
               <Figure label="Time" value={duration(sweep.elapsed_s)} />
             </dl>
             <Panel title="From settings to score" aside={<span class="muted">coloured: trained to the end · bold: the best</span>}>

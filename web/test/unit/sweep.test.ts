@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Sweep } from "../../src/api/types";
-import { place, polylines, progress, ranked, scoreOf } from "../../src/lib/sweep";
+import { epochsTrained, place, polylines, progress, ranked, scoreOf } from "../../src/lib/sweep";
 
 const trial = (number: number, scores: (number | null)[], settings: Record<string, unknown>): Sweep["trials"][number] => (
   { trial: number, name: String(number), settings, scores, training_to: null, status: "done", run: null });
 
 const kSweep: Sweep = {
-  name: "s", metric: "test.accuracy", goal: "max", method: "tpe", schedule: "asha", state: "finished", most_runs: 4, epochs_trained: 6, elapsed_s: 1, rungs: [1, 3],
+  name: "s", metric: "test.accuracy", goal: "max", method: "tpe", schedule: "asha", state: "finished", most_runs: 4, most_epochs: null, epochs_trained: 6, elapsed_s: 1, rungs: [1, 3],
   parameters: [{ key: "lr", kind: "real", low: 0.01, high: 1, log: true }, { key: "s", kind: "choice", choices: ["a", "b"] }],
   trials: [trial(0, [0.5], { lr: 0.1, s: "a" }), trial(1, [0.75, 0.9], { lr: 1, s: "b" }), trial(2, [null], { lr: 0.5, s: "a" }), trial(3, [], { lr: 0.2 })],
   ranking: [1, 0, 2], importance: null, history: [],
@@ -39,4 +39,6 @@ test("ALinePassesBelowTheAxesOfOtherStrategies", () => {
 test("ProgressNamesTheBudget", () => {
   assert.equal(progress(3, 40), "3 of 40 runs");
   assert.equal(progress(3, null), "3 runs");
+  assert.equal(epochsTrained({ ...kSweep, most_epochs: 230 }), "6 of 230");
+  assert.equal(epochsTrained(kSweep), "6");
 });
