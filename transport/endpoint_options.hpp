@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/devices/device_checksum.hpp"
 #include "core/devices/device_copier.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/net/tcp_options.hpp"
@@ -29,6 +30,8 @@ struct EndpointOptions {
   std::size_t mpi_piece = std::size_t{1} << 30;
   std::shared_ptr<core::DeviceCopier>
       device{};  // set: device memory is accepted, staged where the endpoint cannot reach it
+  /// ucx, mpi: of the memory of `device`. Without it messages between hosts are staged, because the host computes their checksums.
+  std::shared_ptr<core::DeviceChecksum> checksum{};
   std::size_t staging_bytes = std::size_t{1} << 30;  // limit of page-locked host memory for staging
   TcpOptions tcp{};                                  // tcp: listening address, certificate
 };
