@@ -23,7 +23,7 @@ struct EndpointOptions {
   std::shared_ptr<InprocHub> hub{};                // inproc, required there: connects the endpoints of this process
   bool shm_reads_peers = true;                     // shm: fetch payloads from peers' memory where the kernel allows it
   std::string secret{};            // ucx, mpi: the run's; a hello with another one is refused. Sent in clear text
-  std::string ucx_transports{};    // ucx: its UCX_TLS, "tcp,self" between hosts; empty: the environment's
+  std::string ucx_transports{};    // ucx: its UCX_TLS, "tcp,self"; empty: the environment's
   bool check_within_host = false;  // ucx, mpi: check long messages inside this host too
   /// mpi: the largest piece. MPI counts in 31 bits, so longer transfers are cut. Unit: floats for a sum, bytes for a message, whose
   /// pieces are never above 4 MiB. All ranks must have the same value.

@@ -1,7 +1,7 @@
 #include "gpu/kernels/kernel.hpp"
 
-#include "gpu/kernels/bodies/checksum.hpp"
 #include "gpu/kernels/row_chunks.hpp"
+#include "gpu/kernels/xxh3_shape.hpp"
 
 namespace troupe::gpu {
 

@@ -246,6 +246,7 @@ void FabricEndpoint::close() noexcept {
     wake_if_asleep();
   }
   thread_.join();
+  if (device_) device_->enter();  // from here on this thread calls the library
   const std::lock_guard lock(mutex_);
   for (const auto& link : links_)
     if (!link->lost) end(*link, Outcome::cancelled, "this endpoint was closed", kClosed);

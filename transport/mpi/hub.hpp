@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe::transport {
 

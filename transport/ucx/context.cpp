@@ -35,10 +35,13 @@ DeviceSupport ucx_device_support(const std::string& transports) {
   if (!context) return {.takes = false, .why_not = context.error().message};
   ucp_cleanup(context->handle);
   if (context->takes_device) return {.takes = true, .why_not = {}};
+  if (!transports.empty())
+    return {.takes = false,
+            .why_not = fmt::format("UCX has no CUDA transport among '{}': UCX_TLS can name others", transports)};
   return {.takes = false,
-          .why_not = fmt::format("UCX has no CUDA transport here{}: it was built without CUDA, or its module "
-                                 "libuct_cuda.so finds no driver",
-                                 transports.empty() ? "" : fmt::format(" among '{}'", transports))};
+          .why_not =
+              "UCX has no CUDA transport here: it was built without CUDA, or its module libuct_cuda.so finds no "
+              "driver"};
 }
 
 }  // namespace troupe::transport

@@ -15,8 +15,7 @@ void troupe_make_fabric(const troupe::transport::FabricOptions& options,
   made = troupe::transport::UcxFabric::make(options);
 }
 
-void troupe_device_support(const troupe::transport::FabricOptions& options,
-                           troupe::transport::DeviceSupport& found) {
+void troupe_device_support(const troupe::transport::FabricOptions& options, troupe::transport::DeviceSupport& found) {
   found = troupe::transport::ucx_device_support(options.transports);
 }
 }

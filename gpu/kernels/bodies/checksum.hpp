@@ -4,17 +4,9 @@
 #pragma once
 
 #include "gpu/kernels/portable.hpp"
+#include "gpu/kernels/xxh3_shape.hpp"
 
 namespace troupe::gpu {
-
-struct Xxh3Shape {
-  static constexpr int kLanes = 8;     // 64-bit words of a stripe
-  static constexpr int kStripes = 16;  // of a block
-  static constexpr std::int64_t kStripe = 64;
-  static constexpr std::int64_t kBlock = 1024;
-  /// Blocks before the last one, which may be shorter.
-  [[nodiscard]] static constexpr std::int64_t whole_blocks(std::int64_t bytes) { return (bytes - 1) / kBlock; }
-};
 
 /// The algorithm's secret, as the words that it reads: of a stripe, of the last stripe, and of the end. A value: kernels get it as a parameter.
 struct Xxh3Secret {
