@@ -1,6 +1,8 @@
 #include "endpoint_contract.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "tests/transport/device/fake_device.hpp"

@@ -76,13 +76,14 @@ class Rank {
   }
 
  public:
-  void meet() {
+  /// `ranks`: 0 where the endpoint knows.
+  void meet(std::size_t ranks = 0) {
     // "mpi:<job>.<rank>.<slot>/member": addresses of other members differ in the rank.
     const std::string& mine = endpoint_->address().text;
     const auto before = mine.find('.') + 1, after = mine.find('.', before);
     group_.rank = std::stoul(mine.substr(before, after - before));
     self = fmt::format("rank {}", group_.rank);
-    const std::size_t ranks = endpoint_->native_reduction()->members();
+    if (ranks == 0) ranks = endpoint_->native_reduction()->members();
     for (std::size_t r = 0; r < ranks; ++r) {
       if (r == group_.rank) {
         group_.peers.push_back({});
@@ -313,7 +314,7 @@ int main() {
     troupe::exchange::collectives(*each);
     troupe::exchange::barrier(*each);
   }
-  on_devices->meet();
+  on_devices->meet(rank->group().size());  // a staged endpoint offers no sums of MPI
   troupe::exchange::device_messages(*on_devices, *device);
   troupe::exchange::barrier(*on_devices);
   troupe::exchange::long_message(*rank);

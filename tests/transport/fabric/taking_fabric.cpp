@@ -50,7 +50,7 @@ class TakingFabric final : public Fabric {
 }  // namespace
 
 core::Result<std::unique_ptr<Endpoint>> make_taking_endpoint(const std::string& kind, const EndpointOptions& options,
-                                                             std::shared_ptr<std::atomic<unsigned>> straight) {
+                                                             const std::shared_ptr<std::atomic<unsigned>>& straight) {
   const auto make = [kind, straight](const EndpointOptions& given) -> core::Result<std::unique_ptr<Endpoint>> {
     const bool global = endpoint_info(kind).library.global_symbols;
     const auto module = load_fabric(kind, global ? Symbols::global : Symbols::local);

@@ -13,6 +13,6 @@ namespace troupe::transport::testing {
 /// The endpoint `kind`, of a library that says that it takes device memory. Staged where it must be, if options.device is set. `straight` counts
 /// the transfers in device memory, sends and receives.
 [[nodiscard]] core::Result<std::unique_ptr<Endpoint>> make_taking_endpoint(
-    const std::string& kind, const EndpointOptions& options, std::shared_ptr<std::atomic<unsigned>> straight);
+    const std::string& kind, const EndpointOptions& options, const std::shared_ptr<std::atomic<unsigned>>& straight);
 
 }  // namespace troupe::transport::testing
