@@ -96,6 +96,13 @@ class DevicesBackend final : public nn::Backend {
     return std::shared_ptr<core::DeviceCopier>();
   }
 
+  [[nodiscard]] std::shared_ptr<core::DeviceChecksum> checksum_for(const core::Allocator& memory) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, opened] : opened_)
+      if (opened.backend && &memory == &opened.backend->arenas()) return opened.backend->checksum_for(memory);
+    return Backend::checksum_for(memory);
+  }
+
   [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory) override {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, opened] : opened_)

@@ -10,6 +10,7 @@
 #include "gpu/kernels_of.hpp"
 #include "gpu/nccl/reduction.hpp"
 #include "gpu/replica.hpp"
+#include "gpu/stream_checksum.hpp"
 #include "gpu/stream_copier.hpp"
 #include "gpu/thread_streams.hpp"
 #include "nn/program/options.hpp"
@@ -57,6 +58,12 @@ class GpuBackend final : public nn::Backend {
     for (const auto& seat : seats_)
       if (&memory == &seat->device->memory()) return std::make_shared<StreamCopier>(seat->device);
     return std::shared_ptr<core::DeviceCopier>();
+  }
+
+  [[nodiscard]] std::shared_ptr<core::DeviceChecksum> checksum_for(const core::Allocator& memory) override {
+    for (const auto& seat : seats_)
+      if (&memory == &seat->device->memory()) return std::make_shared<StreamChecksum>(seat->device);
+    return nullptr;
   }
 
   [[nodiscard]] core::Result<std::shared_ptr<core::DeviceSharing>> sharing_for(const core::Allocator& memory) override {

@@ -90,6 +90,7 @@ core::Result<void> Site::open() {
                                         .kernels = &context_.backend->kernels_for(*memory_.memory),
                                         .memory = memory_.memory,
                                         .copier = memory_.copier,
+                                        .checksum = memory_.checksum,
                                         .mappable = mappable_,
                                         .reduction = std::move(*reduction),
                                         .clock = context_.clock,

@@ -164,7 +164,7 @@ class SiteBody {
                    .most_floats = order_.most_floats,
                    .fingerprint = order_.layout};
     site.options.secret = order_.secret;
-    if (order_.between_hosts) site.options.ucx_transports = "tcp,self";
+    if (order_.between_hosts) site.options.ucx_transports = transport::ucx_transports_between_hosts();
     site.options.tcp.listen = transport::bracketed(setup_->data_host) + ":0";
     site.options.tcp.tls = setup_->tls;
     site.options.tcp.on_refused = [log = setup_->log,

@@ -17,6 +17,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/clock.hpp"
+#include "core/devices/device_checksum.hpp"
 #include "core/devices/device_copier.hpp"
 #include "core/devices/device_reduction.hpp"
 #include "experiment/state/vector_memory.hpp"
@@ -33,8 +34,9 @@ struct ExchangerSetup {
   StartPayload start{};                    // site 0: the checkpoint for other sites; none: they need none
   const core::Kernels* kernels = nullptr;  // for `memory`
   core::Allocator* memory = nullptr;       // of the vectors of members here; outlives the actor
-  std::shared_ptr<core::DeviceCopier> copier{};  // of device memory, for endpoints that cannot reach it
-  experiment::MappableMemory mappable{};         // of the device of `memory`, for arenas that sites of this host map
+  std::shared_ptr<core::DeviceCopier> copier{};      // of device memory, for endpoints that cannot reach it
+  std::shared_ptr<core::DeviceChecksum> checksum{};  // of device memory, for those that can; null without `copier`
+  experiment::MappableMemory mappable{};  // of the device of `memory`, for arenas that sites of this host map
   std::shared_ptr<core::DeviceReduction> reduction{};  // of exchange.algorithm = "nccl"; null: there is none
   const core::Clock* clock = nullptr;                  // outlives the actor
   /// Grows while bytes move to or from other sites: threads that wait for these sites watch it.

@@ -35,6 +35,7 @@ transport::EndpointOptions ExchangerBody::endpoint_options() const {
   options.completions = completions_;
   options.name = fmt::format("site {}", setup_.site);
   options.device = setup_.copier;
+  options.checksum = setup_.checksum;
   // What the vectors of the calls of all sites may need at a time: no call waits for memory.
   const auto calls = std::max(exchange::kMostVectors, setup_.exchange.server_sites.size());
   const auto per_site = calls * kPieces.bytes * kPieces.window + options.credit.bytes;

@@ -117,7 +117,7 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
   launch.config = config->to_toml();
   launch.secret = new_secret();
   launch.options.secret = launch.secret;
-  if (!one_place) launch.options.ucx_transports = "tcp,self";
+  if (!one_place) launch.options.ucx_transports = transport::ucx_transports_between_hosts();
   if (transport::endpoint_info(endpoint).listens) {
     std::string host = "127.0.0.1";
     for (const auto& node : nodes) {

@@ -93,6 +93,38 @@ std::string endpoint_report(const transport::EndpointInfo& endpoint, const Json&
   return fmt::format("endpoint {} is loaded when it is used", endpoint.name);
 }
 
+/// Of each endpoint, whether messages may be in a GPU's memory, or why they are copied through the host's.
+Json device_messages() {
+  Json found = Json::object();
+  for (const auto& endpoint : transport::endpoint_infos()) {
+    const auto support = transport::device_support(endpoint);
+    Json one{{"takes", nullptr}};
+    if (support.takes) one["takes"] = *support.takes;
+    if (!support.why_not.empty()) one["why"] = support.why_not;
+    if (support.takes == true && endpoint.reach == transport::Reach::hosts) {  // it may use less between hosts
+      const auto far = transport::device_support(endpoint, transport::ucx_transports_between_hosts());
+      one["between_hosts"] = far.takes == true;
+      if (!far.why_not.empty()) one["why"] = far.why_not;
+    }
+    found[std::string(endpoint.name)] = std::move(one);
+  }
+  return found;
+}
+
+std::string device_messages_report(const Json& found) {
+  std::string lines;
+  for (const auto& [name, one] : found.items()) {
+    const auto& takes = one["takes"];
+    lines += fmt::format("{:<8} {}: {}", lines.empty() ? "messages" : "", name,
+                         takes.is_null()     ? "not known whether it takes a GPU's memory"
+                         : takes.get<bool>() ? one.value("between_hosts", true) ? "takes a GPU's memory"
+                                                                                : "takes a GPU's memory within a host"
+                                             : "a GPU's memory is staged");
+    lines += one.contains("why") ? fmt::format(": {}\n", one["why"].get<std::string>()) : "\n";
+  }
+  return lines;
+}
+
 /// The GPU backend and what it needs. "why" has a line for each thing that is missing.
 Json cuda() {
   const auto survey = gpu::devices();
@@ -232,6 +264,7 @@ Json findings(const Workers& workers) {
   const auto registry = transport::built_in_endpoints();
   for (const auto& endpoint : modules())
     found[std::string(endpoint.name)] = endpoint_module(endpoint, registry.absence(endpoint.name));
+  found["device_messages"] = device_messages();
   found["pinning"] = pinning(workers);
   found["onednn"] = {{"built", true}, {"version", onednn_version()}, {"isa", onednn_isa()}};
   found["caf"] = {{"version", caf}};
@@ -257,7 +290,7 @@ std::string report(const Json& found, const Workers& workers) {
   for (const auto& endpoint : modules())
     lines +=
         fmt::format("{:<8} {}\n", endpoint.library.title, endpoint_report(endpoint, found[std::string(endpoint.name)]));
-  return lines;
+  return lines + device_messages_report(found["device_messages"]);
 }
 
 Action declare_doctor(CLI::App& app) {

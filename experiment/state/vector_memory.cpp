@@ -20,19 +20,17 @@ DeviceExchange device_exchange(const Settings& settings) {
 
 VectorMemory vector_memory(nn::Backend& backend, const ExchangePlan& plan, core::Allocator& arenas,
                            core::Allocator& host) {
-  const auto in_host = [&](std::string why) {
-    return VectorMemory{.memory = &host, .copier = {}, .why_not = std::move(why)};
-  };
+  const auto in_host = [&](std::string why) { return VectorMemory{.memory = &host, .why_not = std::move(why)}; };
   const bool on_device = arenas.space() == core::MemorySpace::device;
   if (plan.in_place()) {
     if (!backend.capabilities().shares_memory) return in_host("the devices of this process do not share their memory");
-    return {.memory = on_device ? &arenas : &host, .copier = {}, .why_not = {}};
+    return {.memory = on_device ? &arenas : &host, .why_not = {}};
   }
   if (!on_device) return in_host(plan.on_devices ? "this process has no device" : "");
   if (!plan.on_devices) return in_host("the run exchanges there");
   auto copier = backend.copier_for(arenas);
   if (!copier) return in_host(copier.error().message);
-  return {.memory = &arenas, .copier = std::move(*copier), .why_not = {}};
+  return {.memory = &arenas, .copier = std::move(*copier), .checksum = backend.checksum_for(arenas), .why_not = {}};
 }
 
 MappableMemory mappable_memory(nn::Backend& backend, const Settings& settings, const ExchangePlan& plan,

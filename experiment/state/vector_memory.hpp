@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/devices/device_checksum.hpp"
 #include "core/devices/device_copier.hpp"
 #include "core/devices/device_sharing.hpp"
 #include "experiment/exchange_plan.hpp"
@@ -25,8 +26,9 @@ struct DeviceExchange {
 struct VectorMemory {
   core::Allocator* memory = nullptr;
   std::shared_ptr<core::DeviceCopier>
-      copier{};         // of device memory, for endpoints that cannot reach it; null: in place, or the host's
-  std::string why_not;  // one line: arenas are on a device, and vectors are exchanged through host memory
+      copier{};  // of device memory, for endpoints that cannot reach it; null: in place, or the host's
+  std::shared_ptr<core::DeviceChecksum> checksum{};  // with `copier`, for endpoints that reach it
+  std::string why_not{};  // one line: arenas are on a device, and vectors are exchanged through host memory
 };
 
 /// `arenas`: of the site's workers, or of the backend's first device where there are servers only; `host`: memory of the host.

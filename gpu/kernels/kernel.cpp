@@ -1,6 +1,7 @@
 #include "gpu/kernels/kernel.hpp"
 
 #include "gpu/kernels/row_chunks.hpp"
+#include "gpu/kernels/xxh3_shape.hpp"
 
 namespace troupe::gpu {
 
@@ -23,6 +24,10 @@ std::size_t batch_norm_scratch(std::int64_t pixels, std::int64_t channels) {
 
 std::size_t squared_norm_scratch(std::int64_t count) {
   return static_cast<std::size_t>(ceil_div(count, std::int64_t{core::kNormChunk}));
+}
+
+std::size_t xxh3_scratch(std::int64_t bytes) {
+  return static_cast<std::size_t>(Xxh3Shape::whole_blocks(bytes) * Xxh3Shape::kLanes);
 }
 
 }  // namespace troupe::gpu

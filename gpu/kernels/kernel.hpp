@@ -371,11 +371,20 @@ struct AllWithin {
   std::int64_t count = 0;
 };
 
+/// *result ← XXH3-64 of the bytes. REQUIRES bytes > 240: shorter input has other formulas.
+struct Xxh3 {
+  const void* data = nullptr;
+  std::uint64_t* scratch = nullptr;  // xxh3_scratch() words
+  std::uint64_t* result = nullptr;
+  std::int64_t bytes = 0;
+};
+[[nodiscard]] std::size_t xxh3_scratch(std::int64_t bytes);
+
 using Kernel =
     std::variant<Cast, ImagesToNhwc, ActivationForward, ActivationBackward, ColumnSums, PoolForward, PoolBackward,
                  AdaptivePoolForward, AdaptivePoolBackward, LrnForward, LrnBackward, BatchStatistics, MoveStatistics,
                  BatchNormForward, BatchNormGradients, BatchNormBackward, Dropout, AddUp, CopyChannels, Transpose,
                  LossKernel, BytesToNhwc, Fill, Scale, ScaleBy, Axpy, ScaleAdd, Difference, ElasticPair, ElasticDelta,
-                 ReduceAll, Clamp, Narrow, Widen, Optimize, SquaredNorm, LimitNorm, AllWithin>;
+                 ReduceAll, Clamp, Narrow, Widen, Optimize, SquaredNorm, LimitNorm, AllWithin, Xxh3>;
 
 }  // namespace troupe::gpu

@@ -173,6 +173,11 @@ class RangesOf {
     need("x", k.x, k.count);
     add("result", k.result, sizeof(*k.result));
   }
+  void operator()(const Xxh3& k) {
+    add("data", k.data, static_cast<std::size_t>(k.bytes));
+    add("scratch", k.scratch, xxh3_scratch(k.bytes) * sizeof(*k.scratch));
+    add("result", k.result, sizeof(*k.result));
+  }
 
  private:
   void add(const char* name, const void* memory, std::size_t bytes) {

@@ -27,6 +27,8 @@ core::Result<std::shared_ptr<core::DeviceCopier>> Backend::copier_for(const core
   return std::shared_ptr<core::DeviceCopier>();
 }
 
+std::shared_ptr<core::DeviceChecksum> Backend::checksum_for(const core::Allocator& /*memory*/) { return nullptr; }
+
 core::Result<std::shared_ptr<core::DeviceSharing>> Backend::sharing_for(const core::Allocator& /*memory*/) {
   return core::fail(core::Errc::config, "it is not the memory of a device that others map");
 }

@@ -1,9 +1,12 @@
 #include "endpoint_contract.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "tests/transport/device/fake_device.hpp"
+#include "tests/transport/fabric/taking_fabric.hpp"
 #include "tests/transport/tcp/certificates.hpp"
 #include "transport/common/module.hpp"
 #include "transport/inproc/endpoint.hpp"
@@ -30,25 +33,59 @@ std::vector<EndpointKind> endpoint_kinds() {
       {"tcp", [] { return EndpointOptions{}; }},
       {"tcp", [] { return EndpointOptions{.tcp = {.tls = good_certificate()}}; }, "Tls"},
   };
-  const auto device = [] { return std::make_shared<FakeDevice>(); };
-  kinds.push_back({.name = "inproc",
-                   .meeting_place = [=] { return EndpointOptions{.hub = make_inproc_hub("test"), .device = device()}; },
-                   .variant = "Staged",
-                   .on_device = true});
-  kinds.push_back({.name = "tcp",
-                   .meeting_place = [=] { return EndpointOptions{.device = device()}; },
-                   .variant = "Staged",
-                   .on_device = true});
+  // A pointer of a FakeDevice is none of the process: an endpoint that does not take device memory and gets one nevertheless dies.
+  const auto device = [] {
+    auto made = std::make_shared<FakeDevice>();
+    made->make_known();
+    return made;
+  };
+  const auto staged = [&](const std::string& name, std::function<EndpointOptions()> options) {
+    kinds.push_back({.name = name,
+                     .meeting_place =
+                         [=] {
+                           auto given = options();
+                           given.device = device();
+                           given.checksum = std::make_shared<FakeChecksum>();
+                           return given;
+                         },
+                     .variant = "Staged",
+                     .on_device = true});
+  };
+  staged("inproc", [] { return EndpointOptions{.hub = make_inproc_hub("test")}; });
+  staged("shm", [] { return EndpointOptions{}; });
+  staged("tcp", [] { return EndpointOptions{}; });
+  const auto taking = [&](const std::string& name, bool checked) {
+    kinds.push_back({.name = name,
+                     .meeting_place =
+                         [=] {
+                           return EndpointOptions{.secret = "run",
+                                                  .check_within_host = checked,
+                                                  .device = device(),
+                                                  .checksum = std::make_shared<FakeChecksum>()};
+                         },
+                     .variant = checked ? "TakingChecked" : "Taking",
+                     .on_device = true,
+                     .make =
+                         [=](const EndpointOptions& options) {
+                           return make_taking_endpoint(name, options, std::make_shared<std::atomic<unsigned>>(0));
+                         }});
+  };
   if (find_module("ucx")) {
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run"}; }});
-    kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .ucx_transports = "tcp,self"}; }, "Tcp"});
+    kinds.push_back({"ucx",
+                     [] { return EndpointOptions{.secret = "run", .ucx_transports = ucx_transports_between_hosts()}; },
+                     "BetweenHosts"});
     kinds.push_back({"ucx", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
+    staged("ucx", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; });
+    for (const bool checked : {false, true}) taking("ucx", checked);
   }
   // Open MPI leaks memory from plug-ins that are unloaded when the sanitizer checks, so a suppression cannot name them.
   if (find_module("mpi") && !kSanitized) {
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run"}; }});
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; }, "Checked"});
     kinds.push_back({"mpi", [] { return EndpointOptions{.secret = "run", .mpi_piece = 1000}; }, "Pieces"});
+    staged("mpi", [] { return EndpointOptions{.secret = "run", .check_within_host = true}; });
+    for (const bool checked : {false, true}) taking("mpi", checked);
   }
   return kinds;
 }

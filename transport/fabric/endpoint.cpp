@@ -34,6 +34,7 @@ FabricEndpoint::FabricEndpoint(std::string kind, std::unique_ptr<Fabric> fabric,
       host_(options.check_within_host ? 0 : host_number()),
       device_(options.device),
       fabric_(std::move(fabric)),
+      checksums_(options.checksum, [fabric = fabric_.get()] { fabric->wake(); }),
       native_sum_(fabric_->native_sum()),
       address_{fmt::format("{}:{}/{}", kind, fabric_->address(), options.name.substr(0, kLongestName))},
       capabilities_{.name = std::move(kind),
@@ -49,6 +50,7 @@ void FabricEndpoint::drive() {
   if (device_) device_->enter();
   std::unique_lock lock(mutex_);
   while (!stop_) {
+    for (const auto& ended : checksums_.take()) summed(ended);
     if (fabric_->progress(*this) || !fabric_->prepare_to_wait()) {
       lock.unlock();  // lets callers post in between
       std::this_thread::yield();
@@ -71,7 +73,7 @@ bool FabricEndpoint::takes_device(Peer peer, std::size_t bytes) const {
   if (!fabric_->takes_device() || bytes <= kShortMessage) return false;
   const std::lock_guard lock(mutex_);
   const Link& link = at(peer);
-  return !link.lost && link.remote != 0 && !link.sums;
+  return !link.lost && link.remote != 0 && (!link.sums || checksums_.available());
 }
 
 void FabricEndpoint::check(core::MemorySpace space, std::size_t bytes) const {
@@ -214,7 +216,7 @@ void FabricEndpoint::cancel(OperationId operation) {
         link.bytes -= sending.memory.size;
         link.sends.erase(operation);
         finish(cancelled);
-      } else if (!sending.moving && !sending.done) {
+      } else if (!sending.is_in_use() && !sending.done) {
         reply(link, {.kind = FrameKind::withdraw,
                      .operation = static_cast<std::uint64_t>(operation),
                      .tag = static_cast<std::uint64_t>(waiting.tag)});
@@ -244,10 +246,12 @@ void FabricEndpoint::close() noexcept {
     wake_if_asleep();
   }
   thread_.join();
+  if (device_) device_->enter();  // from here on this thread calls the library
   const std::lock_guard lock(mutex_);
   for (const auto& link : links_)
     if (!link->lost) end(*link, Outcome::cancelled, "this endpoint was closed", kClosed);
   for (const auto& [address, caller] : callers_) dismiss(address, caller);
+  for (const auto& ended : checksums_.drain()) summed(ended);
   fabric_->shutdown(*this);
 }
 
@@ -266,25 +270,27 @@ void FabricEndpoint::finish(Completion completion) {
   completions_->push(std::move(completion));
 }
 
+Completion FabricEndpoint::lost_with(const Link& link, OperationId operation) {
+  Completion ended{.operation = operation, .peer = link.peer, .outcome = link.ending};
+  if (link.ending == Outcome::failed) ended.error = link.error;
+  return ended;
+}
+
 void FabricEndpoint::end(Link& link, Outcome ending, std::string_view why, std::string_view tell_peer) {
   link.lost = true;
   link.ending = ending;
   link.error = {core::Errc::peer_lost, fmt::format("peer {} is lost: {}", link.name, why)};
   ids_.erase(link.id);
-  const auto over = [&](OperationId operation) {
-    Completion ended{.operation = operation, .peer = link.peer, .outcome = ending};
-    if (ending == Outcome::failed) ended.error = link.error;
-    finish(std::move(ended));
-  };
+  const auto over = [&](OperationId operation) { finish(lost_with(link, operation)); };
   if (const auto operation = std::exchange(link.establishing, {})) over(*operation);
   link.matcher.drain([&](Tag, const Posted& posted) { over(posted.operation); }, [](Tag, const Offered&) {});
   std::erase_if(link.arriving, [&](const auto& entry) {
-    if (!entry.second.whole) return false;
+    if (!entry.second.whole || entry.second.summing) return false;
     over(entry.second.posted.operation);
     return true;
   });
   std::erase_if(link.sends, [&](const auto& entry) {
-    if (entry.second.moving) return false;
+    if (entry.second.is_in_use()) return false;
     over(entry.first);
     return true;
   });

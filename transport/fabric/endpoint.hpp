@@ -9,8 +9,10 @@
 /// host. A damaged message fails its receive with Errc::corrupt and ends the link. Any other damaged frame that can be attributed
 /// to a link ends that link; otherwise the number of the next frame reveals the gap. A library's own sum (`ar`) is not checked.
 ///
-/// Device memory. Where the library takes it, long messages within a host may be given in it (takes_device): nothing of these is checked or put
-/// into a frame, so the host never reads them. All others must be staged (transport/device/).
+/// Device memory. Where the library takes it, long messages may be given in it (takes_device), between hosts if the device itself computes their
+/// checksums (EndpointOptions::checksum): nothing of these is put into a frame, so the host never reads them. All others must be staged
+/// (transport/device/). The memory stays lent while the device sums it, also when the peer is lost meanwhile. A device that fails at that ends the
+/// operation with its error, and the link: the peer waits for the sum.
 ///
 /// Connecting. Each side sends hello over its own wire, with the run's secret and the other side's link number, as far as known. A
 /// link is established when the peer has named it. Link numbers are never reused, so frames of an earlier link match nothing.
@@ -33,6 +35,7 @@
 #include "transport/common/matcher.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_options.hpp"
+#include "transport/fabric/checksums.hpp"
 #include "transport/fabric/fabric.hpp"
 #include "transport/fabric/frame.hpp"
 #include "transport/native_reduction.hpp"
@@ -75,8 +78,11 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     Tag tag{};
     ConstMemoryView memory{};
     bool offered = false;
-    bool moving = false;  // the fabric has the memory
+    bool moving = false;   // the fabric has the memory
+    bool summing = false;  // the device reads the memory
     std::optional<FrameHead> done{};
+    std::optional<core::Error> failed{};  // why the device could not sum it
+    [[nodiscard]] bool is_in_use() const noexcept { return moving || summing; }
   };
   /// A long receive from its acceptance to its completion.
   struct Arriving {
@@ -84,6 +90,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     Tag tag{};
     OperationId sender{};                // the sender's operation
     bool whole = false;                  // the fabric has released the memory
+    bool summing = false;                // the device reads the memory
     std::optional<std::uint64_t> sum{};  // hash of the message, as the sender read it
   };
   /// One connect(): a peer and everything pending with it.
@@ -123,6 +130,14 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
     std::size_t bytes = 0;
   };
 
+  /// A sum that the device computes: of a send, for the peer's `transfer`, or of the receive that `transfer` is.
+  struct Summing {
+    Peer peer;
+    OperationId operation;
+    TransferId transfer;
+    bool is_send;
+  };
+
   [[nodiscard]] std::size_t members() const noexcept override { return native_sum_->members(); }
   [[nodiscard]] core::Result<OperationId> sum(core::Span vector) override;
 
@@ -142,6 +157,15 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   void deliver(Link& link, Tag tag, Offered offered, Posted posted);
   void complete_send(Link& link, OperationId operation);
   void complete_receive(Link& link, TransferId transfer);
+  /// Ends the receive, whose message has this sum.
+  void check_receive(Link& link, TransferId transfer, std::uint64_t sum);
+  void summed(const Checksums::Ended& ended);
+  void summed_send(Link& link, const Summing& summing, const core::Result<std::uint64_t>& sum);
+  void summed_receive(Link& link, const Summing& summing, const core::Result<std::uint64_t>& sum);
+  /// Completes a send of a lost link once nothing uses its memory.
+  void release_send(Link& link, OperationId operation);
+  /// The completion of an operation of a lost link.
+  [[nodiscard]] static Completion lost_with(const Link& link, OperationId operation);
   /// Numbers the frame and sends it.
   void reply(Link& link, FrameHead head, std::span<const std::byte> body = {});
   void finish(Completion completion);
@@ -169,6 +193,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   const std::uint64_t host_;                          // 0: no peer counts as being on this host
   const std::shared_ptr<core::DeviceCopier> device_;  // may be null
   const std::unique_ptr<Fabric> fabric_;
+  Checksums checksums_;
   NativeSum* const native_sum_;  // the fabric's
   const Address address_;
   const Capabilities capabilities_;
@@ -179,6 +204,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   std::map<std::string, std::uint64_t, std::less<>> callers_;  // links of members that sent hello first, by address
   std::unordered_map<OperationId, Waiting> waiting_;           // operations that are not completed
   std::unordered_map<TransferId, Moving> moving_;
+  std::map<Checksums::Id, Summing> summing_;
   std::uint64_t next_transfer_ = 1;
   std::uint64_t next_link_ = 1;
   bool asleep_ = false;

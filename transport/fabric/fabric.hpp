@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -101,10 +102,17 @@ class Fabric {
   [[nodiscard]] virtual NativeSum* native_sum() noexcept { return nullptr; }
 };
 
-/// The functions that a module exports as "troupe_fabric_version" and "troupe_make_fabric". Raise the version with every change of
+/// Whether a library may be given addresses of CUDA devices, as it is on this machine.
+struct DeviceSupport {
+  std::optional<bool> takes{};  // none: it says so only in a run
+  std::string why_not{};        // one line, unless it takes them
+};
+
+/// The functions that a module exports as "troupe_fabric_version", "troupe_make_fabric" and "troupe_device_support". Raise the version with every change of
 /// this header or of transport/mpi/job.hpp: a module of another version is refused.
-inline constexpr int kFabricVersion = 5;
+inline constexpr int kFabricVersion = 6;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
+using FindDeviceSupport = void(const FabricOptions& options, DeviceSupport& found);
 
 }  // namespace troupe::transport

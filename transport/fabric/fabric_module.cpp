@@ -11,8 +11,9 @@ core::Result<FabricModule> load_fabric(const std::string& kind, Symbols symbols)
   if (!opened) return core::fail(opened.error().code, "endpoint " + opened.error().message);
   auto* version = function_of<FabricVersion>(*opened, "troupe_fabric_version");
   auto* make = function_of<MakeFabric>(*opened, "troupe_make_fabric");
-  if (!version || !make || version() != kFabricVersion) return tl::unexpected(of_another_build(kind));
-  return FabricModule{*opened, make};
+  auto* device = function_of<FindDeviceSupport>(*opened, "troupe_device_support");
+  if (!version || !make || !device || version() != kFabricVersion) return tl::unexpected(of_another_build(kind));
+  return FabricModule{*opened, make, device};
 }
 
 core::Result<std::unique_ptr<Endpoint>> make_module_endpoint(const std::string& kind, Symbols symbols,

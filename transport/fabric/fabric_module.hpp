@@ -13,6 +13,7 @@ namespace troupe::transport {
 struct FabricModule {
   void* handle = nullptr;
   MakeFabric* make = nullptr;
+  FindDeviceSupport* device_support = nullptr;
 };
 
 /// Loads the module, which stays loaded. Errc::config when it cannot be loaded or has another version.

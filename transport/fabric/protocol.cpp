@@ -116,7 +116,7 @@ void FabricEndpoint::on_frame(std::span<const std::byte> bytes) {
     }
     case FrameKind::withdrawn: {
       const auto found = link->sends.find(operation_of(frame->head));
-      if (found == link->sends.end() || found->second.moving) return;
+      if (found == link->sends.end() || found->second.is_in_use()) return;
       link->bytes -= found->second.memory.size;
       finish({.operation = found->first, .peer = link->peer, .outcome = Outcome::cancelled});
       link->sends.erase(found);
@@ -216,7 +216,7 @@ void FabricEndpoint::on_offer(Link& link, const FabricFrame& frame) {
 
 void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
   const auto found = link.sends.find(operation_of(head));
-  if (found == link.sends.end() || found->second.moving || found->second.done) return;
+  if (found == link.sends.end() || found->second.is_in_use() || found->second.done) return;
   Sending& sending = found->second;
   sending.moving = true;
   const TransferId transfer{next_transfer_++};
@@ -225,6 +225,12 @@ void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
       Moving{.kind = Moving::Kind::send, .peer = link.peer, .operation = found->first, .bytes = sending.memory.size});
   fabric_->send(link.wire, head.tag, sending.memory, transfer);
   if (!link.sums) return;
+  if (sending.memory.space == core::MemorySpace::device) {
+    sending.summing = true;
+    summing_.emplace(checksums_.begin(sending.memory),
+                     Summing{link.peer, found->first, TransferId{head.size}, /*is_send=*/true});
+    return;
+  }
   // Hash now, while the fabric reads the same memory: the second reader finds it in the cache.
   reply(link,
         {.kind = FrameKind::sum, .operation = head.size, .tag = wire_hash({sending.memory.data, sending.memory.size})});
@@ -233,7 +239,7 @@ void FabricEndpoint::on_accept(Link& link, const FrameHead& head) {
 void FabricEndpoint::on_sum(Link& link, const FrameHead& head) {
   const TransferId transfer{head.operation};
   const auto found = link.arriving.find(transfer);
-  if (found == link.arriving.end()) return;
+  if (found == link.arriving.end() || found->second.sum) return;
   found->second.sum = head.tag;
   complete_receive(link, transfer);
 }
@@ -247,7 +253,7 @@ void FabricEndpoint::on_done(Link& link, const FrameHead& head) {
 
 void FabricEndpoint::complete_send(Link& link, OperationId operation) {
   const Sending& sending = link.sends.at(operation);
-  if (sending.moving || !sending.done) return;
+  if (sending.is_in_use() || !sending.done) return;
   const std::size_t size = sending.memory.size;
   Completion sent{.operation = operation, .peer = link.peer, .bytes = size};
   if (sending.done->tag != 0) {
@@ -290,10 +296,7 @@ void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
   if (!link.lost && !whole) end(link, Outcome::failed, "a transfer broke off", "a transfer broke off");
   if (link.lost) {
     link.arriving.erase(transfer);
-    if (is_send && link.sends.erase(moved.operation) == 0) return;  // ended just now with the others
-    Completion ended{.operation = moved.operation, .peer = link.peer, .outcome = link.ending};
-    if (link.ending == Outcome::failed) ended.error = link.error;
-    return finish(std::move(ended));
+    return is_send ? release_send(link, moved.operation) : finish(lost_with(link, moved.operation));
   }
   if (is_send) return complete_send(link, moved.operation);
   link.arriving.at(transfer).whole = true;
@@ -301,11 +304,20 @@ void FabricEndpoint::on_transferred(TransferId transfer, bool whole) {
 }
 
 void FabricEndpoint::complete_receive(Link& link, TransferId transfer) {
-  const auto found = link.arriving.find(transfer);
-  if (!found->second.whole || (link.sums && !found->second.sum)) return;
-  const Arriving arrived = link.arriving.extract(found).mapped();
+  Arriving& arriving = link.arriving.at(transfer);
+  if (!arriving.whole || (link.sums && !arriving.sum)) return;
+  const auto& [operation, memory] = arriving.posted;
+  if (!link.sums) return check_receive(link, transfer, 0);
+  if (memory.space != core::MemorySpace::device)
+    return check_receive(link, transfer, wire_hash({memory.data, memory.size}));
+  arriving.summing = true;
+  summing_.emplace(checksums_.begin(memory), Summing{link.peer, operation, transfer, /*is_send=*/false});
+}
+
+void FabricEndpoint::check_receive(Link& link, TransferId transfer, std::uint64_t sum) {
+  const Arriving arrived = link.arriving.extract(transfer).mapped();
   const auto& [operation, memory] = arrived.posted;
-  if (link.sums && wire_hash({memory.data, memory.size}) != *arrived.sum) {
+  if (link.sums && sum != *arrived.sum) {
     fail_damaged(link, operation, arrived.tag);
     return end(link, Outcome::failed, kDamagedHere, kDamagedThere);
   }

@@ -75,6 +75,20 @@ bool MpiHub::takes_device() noexcept {
 #endif
 }
 
+DeviceSupport MpiHub::device_support() {
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  if (!initialised || finalised)
+    return {.takes = std::nullopt, .why_not = "Open MPI says only to a job that it has started: ask under mpirun"};
+  if (takes_device()) return {.takes = true, .why_not = {}};
+  return {.takes = false, .why_not = "this Open MPI was built without CUDA (MPIX_Query_cuda_support)"};
+#else
+  return {.takes = false, .why_not = "this MPI cannot be asked: it has no MPIX_Query_cuda_support"};
+#endif
+}
+
 MpiHub::~MpiHub() {
   int finalised = 0;
   MPI_Finalized(&finalised);

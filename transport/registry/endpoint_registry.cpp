@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -20,14 +21,22 @@ namespace troupe::transport {
 namespace {
 
 constexpr std::array kRows = {
-    EndpointInfo{.name = "inproc", .reach = Reach::process, .maps_memory = true, .make = make_inproc_endpoint},
+    EndpointInfo{.name = "inproc",
+                 .reach = Reach::process,
+                 .maps_memory = true,
+                 .why_no_device = "the host copies its messages",
+                 .make = make_inproc_endpoint},
     EndpointInfo{.name = "shm",
                  .reach = Reach::host,
                  .maps_memory = true,
                  .automatic_for = AutomaticFor::one_host,
+                 .why_no_device = "the host copies its messages",
                  .make = make_shm_endpoint},
-    EndpointInfo{
-        .name = "tcp", .listens = true, .automatic_for = AutomaticFor::nodes_on_hosts, .make = make_tcp_endpoint},
+    EndpointInfo{.name = "tcp",
+                 .listens = true,
+                 .automatic_for = AutomaticFor::nodes_on_hosts,
+                 .why_no_device = "sockets read and write the host's memory",
+                 .make = make_tcp_endpoint},
     EndpointInfo{.name = "ucx", .library = {.title = "UCX", .packages = "libucx-dev"}},
     EndpointInfo{.name = "mpi",
                  .needs_job = true,
@@ -103,6 +112,21 @@ void add_module(EndpointRegistry& registry, const EndpointInfo& info) {
         kind, fmt::format("troupe_{}.so is missing: install {} and build again", kind, info.library.packages));
   const auto symbols = info.library.global_symbols ? Symbols::global : Symbols::local;
   registry.add(kind, [=](const EndpointOptions& options) { return make_module_endpoint(kind, symbols, options); });
+}
+
+DeviceSupport device_support(const EndpointInfo& info, const std::string& ucx_transports) {
+  if (info.make) return {.takes = info.why_no_device.empty(), .why_not = std::string(info.why_no_device)};
+  const auto symbols = info.library.global_symbols ? Symbols::global : Symbols::local;
+  const auto module = load_fabric(std::string(info.name), symbols);
+  if (!module) return {.takes = false, .why_not = module.error().message};
+  DeviceSupport found;
+  module->device_support({.transports = ucx_transports}, found);
+  return found;
+}
+
+std::string ucx_transports_between_hosts() {
+  const char* const chosen = std::getenv("UCX_TLS");  // NOLINT(concurrency-mt-unsafe): nothing of ours sets it
+  return chosen != nullptr && *chosen != '\0' ? chosen : "tcp,self";
 }
 
 EndpointRegistry built_in_endpoints() {

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_options.hpp"
+#include "transport/fabric/fabric.hpp"
 
 namespace troupe::transport {
 
@@ -40,6 +41,7 @@ struct EndpointInfo {
   bool sums_itself = false;  // has a NativeReduction: exchange.algorithm = "ar"
   AutomaticFor automatic_for = AutomaticFor::no_run;
   EndpointLibrary library{};
+  std::string_view why_no_device{};  // why a device's memory is staged; empty: it is not, or the library says so
   /// Null where the endpoint is in a module.
   core::Result<std::unique_ptr<Endpoint>> (*make)(const EndpointOptions& options) = nullptr;
 };
@@ -80,6 +82,14 @@ class EndpointRegistry {
   [[nodiscard]] std::string available() const;
   std::vector<Entry> entries_;
 };
+
+/// Whether messages of the endpoint may be in the memory of a CUDA device, on this machine; where not they are staged. Loads the endpoint's module.
+/// `ucx_transports`: as in EndpointOptions.
+[[nodiscard]] DeviceSupport device_support(const EndpointInfo& info, const std::string& ucx_transports = {});
+
+/// EndpointOptions::ucx_transports between hosts: what UCX_TLS says, if it is set, else tcp. Sockets read the host's memory, so with tcp alone a
+/// device's is staged: UCX would copy it too.
+[[nodiscard]] std::string ucx_transports_between_hosts();
 
 /// Adds an endpoint that a module implements. Without the module it is absent, and the reason names the packages to install.
 void add_module(EndpointRegistry& registry, const EndpointInfo& info);

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/ucx/context.hpp"
+
 namespace troupe::transport {
 namespace {
 
@@ -69,27 +71,10 @@ core::Result<std::unique_ptr<Fabric>> UcxFabric::make(const FabricOptions& optio
 }
 
 core::Result<void> UcxFabric::start(const FabricOptions& options) {
-  ucp_config_t* config = nullptr;
-  if (const auto s = ucp_config_read(nullptr, nullptr, &config); s != UCS_OK)
-    return tl::unexpected(refused("read its configuration", s));
-  // Bulk always by rendezvous: an eager message that breaks off half-way would never complete its receive.
-  ucs_status_t configured = ucp_config_modify(config, "RNDV_THRESH", "0");
-  if (configured == UCS_OK) configured = ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
-  if (configured == UCS_OK && !options.transports.empty())
-    configured = ucp_config_modify(config, "TLS", options.transports.c_str());
-  ucp_params_t params{};
-  params.field_mask = UCP_PARAM_FIELD_FEATURES;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
-  const ucs_status_t status = configured == UCS_OK ? ucp_init(&params, config, &context_) : configured;
-  ucp_config_release(config);
-  if (status != UCS_OK)
-    return core::fail(core::Errc::config, fmt::format("UCX cannot start with transports '{}': {}", options.transports,
-                                                      ucs_status_string(status)));
-
-  ucp_context_attr_t found{};
-  found.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
-  takes_device_ = ucp_context_query(context_, &found) == UCS_OK &&
-                  (found.memory_types & (std::uint64_t{1} << UCS_MEMORY_TYPE_CUDA)) != 0;
+  const auto context = make_ucx_context(options.transports);
+  if (!context) return tl::unexpected(context.error());
+  context_ = context->handle;
+  takes_device_ = context->takes_device;
 
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;

@@ -12,6 +12,7 @@
 
 #include <variant>
 
+#include "gpu/kernels/launch/checksum.hpp"
 #include "gpu/kernels/launch/layers.hpp"
 #include "gpu/kernels/launch/pointwise.hpp"
 #include "gpu/kernels/launch/vectors.hpp"

@@ -50,6 +50,27 @@ TEST(DoctorTest, SaysWhyThereIsNoGpu) {
   for (const auto& name : cuda["names"]) EXPECT_NE(plain.find(name.get<std::string>()), std::string::npos) << plain;
 }
 
+// No machine of these tests has a library that was built for CUDA and a GPU, so each endpoint has a reason.
+TEST(DoctorTest, SaysOfEachEndpointWhetherItTakesTheMemoryOfAGpuAndWhyNot) {
+  const auto json = nlohmann::json::parse(troupe({"doctor", "--json"}).out);
+  const auto plain = troupe({"doctor"}).out;
+  const auto found = json["device_messages"];
+  for (const char* name : {"inproc", "shm", "tcp", "ucx", "mpi"}) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(found.contains(name)) << found;
+    const auto& takes = found[name]["takes"];
+    if (takes.is_boolean() && takes.get<bool>()) {
+      EXPECT_NE(plain.find(std::string(name) + ": takes a GPU's memory"), std::string::npos) << plain;
+      continue;
+    }
+    const auto why = found[name].value("why", "");
+    EXPECT_FALSE(why.empty());
+    EXPECT_NE(plain.find(why), std::string::npos) << plain;
+  }
+  for (const char* name : {"inproc", "shm", "tcp"}) EXPECT_EQ(found[name]["takes"], false) << name;
+  if (json["ucx"]["built"].get<bool>() && json["cuda"]["devices"] == 0) EXPECT_EQ(found["ucx"]["takes"], false);
+}
+
 // A library of the tests stands for the driver's.
 TEST(DoctorTest, ShowsWhatGpusAreDoing) {
   const char* before = std::getenv("LD_LIBRARY_PATH");

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "transport/common/wire_hash.hpp"
+
 namespace troupe::transport::testing {
 namespace {
 
@@ -79,6 +81,59 @@ void FakeDevice::run() {
       std::memcpy(copy.to, copy.from, copy.bytes);
       copy.done({});
     }
+    lock.lock();
+  }
+}
+
+FakeChecksum::FakeChecksum() : thread_([this] { run(); }) {}
+
+FakeChecksum::~FakeChecksum() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    held_ = false;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void FakeChecksum::sum(const std::byte* device, std::size_t bytes, Done done) {
+  const std::lock_guard lock(mutex_);
+  sums_.push_back({device, bytes, std::move(done)});
+  ++begun_;
+  changed_.notify_all();
+}
+
+void FakeChecksum::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void FakeChecksum::release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+  changed_.notify_all();
+}
+
+void FakeChecksum::fail(core::Error error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+}
+
+void FakeChecksum::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return (stop_ || !sums_.empty()) && !held_; });
+    if (sums_.empty()) return;
+    const Sum sum = std::move(sums_.front());
+    sums_.pop_front();
+    const auto error = error_;
+    lock.unlock();
+    ++ended_;
+    if (error)
+      sum.done(tl::unexpected(*error));
+    else
+      sum.done(wire_hash({other_side(sum.data), sum.bytes}));
     lock.lock();
   }
 }

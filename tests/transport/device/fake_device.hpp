@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/devices/device_checksum.hpp"
 #include "transport/device/device_copier.hpp"
 #include "transport/memory_view.hpp"
 
@@ -71,6 +72,41 @@ class FakeDevice final : public DeviceCopier {
   bool stop_ = false;
   std::atomic<bool> known_{false};
   std::atomic<unsigned> count_{0};
+  std::thread thread_;
+};
+
+/// Checksums in a FakeDevice's memory, by the host's function. They end late, on a thread of this object.
+class FakeChecksum final : public core::DeviceChecksum {
+ public:
+  FakeChecksum();
+  ~FakeChecksum() override;
+  void sum(const std::byte* device, std::size_t bytes, Done done) override;
+
+  /// Sums begin but do not end until release().
+  void hold();
+  void release();
+  /// Every later sum fails with this error.
+  void fail(core::Error error);
+  /// Sums so far that have begun, and that have ended.
+  [[nodiscard]] unsigned begun() const noexcept { return begun_; }
+  [[nodiscard]] unsigned ended() const noexcept { return ended_; }
+
+ private:
+  struct Sum {
+    const std::byte* data;
+    std::size_t bytes;
+    Done done;
+  };
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Sum> sums_;
+  std::optional<core::Error> error_;
+  bool held_ = false;
+  bool stop_ = false;
+  std::atomic<unsigned> begun_{0};
+  std::atomic<unsigned> ended_{0};
   std::thread thread_;
 };
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +19,8 @@
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "core/random.hpp"
+#include "tests/transport/device/fake_device.hpp"
+#include "tests/transport/fabric/taking_fabric.hpp"
 #include "tests/transport/repeated_memory.hpp"
 #include "transport/exchange/collectives/collective.hpp"
 #include "transport/native_reduction.hpp"
@@ -45,23 +48,42 @@ class Rank {
  public:
   /// All ranks make as many endpoints, in the same order, before they meet(): an endpoint that does not exist yet is a lost peer.
   explicit Rank(std::size_t piece = transport::EndpointOptions{}.mpi_piece) {
-    auto made = transport::make_endpoint("mpi", {.name = "member",
-                                                 .completions = transport::CompletionQueue::create(clock_).value(),
-                                                 .credit = {.messages = 8, .bytes = 1 << 20},
-                                                 .secret = "run",
-                                                 .mpi_piece = piece});
+    take(transport::make_endpoint("mpi", options(piece)));
+  }
+  /// Between hosts, with a library that takes the memory of `device`.
+  explicit Rank(const std::shared_ptr<transport::testing::FakeDevice>& device) {
+    auto given = options(transport::EndpointOptions{}.mpi_piece);
+    given.check_within_host = true;
+    given.device = device;
+    given.checksum = std::make_shared<transport::testing::FakeChecksum>();
+    take(transport::testing::make_taking_endpoint("mpi", given, straight_));
+  }
+  /// Transfers in device memory.
+  [[nodiscard]] unsigned straight() const { return *straight_; }
+
+ private:
+  [[nodiscard]] transport::EndpointOptions options(std::size_t piece) const {
+    return {.name = "member",
+            .completions = transport::CompletionQueue::create(clock_).value(),
+            .credit = {.messages = 8, .bytes = 1 << 20},
+            .secret = "run",
+            .mpi_piece = piece};
+  }
+  void take(core::Result<std::unique_ptr<transport::Endpoint>> made) {
     require(made.has_value(), made ? "" : made.error().message);
     endpoint_ = std::move(*made);
     operations_ = std::make_unique<OperationQueue>(*endpoint_);
   }
 
-  void meet() {
+ public:
+  /// `ranks`: 0 where the endpoint knows.
+  void meet(std::size_t ranks = 0) {
     // "mpi:<job>.<rank>.<slot>/member": addresses of other members differ in the rank.
     const std::string& mine = endpoint_->address().text;
     const auto before = mine.find('.') + 1, after = mine.find('.', before);
     group_.rank = std::stoul(mine.substr(before, after - before));
     self = fmt::format("rank {}", group_.rank);
-    const std::size_t ranks = endpoint_->native_reduction()->members();
+    if (ranks == 0) ranks = endpoint_->native_reduction()->members();
     for (std::size_t r = 0; r < ranks; ++r) {
       if (r == group_.rank) {
         group_.peers.push_back({});
@@ -109,6 +131,7 @@ class Rank {
   }
 
   core::SteadyClock clock_;
+  std::shared_ptr<std::atomic<unsigned>> straight_ = std::make_shared<std::atomic<unsigned>>(0);
   std::unique_ptr<transport::Endpoint> endpoint_;
   std::unique_ptr<OperationQueue> operations_;
   Group group_;
@@ -150,6 +173,33 @@ void messages(Rank& rank) {
       require(rank.finish(operation).outcome == Outcome::cancelled, "a send without a receive was not cancelled");
     }
   }
+}
+
+/// Every rank to every other one, from device memory to device memory: short messages are staged, long ones go straight, and all are whole.
+void device_messages(Rank& rank, const transport::testing::FakeDevice& device) {
+  using transport::testing::on_device;
+  const Group& group = rank.group();
+  unsigned staged = 0, straight = 0;
+  for (std::size_t other = 0; other < group.size(); ++other) {
+    if (other == group.rank) continue;
+    std::uint32_t exchange = 600;
+    for (const std::size_t size : {4096U, 4097U, 9'000'001U}) {
+      const std::vector<std::byte> out(size, static_cast<std::byte>(group.rank + 1));
+      std::vector<std::byte> in(size);
+      const Peer peer = group.peers[other];
+      const transport::ConstMemoryView from{out.data(), size};
+      const auto receiving =
+          rank.endpoint().receive(peer, tag(exchange), on_device(transport::MemoryView{in.data(), size})).value();
+      const auto sending = rank.endpoint().send(peer, tag(exchange++), on_device(from)).value().value();
+      rank.done(sending);
+      rank.done(receiving);
+      require(std::ranges::count(in, static_cast<std::byte>(other + 1)) == static_cast<std::ptrdiff_t>(size),
+              fmt::format("{} bytes of device memory from rank {} are not what was sent", size, other));
+      (size <= 4096 ? staged : straight) += 2;
+    }
+  }
+  require(device.copies() == staged, "a long message was copied, or a short one was not");
+  require(rank.straight() == straight, "not every long message went straight");
 }
 
 /// From rank 0 to rank 1: more bytes than MPI can count.
@@ -255,12 +305,18 @@ int main() {
   using troupe::exchange::Rank;
   const auto in_pieces = std::make_unique<Rank>(10'007);
   const auto rank = std::make_unique<Rank>();
+  const auto device = std::make_shared<troupe::transport::testing::FakeDevice>();
+  device->make_known();
+  const auto on_devices = std::make_unique<Rank>(device);
   for (auto* each : {in_pieces.get(), rank.get()}) {
     each->meet();
     troupe::exchange::messages(*each);
     troupe::exchange::collectives(*each);
     troupe::exchange::barrier(*each);
   }
+  on_devices->meet(rank->group().size());  // a staged endpoint offers no sums of MPI
+  troupe::exchange::device_messages(*on_devices, *device);
+  troupe::exchange::barrier(*on_devices);
   troupe::exchange::long_message(*rank);
   troupe::exchange::losses(*rank);
   if (rank->group().rank == 0) std::printf("%zu ranks: all collectives agree\n", rank->group().size());
