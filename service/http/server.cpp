@@ -1,6 +1,7 @@
 #include "service/http/server.hpp"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +13,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "core/file_descriptor.hpp"
+#include "service/http/background.hpp"
 #include "service/http/connections.hpp"
 #include "service/http/session.hpp"
 
@@ -24,7 +27,14 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kPause{200};  // after descriptors or memory ran out
 constexpr rlim_t kOtherFiles = 128;               // descriptors for other things than connections
-constexpr std::size_t kMostRefusals = 64;         // connections that are told why; others are closed
+
+// Refusing takes time that a training could have. So it is paced: what is too much waits in the system's queue, and what does not fit there
+// waits at the client.
+constexpr std::chrono::milliseconds kTurn{20};
+constexpr int kMostAccepted = 64;          // at once, before other sessions have their turn
+constexpr int kMostRefused = 32;           // in a turn: 1600 in a second
+constexpr int kMostTold = 4;               // of them, why; others are closed
+constexpr std::size_t kMostRefusals = 64;  // that are being told
 
 std::size_t possible_connections(std::size_t wanted) {
   rlimit files{};
@@ -68,11 +78,15 @@ class HttpServer::Io {
     if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+    if (!error) acceptor_.non_blocking(true, error);
     if (error) return fail(error);
     port_ = acceptor_.local_endpoint(error).port();
     if (error) return fail(error);
     accept();
-    thread_ = std::thread([this] { connections_.io.run(); });
+    thread_ = std::thread([this] {
+      work_in_background();
+      connections_.io.run();
+    });
     return {};
   }
 
@@ -92,27 +106,53 @@ class HttpServer::Io {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
-      if (!acceptor_.is_open()) return;
-      if (!error) begin(std::move(socket));
-      if (error && ran_out(error)) {
-        pause_.expires_after(kPause);
-        pause_.async_wait([this](const error_code& stopped) {
-          if (!stopped) accept();
-        });
-        return;
-      }
-      accept();
+    acceptor_.async_wait(tcp::acceptor::wait_read, [this](const error_code&) {
+      if (acceptor_.is_open()) accept_waiting();
     });
   }
 
-  void begin(tcp::socket socket) {
-    error_code error;
-    const auto peer = socket.remote_endpoint(error);
-    if (error) return;
+  void accept_waiting() {
+    for (int count = 0; count < kMostAccepted; ++count) {
+      if (turn_end_ <= Clock::now()) begin_turn();
+      if (refused_ >= kMostRefused) return accept_after(turn_end_ - Clock::now());
+      error_code error;
+      tcp::endpoint peer;
+      // Not Asio's accept: that tells its reactor of the socket, also where it is closed at once.
+      core::FileDescriptor socket(accept_now(peer, error));
+      if (error == net::error::would_block) break;
+      if (error && ran_out(error)) return accept_after(kPause);
+      if (!error) begin(std::move(socket), peer);
+    }
+    accept();
+  }
+
+  void accept_after(Clock::duration pause) {
+    pause_.expires_after(pause);
+    pause_.async_wait([this](const error_code& stopped) {
+      if (!stopped && acceptor_.is_open()) accept_waiting();
+    });
+  }
+
+  void begin_turn() {
+    turn_end_ = Clock::now() + kTurn;
+    refused_ = told_ = 0;
+  }
+
+  int accept_now(tcp::endpoint& peer, error_code& error) {
+    auto size = static_cast<socklen_t>(peer.capacity());
+    const int socket = ::accept4(acceptor_.native_handle(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0)
+      error.assign(errno == EWOULDBLOCK ? EAGAIN : errno, boost::system::system_category());
+    else
+      peer.resize(size);
+    return socket;
+  }
+
+  void begin(core::FileDescriptor socket, const tcp::endpoint& peer) {
     ++connections_.counters.connections;
-    socket.set_option(tcp::no_delay(true), error);
     const auto address = peer.address().to_string();
     auto welcome = Welcome::served;
     if (connections_.addresses.connections() >= connections_.setup.limits.connections)
@@ -121,15 +161,26 @@ class HttpServer::Io {
       welcome = Welcome::too_many_of_address;
     if (welcome != Welcome::served) {
       ++connections_.counters.refused;
-      if (connections_.sessions.size() >= connections_.addresses.connections() + kMostRefusals) return;
+      ++refused_;
+      const bool many = connections_.sessions.size() >= connections_.addresses.connections() + kMostRefusals;
+      if (many || ++told_ > kMostTold) return;
     }
-    start_session(std::move(socket), address, connections_, welcome);
+    error_code error;
+    tcp::socket accepted(connections_.io);
+    accepted.assign(peer.protocol(), socket.get(), error);
+    if (error && welcome == Welcome::served) connections_.addresses.leave(address);
+    if (error) return;
+    static_cast<void>(socket.release());
+    accepted.set_option(tcp::no_delay(true), error);
+    start_session(std::move(accepted), address, connections_, welcome);
   }
 
   std::shared_ptr<Connections> shared_;
   Connections& connections_;
   tcp::acceptor acceptor_;
   net::steady_timer pause_;
+  Clock::time_point turn_end_{};
+  int refused_ = 0, told_ = 0;  // in this turn
   std::uint16_t port_ = 0;
   std::thread thread_;
 };
