@@ -139,7 +139,7 @@ for place in $places; do
   esac
   [[ $rows != *dashboards* ]] || compare dashboards "$place" 0.4 "${cores[@]}" dashboards 20
   [[ $rows != *requests* ]] || compare requests "$place" 0.4 "${cores[@]}" dashboards 20 10
-  [[ $rows != *crowd* ]] || compare crowd "$place" 1.5 "${cores[@]}" crowd 10000
+  [[ $rows != *crowd* ]] || compare crowd "$place" 2 "${cores[@]}" crowd 10000
 done
 if [[ $rows == *idle* ]]; then
   start_service 0-1

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -27,14 +28,20 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kPause{200};  // after descriptors or memory ran out
 constexpr rlim_t kOtherFiles = 128;               // descriptors for other things than connections
+constexpr int kBacklog = 1024;                    // that wait to be accepted; beyond it their systems try again
+constexpr int kMostAccepted = 64;                 // at once, before the sessions have their turn
 
-// Refusing takes time that a training could have. So it is paced: what is too much waits in the system's queue, and what does not fit there
-// waits at the client.
-constexpr std::chrono::milliseconds kTurn{20};
-constexpr int kMostAccepted = 64;          // at once, before other sessions have their turn
-constexpr int kMostRefused = 32;           // in a turn: 1600 in a second
-constexpr int kMostTold = 4;               // of them, why; others are closed
-constexpr std::size_t kMostRefusals = 64;  // that are being told
+// Refusing takes time that a training could have. After some were refused the service rests, and what comes meanwhile waits.
+constexpr int kRestFactor = 30;  // times the processor's time that it took
+constexpr std::chrono::nanoseconds kShortestRest = std::chrono::milliseconds(5);
+constexpr std::chrono::milliseconds kTellEvery{20};  // one of them why it is refused, which costs more than to close it
+constexpr std::size_t kMostBeingTold = 64;
+
+std::chrono::nanoseconds used_by_this_thread() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 std::size_t possible_connections(std::size_t wanted) {
   rlimit files{};
@@ -77,7 +84,7 @@ class HttpServer::Io {
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+    if (!error) acceptor_.listen(kBacklog, error);
     if (!error) acceptor_.non_blocking(true, error);
     if (error) return fail(error);
     port_ = acceptor_.local_endpoint(error).port();
@@ -106,18 +113,23 @@ class HttpServer::Io {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void accept() {
     acceptor_.async_wait(tcp::acceptor::wait_read, [this](const error_code&) {
       if (acceptor_.is_open()) accept_waiting();
     });
   }
 
+  void accept_after(std::chrono::nanoseconds pause) {
+    pause_.expires_after(pause);
+    pause_.async_wait([this](const error_code& stopped) {
+      if (!stopped && acceptor_.is_open()) accept_waiting();
+    });
+  }
+
   void accept_waiting() {
+    const auto before = used_by_this_thread();
+    refused_ = 0;
     for (int count = 0; count < kMostAccepted; ++count) {
-      if (turn_end_ <= Clock::now()) begin_turn();
-      if (refused_ >= kMostRefused) return accept_after(turn_end_ - Clock::now());
       error_code error;
       tcp::endpoint peer;
       // Not Asio's accept: that tells its reactor of the socket, also where it is closed at once.
@@ -126,19 +138,8 @@ class HttpServer::Io {
       if (error && ran_out(error)) return accept_after(kPause);
       if (!error) begin(std::move(socket), peer);
     }
+    if (refused_ > 0) return accept_after(std::max(kShortestRest, kRestFactor * (used_by_this_thread() - before)));
     accept();
-  }
-
-  void accept_after(Clock::duration pause) {
-    pause_.expires_after(pause);
-    pause_.async_wait([this](const error_code& stopped) {
-      if (!stopped && acceptor_.is_open()) accept_waiting();
-    });
-  }
-
-  void begin_turn() {
-    turn_end_ = Clock::now() + kTurn;
-    refused_ = told_ = 0;
   }
 
   int accept_now(tcp::endpoint& peer, error_code& error) {
@@ -162,8 +163,10 @@ class HttpServer::Io {
     if (welcome != Welcome::served) {
       ++connections_.counters.refused;
       ++refused_;
-      const bool many = connections_.sessions.size() >= connections_.addresses.connections() + kMostRefusals;
-      if (many || ++told_ > kMostTold) return;
+      const auto now = std::chrono::steady_clock::now();
+      const bool many = connections_.sessions.size() >= connections_.addresses.connections() + kMostBeingTold;
+      if (many || now < tell_again_) return;
+      tell_again_ = now + kTellEvery;
     }
     error_code error;
     tcp::socket accepted(connections_.io);
@@ -179,8 +182,8 @@ class HttpServer::Io {
   Connections& connections_;
   tcp::acceptor acceptor_;
   net::steady_timer pause_;
-  Clock::time_point turn_end_{};
-  int refused_ = 0, told_ = 0;  // in this turn
+  int refused_ = 0;  // of those that were accepted at once
+  std::chrono::steady_clock::time_point tell_again_{};
   std::uint16_t port_ = 0;
   std::thread thread_;
 };
