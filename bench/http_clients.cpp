@@ -31,13 +31,16 @@ struct Target {
   std::string token, run;
 };
 
+enum class Asks : bool { once, again };  // for a stream of events, or for the run's state now and then
+
 struct Connection {
   int socket = -1;
-  bool streams = false;               // events; otherwise it asks for the state
+  Asks asks = Asks::once;
   bool waits = false;                 // for an answer
   Clock::time_point next{}, asked{};  // of the state
   std::string unread;
-  std::size_t missing = 0;  // bytes of the answer's body that are still to come
+  std::uint64_t updates = 0, events = 0;  // of the run's stream
+  Clock::time_point last{};               // when something came
 };
 
 int connect_from(const std::string& own, std::uint16_t port, bool wait) {
@@ -63,34 +66,34 @@ bool send_all(int socket, const std::string& text) {
   return ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-std::string request(const Target& target, std::string_view what) {
-  return fmt::format("GET /api/v1/runs/{}/{} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n",
-                     target.run, what, target.token);
+std::string request(const Target& target, std::string_view path) {
+  return fmt::format("GET /api/v1/{} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n", path,
+                     target.token);
 }
 
+/// Pages of a run: each follows its events and those of all runs, as the dashboard does. With `per_s` each asks for the state as often, too.
 class Dashboards {
  public:
-  Dashboards(Target target, int count, double per_s) : target_(std::move(target)), pause_(1.0 / per_s) {
-    for (int k = 0; k < 2 * count; ++k) {
-      Connection one;
-      one.socket = connect_from(fmt::format("127.0.0.{}", 2 + k / 2), target_.port, true);
-      one.streams = k % 2 == 0;
-      one.next = Clock::now() + std::chrono::milliseconds(k);
-      if (one.socket < 0 || (one.streams && !send_all(one.socket, request(target_, "events")))) {
-        fmt::print(stderr, "cannot connect: {}\n", std::strerror(errno));
-        std::exit(1);
-      }
-      all_.push_back(std::move(one));
+  Dashboards(Target target, int count, double per_s)
+      : target_(std::move(target)), count_(count), pause_(per_s > 0 ? 1.0 / per_s : 0) {
+    for (int k = 0; k < count; ++k) {
+      const auto from = fmt::format("127.0.0.{}", 2 + k);
+      add(from, Asks::once, "runs/" + target_.run + "/events");
+      add(from, Asks::once, "events");
+      if (per_s > 0) add(from, Asks::again, {});
+      all_.back().next = Clock::now() + std::chrono::duration_cast<Clock::duration>(k * pause_ / count);
     }
   }
 
-  void look_for(std::chrono::duration<double> time) {
+  /// What comes before `settled` is not counted.
+  void look_for(std::chrono::duration<double> time, std::chrono::duration<double> settled) {
     std::vector<pollfd> polled(all_.size());
+    begin_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(settled);
     for (const auto end = Clock::now() + time; Clock::now() < end;) {
       auto soonest = Clock::now() + std::chrono::milliseconds(100);
       for (std::size_t i = 0; i < all_.size(); ++i) {
         ask(all_[i], Clock::now());
-        if (!all_[i].streams && !all_[i].waits) soonest = std::min(soonest, all_[i].next);
+        if (all_[i].asks == Asks::again && !all_[i].waits) soonest = std::min(soonest, all_[i].next);
         polled[i] = {all_[i].socket, POLLIN, 0};
       }
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(soonest - Clock::now()).count();
@@ -100,6 +103,7 @@ class Dashboards {
     }
   }
 
+  /// `seconds`: that were counted.
   void report(double seconds) {
     std::ranges::sort(latencies_);
     const auto at = [&](double part) {
@@ -107,18 +111,38 @@ class Dashboards {
                  ? 0.0
                  : latencies_[static_cast<std::size_t>(part * static_cast<double>(latencies_.size() - 1))];
     };
+    std::uint64_t updates = 0, fewest = ~std::uint64_t{0}, events = 0;
+    for (std::size_t i = 0; i < all_.size(); i += all_.size() / static_cast<std::size_t>(count_)) {
+      updates += all_[i].updates;
+      events += all_[i].events;
+      fewest = std::min(fewest, all_[i].updates);
+    }
+    const double all = count_ * seconds;
     fmt::print(
-        "{{\"answers_per_s\":{:.1f},\"others\":{},\"event_kB_per_s\":{:.1f},\"median_ms\":{:.2f},\"p99_ms\":{:.2f},"
-        "\"lost\":{}}}\n",
-        static_cast<double>(latencies_.size()) / seconds, others_, static_cast<double>(event_bytes_) / seconds / 1e3,
+        "{{\"updates_per_s\":{:.2f},\"fewest\":{:.2f},\"events_per_s\":{:.2f},\"event_kB_per_s\":{:.1f},\"answers_per_"
+        "s\":{:.1f},"
+        "\"others\":{},\"median_ms\":{:.2f},\"p99_ms\":{:.2f},\"lost\":{}}}\n",
+        static_cast<double>(updates) / all, static_cast<double>(fewest) / seconds, static_cast<double>(events) / all,
+        static_cast<double>(event_bytes_) / seconds / 1e3, static_cast<double>(latencies_.size()) / seconds, others_,
         at(0.5), at(0.99), lost_);
   }
 
  private:
+  void add(const std::string& from, Asks asks, const std::string& stream) {
+    Connection one;
+    one.socket = connect_from(from, target_.port, true);
+    one.asks = asks;
+    if (one.socket < 0 || (!stream.empty() && !send_all(one.socket, request(target_, stream)))) {
+      fmt::print(stderr, "cannot connect: {}\n", std::strerror(errno));
+      std::exit(1);
+    }
+    all_.push_back(std::move(one));
+  }
+
   void ask(Connection& one, Clock::time_point now) {
-    if (one.streams || one.waits || one.socket < 0 || now < one.next) return;
+    if (one.asks == Asks::once || one.waits || one.socket < 0 || now < one.next) return;
     one.asked = now;
-    one.waits = send_all(one.socket, request(target_, "state"));
+    one.waits = send_all(one.socket, request(target_, "runs/" + target_.run + "/state"));
     one.next = std::max(one.next + std::chrono::duration_cast<Clock::duration>(pause_), now);
   }
 
@@ -133,17 +157,15 @@ class Dashboards {
       return;
     }
     const std::string_view text(piece, static_cast<std::size_t>(count));
-    if (one.streams) {
-      event_bytes_ += text.size();
-      return;
-    }
+    if (one.asks == Asks::once) return take(one, text);
     one.unread += text;
     const auto head = one.unread.find("\r\n\r\n");
     if (head == std::string::npos) return;
     const auto length = one.unread.find("Content-Length: ");
     const auto body = length < head ? std::strtoull(one.unread.c_str() + length + 16, nullptr, 10) : 0;
     if (one.unread.size() < head + 4 + body) return;
-    if (one.unread.starts_with("HTTP/1.1 200"))
+    if (one.asked < begin_) {
+    } else if (one.unread.starts_with("HTTP/1.1 200"))
       latencies_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - one.asked).count());
     else
       ++others_;
@@ -151,8 +173,24 @@ class Dashboards {
     one.waits = false;
   }
 
+  /// What comes at once is one update, in however many pieces and lines.
+  void take(Connection& one, std::string_view text) {
+    constexpr std::chrono::milliseconds kAtOnce{25};
+    const auto now = Clock::now();
+    if (now < begin_) return;
+    event_bytes_ += text.size();
+    std::uint64_t events = 0;
+    for (auto at = text.find("event: "); at != std::string_view::npos; at = text.find("event: ", at + 1)) ++events;
+    if (events == 0) return;
+    one.events += events;
+    if (now > one.last + kAtOnce) ++one.updates;
+    one.last = now;
+  }
+
   Target target_;
+  int count_;
   std::chrono::duration<double> pause_;
+  Clock::time_point begin_{};
   std::vector<Connection> all_;
   std::vector<double> latencies_;  // ms
   std::uint64_t event_bytes_ = 0, others_ = 0, lost_ = 0;
@@ -210,21 +248,21 @@ void crowd(const Target& target, std::size_t count, std::chrono::duration<double
 
 }  // namespace
 
-/// dashboards PORT TOKEN RUN SECONDS COUNT PER_S, or crowd PORT TOKEN RUN SECONDS COUNT
+/// dashboards PORT TOKEN RUN SECONDS SETTLED COUNT PER_S, or crowd PORT TOKEN RUN SECONDS SETTLED COUNT
 int main(int argc, char** argv) {
-  if (argc < 7) return 2;
+  if (argc < 8) return 2;
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
   const Target target{static_cast<std::uint16_t>(std::atoi(argv[2])), argv[3], argv[4]};
-  const double seconds = std::atof(argv[5]);
-  const int count = std::atoi(argv[6]);
+  const double seconds = std::atof(argv[5]), settled = std::atof(argv[6]);
+  const int count = std::atoi(argv[7]);
   if (std::string_view(argv[1]) == "crowd") {
     crowd(target, static_cast<std::size_t>(count), std::chrono::duration<double>(seconds));
     return 0;
   }
-  Dashboards dashboards(target, count, argc > 7 ? std::atof(argv[7]) : 10);
-  dashboards.look_for(std::chrono::duration<double>(seconds));
-  dashboards.report(seconds);
+  Dashboards dashboards(target, count, argc > 8 ? std::atof(argv[8]) : 0);
+  dashboards.look_for(std::chrono::duration<double>(seconds), std::chrono::duration<double>(settled));
+  dashboards.report(seconds - settled);
 }

@@ -1,25 +1,36 @@
 #!/usr/bin/env bash
-# What `troupe serve` costs a training that it shows: 20 dashboards, each with the run's events and its state ten times a second; then 10,000 connections; then
-# what it costs itself when nobody asks. `own`: the run has a core, service and clients have the other. `same`: run and service share a core, and the clients have
-# the other. `shared`: run, service and clients share both: then the clients, which run elsewhere in earnest, cost the run, too. With and without clients take
-# turns; of each the median. Two processors of a virtual machine may be one core of the host, where work on one slows the other: with `own` and `same` a process of
-# lowest priority keeps the other one busy all the time, without clients, too.
+# What `troupe serve` costs a training that it shows. ONE training per row, during which windows of a few seconds with and without clients take turns (without,
+# with, with, without, …), so that what the machine does meanwhile falls on both: single runs differ by much more than what is measured. Images/s of a window come
+# from the run's own metrics.jsonl (`samples` and `t` of each worker's first and last report in it). A row says the mean difference of neighbours and its standard
+# error. The first part of each window is not counted: clients connect, or leave.
 #
-#   bench/service.sh [PAIRS [SECONDS of a run]]        default 5 pairs of 12 s
+# `own`: the run has core 0, service and clients have core 1. `same`: run and service share core 0, the clients have core 1. `shared`: the run has two workers, and
+# run, service and clients share both cores. Clients run elsewhere in earnest. So that they cost the run no more than that, they have SCHED_IDLE in `shared`.
+# Two processors of a virtual machine may be one core of the host, where work on one slows the other: with `own` and `same` a process of lowest priority keeps core
+# 1 busy all the time, in windows without clients, too.
 #
-# BIN: where the programs are.  ONLY: some of "dashboards crowd idle".  PLACES: some of "own same shared".  CONFIG: what is trained.  Needs two cores.
+#   bench/service.sh [PAIRS [SECONDS of a window]]        default 40 pairs of 2 s
+#
+# BIN: where the programs are.  ROWS: some of "dashboards requests crowd idle".  PLACES: some of "own same shared".  CONFIG: what is trained.  KEEP: a directory for
+# the windows' figures.  Needs two cores. With the defaults a row takes 3.5 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[[ ${1:-} != -* ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
-pairs=${1:-5}
-seconds=${2:-12}
+[[ ${1:-} != -* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+pairs=${1:-40}
+seconds=${2:-2}
 bin=$(realpath "${BIN:-build/bin}")
-only=${ONLY:-dashboards crowd idle}
+rows=${ROWS:-dashboards requests crowd idle}
 places=${PLACES:-own same shared}
 config=$(realpath "${CONFIG:-configs/glyphs-easgd.toml}")
 scratch=$(mktemp -d)
-service= filler=
-cleanup() { [[ -z $filler ]] || kill "$filler" 2> /dev/null || true; [[ -z $service ]] || kill -INT "$service" 2> /dev/null || true; wait; rm -rf "$scratch"; }
+service= training= fillers=()
+cleanup() {
+  kill "${fillers[@]}" 2> /dev/null || true
+  [[ -z $training ]] || kill -INT "$training" 2> /dev/null || true
+  [[ -z $service ]] || kill -INT "$service" 2> /dev/null || true
+  wait
+  rm -rf "$scratch"
+}
 trap cleanup EXIT
 ulimit -n "$(ulimit -Hn)"
 
@@ -31,69 +42,110 @@ start_service() {  # start_service CORES
 }
 stop_service() { kill -INT "$service"; wait "$service"; service=; }
 
-ticks() { awk '{print $14 + $15}' "/proc/$1/stat"; }
-# Trains for about $seconds; prints its images/s. With clients: `train CORES WORKERS clients CORES_OF_CLIENTS WHAT COUNT [PER_S]`.
-train() {
-  local cores=$1 workers=$2 run before
+start_training() {  # start_training CORES WORKERS
   rm -f "$scratch/where"
-  taskset -c "$cores" "$bin/troupe" train "$config" --quiet --json --directory-file "$scratch/where" --set run.dir="$scratch/runs" \
-    --set cluster.workers="$workers" --set run.epochs=100000 --set run.checkpoint_every=never > "$scratch/summary" 2> /dev/null &
-  local training=$!
+  # No evaluation pauses it.
+  taskset -c "$1" "$bin/troupe" train "$config" --quiet --directory-file "$scratch/where" --set run.dir="$scratch/runs" --set cluster.workers="$2" \
+    --set run.epochs=100000 --set run.checkpoint_every=never --set run.evaluate_every="100000 epochs" > /dev/null 2>&1 &
+  training=$!
   until [[ -s $scratch/where ]]; do kill -0 $training; sleep 0.05; done
   run=$(basename "$(cat "$scratch/where")")
-  until grep -qs '"kind":"worker"' "$scratch/runs/$run/metrics.jsonl"; do kill -0 $training; sleep 0.05; done
-  before=$(ticks "$service")
-  if [[ ${3:-} == clients ]]; then
-    { time taskset -c "$4" "$bin/bench_http_clients" "$5" "$port" "$token" "$run" "$seconds" "$6" "${7:-}" > "$scratch/clients"; } 2> "$scratch/time"
-  else
-    sleep "$seconds"
-  fi
-  awk -v t=$(($(ticks "$service") - before)) -v hz="$(getconf CLK_TCK)" -v s="$seconds" 'BEGIN { printf "%.1f", 100 * t / hz / s }' > "$scratch/cpu"
-  kill -INT $training
-  wait $training || true
-  sed -n 's/.*"images_per_s":\([0-9.]*\).*/\1/p' "$scratch/summary"
+  metrics=$scratch/runs/$run/metrics.jsonl
+  until grep -qs '"kind":"worker"' "$metrics"; do kill -0 $training; sleep 0.05; done
+  sleep 3
 }
-median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+stop_training() { kill -INT "$training"; wait "$training" || true; training=; }
+
+# Nanoseconds of a processor that the service has used, and those that its threads have waited for one.
+used() { cat /proc/"$service"/task/*/schedstat | awk '{ used += $1 } END { printf "%.0f", used }'; }
+
+window() {  # window KIND SETTLE COMMAND…: waits for its part that is not counted, then notes where the run's file and the service's time begin and end
+  local kind=$1 settle=$2 clients= begin cpu
+  shift 2
+  if [[ $kind == with ]]; then "$@" >> "$scratch/clients" & clients=$!; fi
+  sleep "$settle"
+  begin=$(stat -c %s "$metrics") cpu=$(used)
+  sleep "$seconds"
+  echo "$kind $begin $(stat -c %s "$metrics") $cpu $(used)" >> "$scratch/windows"
+  [[ -z $clients ]] || wait "$clients"
+}
+
+compare() {  # compare NAME PLACE SETTLE CORES_OF_RUN WORKERS CORES_OF_SERVICE CORES_OF_CLIENTS WHAT COUNT [PER_S]
+  local name=$1 place=$2 settle=$3 clients k
+  start_service "$6"
+  start_training "$4" "$5"
+  if [[ $place == shared ]]; then
+    clients=(chrt --idle 0)
+  else
+    clients=(taskset -c "$7")
+    taskset -c 1 chrt --idle 0 "$BASH" -c 'while :; do :; done' & fillers=($!)
+  fi
+  clients+=("$bin/bench_http_clients" "$8" "$port" "$token" "$run" "$(awk -v a="$settle" -v b="$seconds" 'BEGIN { print a + b }')" "$settle" "$9" "${10:-}")
+  : > "$scratch/windows"
+  : > "$scratch/clients"
+  for ((k = 0; k < pairs; ++k)); do
+    if ((k % 2 == 0)); then
+      window without "$settle"
+      window with "$settle" "${clients[@]}"
+    else
+      window with "$settle" "${clients[@]}"
+      window without "$settle"
+    fi
+  done
+  stop_training
+  LC_ALL=C awk -v name="$name" -v place="$place" -v seconds="$seconds" '
+    function value(line, key,    from) {
+      from = index(line, "\"" key "\":")
+      return from ? substr(line, from + length(key) + 3) + 0 : 0
+    }
+    FNR == NR { kind[++n] = $1; begin[n] = $2; end[n] = $3; cpu[n] = $5 - $4; w = 1; next }
+    {
+      at += length($0) + 1
+      while (w <= n && at > end[w]) ++w
+      if (w > n || at <= begin[w] || index($0, "{\"kind\":\"worker\"") != 1) next
+      who = w " " value($0, "worker")
+      if (!(who in first)) { first[who] = value($0, "t"); done[who] = value($0, "samples") }
+      last[who] = value($0, "t"); now[who] = value($0, "samples")
+    }
+    END {
+      for (who in first) {
+        split(who, part, " ")
+        if (last[who] > first[who]) rate[part[1]] += (now[who] - done[who]) / (last[who] - first[who])
+      }
+      for (i = 1; i <= n; ++i) { sum[kind[i]] += rate[i]; used[kind[i]] += cpu[i]; print kind[i], rate[i], cpu[i] > "/dev/stderr" }
+      for (i = 1; i < n; i += 2) {
+        d = kind[i] == "with" ? rate[i] / rate[i + 1] - 1 : rate[i + 1] / rate[i] - 1
+        s += d; ss += d * d; ++m
+      }
+      mean = s / m; error = m > 1 ? sqrt((ss - m * mean * mean) / (m - 1) / m) : 0
+      printf "%-12s %-7s %8.0f images/s without, %8.0f with: %+.2f %% ± %.2f (%d pairs); service %.2f %% of a processor, %.2f without", name, place, \
+        sum["without"] / m, sum["with"] / m, 100 * mean, 100 * error, m, used["with"] / m / seconds / 1e7, used["without"] / m / seconds / 1e7
+    }' "$scratch/windows" "$metrics" 2> "$scratch/figures"
+  awk '/VmHWM/ { printf ", at most %.0f MB\n", $2 / 1024 }' "/proc/$service/status"
+  echo "    of the last window: $(tail -n 1 "$scratch/clients"); with the fewest updates: $(sort -t: -k3g "$scratch/clients" | head -n 1)"
+  [[ -z ${KEEP:-} ]] || cp "$scratch/figures" "$KEEP/$name-$place"
+  stop_service
+  rm -rf "${scratch:?}/runs/$run"
+  if ((${#fillers[@]})); then kill "${fillers[@]}"; wait "${fillers[@]}" 2> /dev/null || true; fillers=(); fi
+}
 
 token=$("$bin/troupe" serve --dir "$scratch/runs" --add-user bench --role admin | sed 's/.*: //')
 echo "$(nproc) cores ($(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)), load average $(cut -d' ' -f1-3 /proc/loadavg)"
-
-TIMEFORMAT='%U %S'
-compare() {  # compare NAME PLACE CORES_OF_RUN WORKERS CORES_OF_SERVICE CORES_OF_CLIENTS WHAT COUNT [PER_S]
-  local k without=() with=() cpu=()
-  start_service "$5"
-  if [[ $2 != shared ]]; then taskset -c 1 chrt --idle 0 "$BASH" -c 'while :; do :; done' & filler=$!; fi
-  for ((k = 0; k < pairs; ++k)); do
-    without+=("$(train "$3" "$4")")
-    with+=("$(train "$3" "$4" clients "$6" "$7" "$8" "${9:-}")")
-    cpu+=("$(cat "$scratch/cpu")")
-  done
-  local a b
-  a=$(printf '%s\n' "${without[@]}" | median)
-  b=$(printf '%s\n' "${with[@]}" | median)
-  awk -v n="$1" -v p="$2" -v a="$a" -v b="$b" -v c="$(printf '%s\n' "${cpu[@]}" | median)" -v u="$(awk -v s="$seconds" '{ print 100 * ($1 + $2) / s }' "$scratch/time")" -v r="$(awk '/VmHWM/ {print $2 / 1024}' "/proc/$service/status")" \
-    'BEGIN { printf "%-28s %-8s %8.0f images/s without, %8.0f with: %6.2f %%; service %.1f %% of a core, at most %.0f MB; clients %.1f %% of a core\n", n, p, a, b, 100 * (b / a - 1), c, r, u }'
-  echo "    without: ${without[*]}; with: ${with[*]}; clients of the last: $(cat "$scratch/clients")"
-  stop_service
-  [[ -z $filler ]] || { kill "$filler"; wait "$filler" 2> /dev/null || true; filler=; }
-}
-
 for place in $places; do
   case $place in
     own) cores=(0 1 1 1) ;;      # of the run, its workers, of the service, of the clients
     same) cores=(0 1 0 1) ;;
     *) cores=(0-1 2 0-1 0-1) ;;
   esac
-  [[ $only != *dashboards* ]] || compare "20 dashboards at 10 Hz" "$place" "${cores[@]}" dashboards 20 10
-  [[ $only != *crowd* ]] || compare "10,000 connections" "$place" "${cores[@]}" crowd 10000
+  [[ $rows != *dashboards* ]] || compare dashboards "$place" 0.4 "${cores[@]}" dashboards 20
+  [[ $rows != *requests* ]] || compare requests "$place" 0.4 "${cores[@]}" dashboards 20 10
+  [[ $rows != *crowd* ]] || compare crowd "$place" 2 "${cores[@]}" crowd 10000
 done
-if [[ $only == *idle* ]]; then
-  rm -rf "${scratch:?}/runs"/2*
+if [[ $rows == *idle* ]]; then
   start_service 0-1
   sleep 5
-  before=$(ticks "$service")
+  before=$(used)
   sleep 30
-  awk -v t=$(($(ticks "$service") - before)) -v hz="$(getconf CLK_TCK)" -v r="$(awk '/VmRSS/ {print $2 / 1024}' "/proc/$service/status")" \
-    'BEGIN { printf "idle service: %.2f %% of a core, %.1f MB\n", 100 * t / hz / 30, r }'
+  awk -v t=$(($(used) - before)) -v r="$(awk '/VmRSS/ {print $2 / 1024}' "/proc/$service/status")" 'BEGIN { printf "idle service: %.3f %% of a core, %.1f MB\n", t / 30 / 1e7, r }'
   stop_service
 fi

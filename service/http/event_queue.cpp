@@ -26,23 +26,24 @@ void EventQueue::drop_for(std::size_t bytes) {
   events_ = std::move(kept);
 }
 
-bool EventQueue::push(const Event& event) {
-  const std::scoped_lock lock(mutex_);
-  if (abandoned_ || ended_) return false;
+void EventQueue::add(const Event& event) {
   const auto bytes = event.text->size();
   if (bytes_ + bytes > most_) drop_for(bytes);
-  if (bytes_ + bytes > most_ && !events_.empty()) {
-    if (event.droppable) {
-      ++dropped_;
-      return true;
-    }
-    // The session sends what is here, and ends: the client resumes behind it.
-    ended_ = true;
-  } else {
+  if (bytes_ + bytes <= most_ || events_.empty()) {
     bytes_ += bytes;
     events_.push_back(event);
+  } else if (event.droppable) {
+    ++dropped_;
+  } else {
+    ended_ = true;  // the session sends what is here, and ends: the client resumes behind it
   }
-  if (ready_) ready_();
+}
+
+bool EventQueue::push(std::span<const Event> events) {
+  const std::scoped_lock lock(mutex_);
+  if (abandoned_ || ended_) return false;
+  for (std::size_t i = 0; i < events.size() && !ended_; ++i) add(events[i]);
+  if (ready_ && (ended_ || !events_.empty())) ready_();
   return !ended_;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,8 +30,9 @@ class EventQueue {
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   explicit EventQueue(std::size_t most_bytes = kMostBytes) : most_(most_bytes) {}
 
-  /// False: nobody takes events any more, now or because this one does not fit.
-  bool push(const Event& event);
+  /// False: nobody takes events any more, now or because one of these does not fit. `ready` is called once.
+  bool push(std::span<const Event> events);
+  bool push(const Event& event) { return push({&event, 1}); }
   /// The producer has no more events.
   void end();
   /// Bytes that can be pushed before events are dropped.
@@ -48,6 +50,7 @@ class EventQueue {
   void abandon();
 
  private:
+  void add(const Event& event);
   void drop_for(std::size_t bytes);
 
   mutable std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "service/http/outgoing.hpp"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,11 @@ constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
 std::uint64_t length_of(const Response& response) {
   if (response.file) return response.file->bytes;
   return response.body ? response.body->size() : 0;
+}
+
+std::size_t send_now(int socket, std::string_view text) noexcept {
+  const auto sent = ::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
 }
 
 std::optional<std::string_view> Outgoing::next() {

@@ -12,6 +12,9 @@ namespace troupe::service {
 
 [[nodiscard]] std::uint64_t length_of(const Response& response);  // of the body, bytes
 
+/// Bytes of `text` that the socket takes without waiting; 0 also after an error, which the next write meets.
+[[nodiscard]] std::size_t send_now(int socket, std::string_view text) noexcept;
+
 class Outgoing {
  public:
   Outgoing() = default;  // no body

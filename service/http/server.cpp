@@ -1,9 +1,11 @@
 #include "service/http/server.hpp"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -12,6 +14,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "core/file_descriptor.hpp"
+#include "service/http/background.hpp"
 #include "service/http/connections.hpp"
 #include "service/http/session.hpp"
 
@@ -24,7 +28,20 @@ using net::ip::tcp;
 
 constexpr std::chrono::milliseconds kPause{200};  // after descriptors or memory ran out
 constexpr rlim_t kOtherFiles = 128;               // descriptors for other things than connections
-constexpr std::size_t kMostRefusals = 64;         // connections that are told why; others are closed
+constexpr int kBacklog = 1024;                    // that wait to be accepted; beyond it their systems try again
+constexpr int kMostAccepted = 64;                 // at once, before the sessions have their turn
+
+// Refusing takes time that a training could have. After some were refused the service rests, and what comes meanwhile waits.
+constexpr int kRestFactor = 30;  // times the processor's time that it took
+constexpr std::chrono::nanoseconds kShortestRest = std::chrono::milliseconds(5);
+constexpr std::chrono::milliseconds kTellEvery{20};  // one of them why it is refused, which costs more than to close it
+constexpr std::size_t kMostBeingTold = 64;
+
+std::chrono::nanoseconds used_by_this_thread() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 std::size_t possible_connections(std::size_t wanted) {
   rlimit files{};
@@ -67,12 +84,16 @@ class HttpServer::Io {
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(net::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+    if (!error) acceptor_.listen(kBacklog, error);
+    if (!error) acceptor_.non_blocking(true, error);
     if (error) return fail(error);
     port_ = acceptor_.local_endpoint(error).port();
     if (error) return fail(error);
     accept();
-    thread_ = std::thread([this] { connections_.io.run(); });
+    thread_ = std::thread([this] {
+      work_in_background();
+      connections_.io.run();
+    });
     return {};
   }
 
@@ -93,26 +114,46 @@ class HttpServer::Io {
 
  private:
   void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
-      if (!acceptor_.is_open()) return;
-      if (!error) begin(std::move(socket));
-      if (error && ran_out(error)) {
-        pause_.expires_after(kPause);
-        pause_.async_wait([this](const error_code& stopped) {
-          if (!stopped) accept();
-        });
-        return;
-      }
-      accept();
+    acceptor_.async_wait(tcp::acceptor::wait_read, [this](const error_code&) {
+      if (acceptor_.is_open()) accept_waiting();
     });
   }
 
-  void begin(tcp::socket socket) {
-    error_code error;
-    const auto peer = socket.remote_endpoint(error);
-    if (error) return;
+  void accept_after(std::chrono::nanoseconds pause) {
+    pause_.expires_after(pause);
+    pause_.async_wait([this](const error_code& stopped) {
+      if (!stopped && acceptor_.is_open()) accept_waiting();
+    });
+  }
+
+  void accept_waiting() {
+    const auto before = used_by_this_thread();
+    refused_ = 0;
+    for (int count = 0; count < kMostAccepted; ++count) {
+      error_code error;
+      tcp::endpoint peer;
+      // Not Asio's accept: that tells its reactor of the socket, also where it is closed at once.
+      core::FileDescriptor socket(accept_now(peer, error));
+      if (error == net::error::would_block) break;
+      if (error && ran_out(error)) return accept_after(kPause);
+      if (!error) begin(std::move(socket), peer);
+    }
+    if (refused_ > 0) return accept_after(std::max(kShortestRest, kRestFactor * (used_by_this_thread() - before)));
+    accept();
+  }
+
+  int accept_now(tcp::endpoint& peer, error_code& error) {
+    auto size = static_cast<socklen_t>(peer.capacity());
+    const int socket = ::accept4(acceptor_.native_handle(), peer.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0)
+      error.assign(errno == EWOULDBLOCK ? EAGAIN : errno, boost::system::system_category());
+    else
+      peer.resize(size);
+    return socket;
+  }
+
+  void begin(core::FileDescriptor socket, const tcp::endpoint& peer) {
     ++connections_.counters.connections;
-    socket.set_option(tcp::no_delay(true), error);
     const auto address = peer.address().to_string();
     auto welcome = Welcome::served;
     if (connections_.addresses.connections() >= connections_.setup.limits.connections)
@@ -121,15 +162,28 @@ class HttpServer::Io {
       welcome = Welcome::too_many_of_address;
     if (welcome != Welcome::served) {
       ++connections_.counters.refused;
-      if (connections_.sessions.size() >= connections_.addresses.connections() + kMostRefusals) return;
+      ++refused_;
+      const auto now = std::chrono::steady_clock::now();
+      const bool many = connections_.sessions.size() >= connections_.addresses.connections() + kMostBeingTold;
+      if (many || now < tell_again_) return;
+      tell_again_ = now + kTellEvery;
     }
-    start_session(std::move(socket), address, connections_, welcome);
+    error_code error;
+    tcp::socket accepted(connections_.io);
+    accepted.assign(peer.protocol(), socket.get(), error);
+    if (error && welcome == Welcome::served) connections_.addresses.leave(address);
+    if (error) return;
+    static_cast<void>(socket.release());
+    accepted.set_option(tcp::no_delay(true), error);
+    start_session(std::move(accepted), address, connections_, welcome);
   }
 
   std::shared_ptr<Connections> shared_;
   Connections& connections_;
   tcp::acceptor acceptor_;
   net::steady_timer pause_;
+  int refused_ = 0;  // of those that were accepted at once
+  std::chrono::steady_clock::time_point tell_again_{};
   std::uint16_t port_ = 0;
   std::thread thread_;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -283,37 +284,36 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void stream_events() {
     ++connections_.counters.streams;
     lowest().expires_never();
-    wait_for_end();
-    const std::weak_ptr<Session> weak = this->shared_from_this();
-    // On a producer's thread. The queue is let go of before `connections_` ends.
-    events_->on_ready([weak, &io = connections_.io] {
-      net::post(io, [weak] {
-        if (const auto self = weak.lock()) self->wake();
-      });
-    });
-    write_events(head_ + ": stream\n\n");
-  }
-
-  /// A client that sends anything, or closes, ends the stream.
-  void wait_for_end() {
+    // A client that sends anything, or closes, ends the stream.
     stream_.async_read_some(net::buffer(&unread_, 1),
                             [self = this->shared_from_this()](const error_code&, std::size_t) { self->close(); });
+    // On a producer's thread. The queue is let go of before `connections_` ends.
+    events_->on_ready([weak = this->weak_from_this(), &shared = connections_] {
+      if (shared.woken.add(weak)) net::post(shared.io, [&shared] { shared.woken.wake_all(); });
+    });
+    write_events(head_ + ": stream\n\n");
+    comment_when_silent();
   }
 
-  void wake() {
+  void wake() override {
     if (closed_ || !events_ || writing_) return;
-    timer_.cancel();
-    next_events();
+    for (auto text = events_->take(kMostEventBytes); !text.empty(); text = events_->take(kMostEventBytes)) {
+      silent_ = false;
+      std::size_t sent = 0;
+      if constexpr (std::is_same_v<Stream, Plain>) sent = send_now(lowest().socket().native_handle(), text);
+      if (sent < text.size()) return write_events(text.substr(sent));
+    }
+    if (events_->ended()) close();
   }
 
-  void next_events() {
-    auto text = events_->take(kMostEventBytes);
-    if (!text.empty()) return write_events(std::move(text));
-    if (events_->ended()) return close();
+  /// A look now and then costs less than a timer that each write sets anew.
+  void comment_when_silent() {
     timer_.expires_after(limits_.comment_every);
     timer_.async_wait([weak = this->weak_from_this()](const error_code& error) {
-      if (const auto self = weak.lock(); self && !error && !self->closed_ && !self->writing_)
-        self->write_events(": \n\n");
+      const auto self = weak.lock();
+      if (!self || error || self->closed_) return;
+      if (std::exchange(self->silent_, true) && !self->writing_) self->write_events(": \n\n");
+      self->comment_when_silent();
     });
   }
 
@@ -325,7 +325,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
                      [self = this->shared_from_this()](const error_code& error, std::size_t) {
                        self->writing_ = false;
                        if (error) return self->close();
-                       if (!self->closed_ && self->events_) self->next_events();
+                       self->wake();
                      });
   }
 
@@ -382,7 +382,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   std::array<char, 4096> discarded_{};
   std::uint64_t call_ = 0;  // counts answers, so that a late one is not sent
   char unread_ = 0;
-  bool first_ = true, keep_alive_ = false, is_head_ = false, writing_ = false, closed_ = false;
+  bool first_ = true, keep_alive_ = false, is_head_ = false, writing_ = false, silent_ = true, closed_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "service/http/background.hpp"
+
 namespace troupe::service {
 
 Worker::Worker(Tick tick, std::size_t most_waiting) : tick_(std::move(tick)), most_(most_waiting) {
@@ -32,6 +34,7 @@ void Worker::stop() {
 }
 
 void Worker::run() {
+  work_in_background();
   using Clock = std::chrono::steady_clock;
   constexpr auto kNever = Clock::time_point::max();
   auto next = tick_ ? Clock::now() : kNever;

@@ -1,4 +1,4 @@
-/// A thread that works off tasks one after the other, and a periodic one between them. Thread-safe.
+/// A thread in the background (background.hpp) that works off tasks one after the other, and a periodic one between them. Thread-safe.
 #pragma once
 
 #include <chrono>

@@ -80,15 +80,17 @@ core::Result<LiveRuns::Followed*> LiveRuns::follow(const std::string& run) {
 }
 
 core::Result<void> LiveRuns::read_all(Followed& followed) {
+  std::vector<Event> events;
   const auto on_line = [&](std::string_view line, std::uint64_t end) {
     static_cast<void>(followed.state.read(line));
-    if (followed.clients.empty()) return;
-    const auto event = event_of(line, end);
-    for (auto& client : followed.clients)
-      if (!client.behind) static_cast<void>(client.queue->push(event));
+    if (!followed.clients.empty()) events.push_back(event_of(line, end));
   };
-  for (bool more = true; more;) {
+  for (bool more = true; more; events.clear()) {
     const auto read = followed.file.read(on_line);
+    // The lines of a piece at once: each client is woken, and sent to, once.
+    if (!events.empty())
+      for (auto& client : followed.clients)
+        if (!client.behind) static_cast<void>(client.queue->push(events));
     if (!read) return tl::unexpected(read.error());
     more = *read;
   }
@@ -104,11 +106,14 @@ core::Result<void> LiveRuns::read_all(Followed& followed) {
 /// As far as the client's queue has free bytes: it reads at the client's speed.
 void LiveRuns::catch_up(Followed& followed, Client& client) {
   const auto end = followed.file.position();
+  std::vector<Event> events;
   const auto on_line = [&](std::string_view line, std::uint64_t at) {
-    if (at <= end) static_cast<void>(client.queue->push(event_of(line, at)));
+    if (at <= end) events.push_back(event_of(line, at));
   };
   while (client.behind->position() < end && client.queue->free_bytes() > 2 * FollowedFile::kPieceBytes) {
     const auto read = client.behind->read(on_line);
+    static_cast<void>(client.queue->push(events));
+    events.clear();
     if (!read) return client.queue->end();
     if (!*read) {  // its end, also of a file that is shorter than the others' by now
       client.behind.reset();

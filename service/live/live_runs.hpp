@@ -20,7 +20,8 @@ namespace troupe::service {
 
 class LiveRuns {
  public:
-  static constexpr std::chrono::milliseconds kPoll{200};
+  /// Workers report as often.
+  static constexpr std::chrono::milliseconds kPoll{100};
   /// A run that nobody looks at any more is forgotten.
   static constexpr std::chrono::seconds kKept{30};
   static constexpr std::size_t kMostRuns = 64;

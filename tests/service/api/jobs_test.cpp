@@ -1,3 +1,6 @@
+#include <sched.h>
+#include <sys/resource.h>
+
 #include <fstream>
 #include <map>
 
@@ -32,7 +35,10 @@ class ServiceJobsTest : public ::testing::Test {
     jobs.supervisor = {TROUPE_JOB_HOST, "supervise"};
     jobs.command = [this](const Job& job, const JobFolder&) {
       return job.spec.kind == JobKind::grid
-                 ? std::vector<std::string>{"/bin/sh", "-c", "echo out; echo 'troupe: no such base'; exit 78"}
+                 ? std::vector<std::string>{"/bin/sh", "-c",
+                                            // Its nice value and scheduling policy, by proc(5).
+                                            "cut -d' ' -f19,41 /proc/self/stat > " + folder_.file("priority") +
+                                                "; echo out; echo 'troupe: no such base'; exit 78"}
                  : std::vector<std::string>{TROUPE_JOB_HOST, "train", folder_.file(fmt::format("signals-{}", job.id))};
     };
     auto started =
@@ -161,6 +167,12 @@ TEST_F(ServiceJobsTest, AFailedJobSaysWhyAndItsLogIsReadInParts) {
   EXPECT_EQ(first.headers.at("x-next"), "6");
   EXPECT_EQ(ask("GET", fmt::format("/jobs/{}/log?from=6", id)).body, "oupe: no such base\n");
   EXPECT_EQ(ask("GET", fmt::format("/jobs/{}/log?from=-1", id)).status, 400);
+}
+
+TEST_F(ServiceJobsTest, AJobHasThePriorityOfTheServicesProcessNotOfItsThreads) {
+  const auto id = submit(R"({"kind": "grid", "name": "g", "config": "base = \"nowhere.toml\"\n"})");
+  ASSERT_TRUE(reaches(id, "failed"));
+  EXPECT_EQ(folder_.read("priority"), fmt::format("{} {}\n", ::getpriority(PRIO_PROCESS, 0), ::sched_getscheduler(0)));
 }
 
 TEST_F(ServiceJobsTest, JobsThatAreNotThereAreNotFound) {

@@ -1,5 +1,7 @@
 #include "service/http/event_queue.hpp"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace troupe::service {
@@ -53,6 +55,21 @@ TEST(EventQueueTest, ReadyIsCalledUntilTheClientIsGone) {
   EXPECT_FALSE(queue.push(make_event("e", "x", "2")));
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(queue.take(100), "");
+}
+
+TEST(EventQueueTest, EventsThatArePushedTogetherWakeOnce) {
+  const auto worker = make_event("worker", "x", "1", true), epoch = make_event("epoch", "x", "2");
+  EventQueue queue(worker.text->size() + epoch.text->size());
+  int calls = 0;
+  queue.on_ready([&] { ++calls; });
+  EXPECT_TRUE(queue.push(std::vector{worker, epoch, worker}));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(queue.take(1000), *epoch.text + *worker.text);
+  EXPECT_TRUE(queue.push(std::vector<Event>{}));
+  EXPECT_EQ(calls, 1) << "there is nothing to take";
+  EXPECT_FALSE(queue.push(std::vector{epoch, epoch, epoch})) << "the last does not fit";
+  EXPECT_EQ(queue.take(1000), *epoch.text + *epoch.text);
+  EXPECT_TRUE(queue.ended());
 }
 
 }  // namespace
