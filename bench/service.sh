@@ -2,7 +2,8 @@
 # What `troupe serve` costs a training that it shows. ONE training per row, during which windows of a few seconds with and without clients take turns (without,
 # with, with, without, …), so that what the machine does meanwhile falls on both: single runs differ by much more than what is measured. Images/s of a window come
 # from the run's own metrics.jsonl (`samples` and `t` of each worker's first and last report in it). A row says the mean difference of neighbours and its standard
-# error. The first part of each window is not counted: clients connect, or leave.
+# error. The first part of each window is not counted: clients connect, or leave. Pairs during which other programs used a processor for more than OTHERS % (10)
+# of the time are left out.
 #
 # `own`: the run has core 0, service and clients have core 1. `same`: run and service share core 0, the clients have core 1. `shared`: the run has two workers, and
 # run, service and clients share both cores. Clients run elsewhere in earnest. So that they cost the run no more than that, they have SCHED_IDLE in `shared`.
@@ -15,7 +16,7 @@
 # the windows' figures.  Needs two cores. With the defaults a row takes 3.5 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[[ ${1:-} != -* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ ${1:-} != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 pairs=${1:-40}
 seconds=${2:-2}
 bin=$(realpath "${BIN:-build/bin}")
@@ -56,17 +57,24 @@ start_training() {  # start_training CORES WORKERS
 }
 stop_training() { kill -INT "$training"; wait "$training" || true; training=; }
 
-# Nanoseconds of a processor that the service has used, and those that its threads have waited for one.
+# Nanoseconds of a processor that the service has used.
 used() { cat /proc/"$service"/task/*/schedstat | awk '{ used += $1 } END { printf "%.0f", used }'; }
 
+# Seconds/100 that processors have been busy with other things than the benchmark.
+others() {
+  local pid files=()
+  for pid in "$training" "$service" "${fillers[@]}" ${1:+"$1"}; do files+=("/proc/$pid/stat"); done
+  awk 'FILENAME == "/proc/stat" { if ($1 == "cpu") busy = $2 + $3 + $4 + $7 + $8; next } { busy -= $14 + $15 } END { printf "%.0f", busy }' /proc/stat "${files[@]}"
+}
+
 window() {  # window KIND SETTLE COMMAND…: waits for its part that is not counted, then notes where the run's file and the service's time begin and end
-  local kind=$1 settle=$2 clients= begin cpu
+  local kind=$1 settle=$2 clients= begin cpu busy
   shift 2
   if [[ $kind == with ]]; then "$@" >> "$scratch/clients" & clients=$!; fi
   sleep "$settle"
-  begin=$(stat -c %s "$metrics") cpu=$(used)
+  begin=$(stat -c %s "$metrics") cpu=$(used) busy=$(others "$clients")
   sleep "$seconds"
-  echo "$kind $begin $(stat -c %s "$metrics") $cpu $(used)" >> "$scratch/windows"
+  echo "$kind $begin $(stat -c %s "$metrics") $cpu $(used) $(($(others "$clients") - busy))" >> "$scratch/windows"
   [[ -z $clients ]] || wait "$clients"
 }
 
@@ -80,7 +88,7 @@ compare() {  # compare NAME PLACE SETTLE CORES_OF_RUN WORKERS CORES_OF_SERVICE C
     clients=(taskset -c "$7")
     taskset -c 1 chrt --idle 0 "$BASH" -c 'while :; do :; done' & fillers=($!)
   fi
-  clients+=("$bin/bench_http_clients" "$8" "$port" "$token" "$run" "$(awk -v a="$settle" -v b="$seconds" 'BEGIN { print a + b }')" "$settle" "$9" "${10:-}")
+  clients+=("$bin/bench_http_clients" "$8" "$port" "$token" "$run" "$(awk -v a="$settle" -v b="$seconds" 'BEGIN { print a + b + 0.6 }')" "$settle" "$9" "${10:-}")
   : > "$scratch/windows"
   : > "$scratch/clients"
   for ((k = 0; k < pairs; ++k)); do
@@ -93,12 +101,12 @@ compare() {  # compare NAME PLACE SETTLE CORES_OF_RUN WORKERS CORES_OF_SERVICE C
     fi
   done
   stop_training
-  LC_ALL=C awk -v name="$name" -v place="$place" -v seconds="$seconds" '
+  LC_ALL=C awk -v name="$name" -v place="$place" -v seconds="$seconds" -v most="${OTHERS:-10}" '
     function value(line, key,    from) {
       from = index(line, "\"" key "\":")
       return from ? substr(line, from + length(key) + 3) + 0 : 0
     }
-    FNR == NR { kind[++n] = $1; begin[n] = $2; end[n] = $3; cpu[n] = $5 - $4; w = 1; next }
+    FNR == NR { kind[++n] = $1; begin[n] = $2; end[n] = $3; cpu[n] = $5 - $4; others[n] = $6 / seconds; w = 1; next }
     {
       at += length($0) + 1
       while (w <= n && at > end[w]) ++w
@@ -112,14 +120,17 @@ compare() {  # compare NAME PLACE SETTLE CORES_OF_RUN WORKERS CORES_OF_SERVICE C
         split(who, part, " ")
         if (last[who] > first[who]) rate[part[1]] += (now[who] - done[who]) / (last[who] - first[who])
       }
-      for (i = 1; i <= n; ++i) { sum[kind[i]] += rate[i]; used[kind[i]] += cpu[i]; print kind[i], rate[i], cpu[i] > "/dev/stderr" }
+      for (i = 1; i <= n; ++i) print kind[i], rate[i], cpu[i], others[i] > "/dev/stderr"
       for (i = 1; i < n; i += 2) {
+        if (others[i] ^ 2 > most ^ 2 || others[i + 1] ^ 2 > most ^ 2) { ++out; continue }
+        for (k = i; k <= i + 1; ++k) { sum[kind[k]] += rate[k]; used[kind[k]] += cpu[k] }
         d = kind[i] == "with" ? rate[i] / rate[i + 1] - 1 : rate[i + 1] / rate[i] - 1
         s += d; ss += d * d; ++m
       }
+      if (!m) { print name, place ": other programs disturbed every pair"; exit }
       mean = s / m; error = m > 1 ? sqrt((ss - m * mean * mean) / (m - 1) / m) : 0
-      printf "%-12s %-7s %8.0f images/s without, %8.0f with: %+.2f %% ± %.2f (%d pairs); service %.2f %% of a processor, %.2f without", name, place, \
-        sum["without"] / m, sum["with"] / m, 100 * mean, 100 * error, m, used["with"] / m / seconds / 1e7, used["without"] / m / seconds / 1e7
+      printf "%-12s %-7s %8.0f images/s without, %8.0f with: %+.2f %% ± %.2f (%d pairs, %d left out); service %.2f %% of a processor, %.2f without", name, place, \
+        sum["without"] / m, sum["with"] / m, 100 * mean, 100 * error, m, out, used["with"] / m / seconds / 1e7, used["without"] / m / seconds / 1e7
     }' "$scratch/windows" "$metrics" 2> "$scratch/figures"
   awk '/VmHWM/ { printf ", at most %.0f MB\n", $2 / 1024 }' "/proc/$service/status"
   echo "    of the last window: $(tail -n 1 "$scratch/clients"); with the fewest updates: $(sort -t: -k3g "$scratch/clients" | head -n 1)"

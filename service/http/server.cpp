@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
-#include "service/http/background.hpp"
 #include "service/http/connections.hpp"
 #include "service/http/session.hpp"
 

@@ -1,4 +1,4 @@
-/// A thread in the background (background.hpp) that works off tasks one after the other, and a periodic one between them. Thread-safe.
+/// A thread in the background that works off tasks one after the other, and a periodic one between them. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,15 @@
 
 namespace troupe::service {
 
+/// Of threads in the background; a training has 0 unless it is started otherwise.
+inline constexpr int kBackgroundNice = 10;
+
+/// From now on the calling thread has SCHED_BATCH, so that it preempts nobody when it wakes, and at least kBackgroundNice, so that on a busy
+/// processor it gets about a tenth of what a training's thread gets. Threads and processes that it starts inherit that: jobs are started by a
+/// thread that never calls it. What already has another policy or a higher nice value keeps it.
+void work_in_background() noexcept;
+
+/// Its thread works in the background.
 class Worker {
  public:
   using Task = std::function<void()>;

@@ -1,4 +1,4 @@
-#include "service/http/background.hpp"
+#include "service/http/worker.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -8,8 +8,6 @@
 #include <future>
 
 #include <gtest/gtest.h>
-
-#include "service/http/worker.hpp"
 
 namespace troupe::service {
 namespace {
@@ -23,7 +21,7 @@ Priority own_priority() {
   return {::sched_getscheduler(0), ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()))};
 }
 
-TEST(BackgroundTest, AWorkerLetsOthersGoFirstAndItsMakerKeepsItsPriority) {
+TEST(WorkerTest, ItLetsOthersGoFirstAndItsMakerKeepsItsPriority) {
   const auto before = own_priority();
   std::promise<Priority> worker;
   auto found = worker.get_future();
