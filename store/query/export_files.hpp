@@ -1,6 +1,7 @@
-/// Files of exports in directories. Thread rule: functions of the file system.
+/// Files of exports in directories, and their texts. Thread rule: functions of the file system, else pure.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -13,5 +14,11 @@ namespace troupe::store {
 
 /// Writes a whole file, and makes the directories above it. Errc::io, no_space.
 [[nodiscard]] core::Result<void> write_export(const std::filesystem::path& path, const std::string& text);
+
+/// `text` as UTF-8: bytes that are none become U+FFFD. Readers refuse a whole run for one such byte.
+[[nodiscard]] std::string utf8_of(const std::string& text);
+
+/// At most the first `bytes` bytes of UTF-8, whole characters.
+[[nodiscard]] std::string first_bytes(std::string text, std::size_t bytes);
 
 }  // namespace troupe::store

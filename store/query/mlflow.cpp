@@ -17,11 +17,31 @@ namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kLongestParameter = 6000;  // MLflow's limit
+// MLflow's limits, in characters.
+constexpr std::size_t kLongestParameter = 6000, kLongestKey = 250;
 
-/// YAML's double quotes are JSON's.
+/// YAML's double quotes are JSON's, but for characters beyond U+FFFF: YAML knows no pairs of surrogates. All is ASCII: YAML takes some
+/// characters for ends of lines, and its readers refuse others.
 std::string yaml_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const auto json = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string yaml;
+  for (std::size_t at = 0; at < json.size();) {
+    if (json[at] != '\\') {
+      yaml += json[at++];
+    } else if (json[at + 1] != 'u') {
+      yaml.append(json, at, 2);
+      at += 2;
+    } else {
+      auto code = std::stoul(json.substr(at + 2, 4), nullptr, 16);
+      at += 6;
+      if (code >= 0xD800 && code < 0xDC00) {
+        code = 0x10000 + ((code - 0xD800) << 10U) + (std::stoul(json.substr(at + 2, 4), nullptr, 16) - 0xDC00);
+        at += 6;
+      }
+      yaml += fmt::format("\\U{:08x}", code);
+    }
+  }
+  return yaml;
 }
 
 double real_of(const Cell& cell) {
@@ -37,9 +57,9 @@ int mlflow_status(const std::string& status) {
   return status == "killed" || status == "interrupted" ? 5 : 4;
 }
 
-/// A file of this name stays where it is meant to be, whatever a foreign configuration has for keys.
+/// A file of this name can be made and stays where it is meant to be, whatever a foreign configuration has for keys.
 bool is_file_name(const std::string& key) {
-  return !key.empty() && key[0] != '.' && std::ranges::all_of(key, [](unsigned char c) {
+  return !key.empty() && key.size() <= kLongestKey && key[0] != '.' && std::ranges::all_of(key, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
   });
 }
@@ -86,15 +106,16 @@ core::Result<void> MlflowWriter::add(const RunDetails& run, const std::vector<Po
       "tags: []\nuser_id: ''\n",
       yaml_text((fs::absolute(folder) / "artifacts").string()), end, id, yaml_text(run.name), id, begin,
       mlflow_status(run.status));
-  std::map<fs::path, std::string> files{{"meta.yaml", meta},
-                                        {"tags/mlflow.runName", run.name},
-                                        {"tags/mlflow.note.content", run.notes.note},
-                                        {"tags/troupe.run", run.path},
-                                        {"tags/troupe.tags", fmt::format("{}", fmt::join(run.notes.tags, " "))}};
+  std::map<fs::path, std::string> files{
+      {"meta.yaml", meta},
+      {"tags/mlflow.runName", utf8_of(run.name)},
+      {"tags/mlflow.note.content", utf8_of(run.notes.note)},
+      {"tags/troupe.run", utf8_of(run.path)},
+      {"tags/troupe.tags", utf8_of(fmt::format("{}", fmt::join(run.notes.tags, " ")))}};
   for (const auto& tag : run.notes.tags)  // another tag stands in troupe.tags only
-    if (is_file_name(tag)) files[fs::path("tags") / ("tag." + tag)] = "true";
+    if (const auto key = "tag." + tag; is_file_name(key)) files[fs::path("tags") / key] = "true";
   for (const auto& [key, value] : run.options)
-    if (is_file_name(key)) files[fs::path("params") / key] = text_of(value).substr(0, kLongestParameter);
+    if (is_file_name(key)) files[fs::path("params") / key] = first_bytes(utf8_of(text_of(value)), kLongestParameter);
   std::map<std::string, std::vector<const Point*>> series;
   for (const auto& point : curves) series[point.series].push_back(&point);
   for (const auto& [name, points] : series)

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -59,17 +60,39 @@ class WandbLog {
   std::int64_t records_ = 0;
 };
 
-/// UTF-8, which a proto3 string must be.
-std::string wandb_text(const std::string& text) {
-  using Json = nlohmann::json;
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+using Json = nlohmann::ordered_json;
+
+/// Puts `value` where the dots of `key` say. False: a part of the key is empty, or is or has a value already.
+bool nest(Json& table, std::string_view key, const Json& value) {
+  const auto dot = key.find('.');
+  const std::string part(key.substr(0, dot));
+  const auto found = table.find(part);
+  if (part.empty() || (found != table.end() && (dot == std::string_view::npos || !found->is_object()))) return false;
+  if (dot == std::string_view::npos) {
+    table[part] = value;
+    return true;
+  }
+  if (found != table.end()) return nest(*found, key.substr(dot + 1), value);
+  auto inner = Json::object();
+  if (!nest(inner, key.substr(dot + 1), value)) return false;
+  table[part] = std::move(inner);
+  return true;
 }
 
+/// {"test.loss": 1} becomes {"test": {"loss": 1}}, as wandb itself writes what is nested: its tables show, filter and sort that as test.loss,
+/// while a name with a dot of its own may be neither filtered nor sorted. A key that cannot be nested stays whole; a second value is left out.
+void put(Json& tree, const std::string& key, const Json& value) {
+  if (!key.empty() && !nest(tree, key, value)) tree.emplace(key, Json(value));
+}
+
+/// A list of W&B's has an item per top-level key, in the order of `tree`.
 template <class List>
-void put_item(List* list, const std::string& key, const nlohmann::ordered_json& value) {
-  auto* const item = list->Add();
-  item->set_key(wandb_text(key));
-  item->set_value_json(value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+void put_items(List* list, const Json& tree) {
+  for (const auto& [key, value] : tree.items()) {
+    auto* const item = list->Add();
+    item->set_key(utf8_of(key));
+    item->set_value_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
 }
 
 /// Points of one moment are one row: W&B's steps are the numbers of rows.
@@ -81,11 +104,12 @@ void put_history(WandbLog& log, const std::vector<Point>& curves, std::int64_t b
     wandb::Record record;
     auto* const history = record.mutable_history();
     history->mutable_step()->set_num(step);
-    for (const auto* point : points) put_item(history->mutable_item(), point->series, point->value);
-    put_item(history->mutable_item(), "epoch", when.second);
-    put_item(history->mutable_item(), "_step", step);
-    put_item(history->mutable_item(), "_runtime", when.first);
-    put_item(history->mutable_item(), "_timestamp", static_cast<double>(begin_s) + when.first);
+    Json row{{"_step", step},
+             {"_runtime", when.first},
+             {"_timestamp", static_cast<double>(begin_s) + when.first},
+             {"epoch", when.second}};
+    for (const auto* point : points) put(row, point->series, point->value);
+    put_items(history->mutable_item(), row);
     log.add(record);
     ++step;
   }
@@ -112,22 +136,25 @@ core::Result<void> WandbWriter::add(const RunDetails& run, const std::vector<Poi
   auto* const described = record.mutable_run();
   described->set_run_id(id);
   described->set_project("troupe");
-  described->set_display_name(wandb_text(run.name));
-  described->set_notes(wandb_text(run.notes.note));
-  described->set_run_group(wandb_text(run.grid));
-  for (const auto& tag : run.notes.tags) described->add_tags(wandb_text(tag));
+  described->set_display_name(utf8_of(run.name));
+  described->set_notes(utf8_of(run.notes.note));
+  described->set_run_group(utf8_of(run.grid));
+  for (const auto& tag : run.notes.tags) described->add_tags(utf8_of(tag));
   described->mutable_start_time()->set_seconds(begin_s);
-  for (const auto& [key, value] : run.options)
-    put_item(described->mutable_config()->mutable_update(), key, json_of(value));
+  auto config = Json::object();
+  for (const auto& [key, value] : run.options) put(config, key, json_of(value));
+  put_items(described->mutable_config()->mutable_update(), config);
   log.add(record);
   put_history(log, curves, begin_s);
-  wandb::Record summary;
+  auto results = Json::object();
   double wall_s = 0;
   for (const auto& [key, value] : run.results) {
     const auto json = json_of(value);
     if (key == "wall_s" && json.is_number()) wall_s = json.get<double>();
-    put_item(summary.mutable_summary()->mutable_update(), key, json);
+    put(results, key, json);
   }
+  wandb::Record summary;
+  put_items(summary.mutable_summary()->mutable_update(), results);
   log.add(summary);
   if (run.status != "running") {
     constexpr double kLongest_s = 1e9;

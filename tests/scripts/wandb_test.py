@@ -135,18 +135,19 @@ class WandbTest(unittest.TestCase):
         self.assertEqual(run[9].decode(), "a note")
         self.assertEqual(run[10].decode(), "paper")
         config = items(run[4], 1)
-        self.assertEqual(config["train.lr"], 0.05)
-        self.assertEqual(config["strategy.tau"], 4)
-        self.assertEqual(len(config["data.path"]), 100_000)
+        self.assertEqual(config["train"], {"lr": 0.05})
+        self.assertEqual(config["strategy"], {"name": "easgd", "tau": 4})
+        self.assertEqual(len(config["data"]["path"]), 100_000)
         history = [items(value, 1) for kind, value in found if kind == "history"]
         self.assertEqual([row["_step"] for row in history], list(range(400)))
         for row, epoch in zip(history, range(1, 401)):
             self.assertEqual(row["epoch"], epoch)
-            self.assertEqual(row["train.loss"], 1 / epoch)
-            self.assertEqual(row["test.accuracy"], epoch / 1000)
+            self.assertEqual(row["train"]["loss"], 1 / epoch)
+            self.assertEqual(row["test"]["accuracy"], epoch / 1000)
             self.assertEqual(row["_runtime"], 2.0 * epoch)
         summary = items(found[-4][1], 1)
-        self.assertEqual(summary["test.accuracy"], 0.4)
+        self.assertEqual(summary["test"], {"loss": 0.25, "accuracy": 0.4})
+        self.assertEqual(summary["wall_s"], 807.5)
         self.assertEqual(dict(fields(found[-3][1])), {2: 807})  # an exit code of 0 is not written
 
     def test_a_run_that_failed_and_one_without_an_end(self):
@@ -155,6 +156,15 @@ class WandbTest(unittest.TestCase):
         self.export("--output", self.here / "out")
         exits = [dict(fields(value)).get(1, 0) for log in self.logs() for kind, value in parsed(log) if kind == "exit"]
         self.assertEqual(sorted(exits), [0, 1])
+
+    def test_a_key_that_cannot_be_nested_stays_whole(self):
+        config = self.here / "runs/20260102-030405-größe/config.toml"
+        config.write_text(config.read_text() + '[odd]\ny = 2\n"y.z" = 3\n"a.b" = 1\n"" = 5\n')
+        self.export("--output", self.here / "out")
+        (log,) = self.logs()
+        config = items(dict(fields(parsed(log)[1][1]))[4], 1)
+        self.assertEqual(config["odd"], {"y": 2, "a": {"b": 1}})
+        self.assertEqual((config["odd.y.z"], config["odd."]), (3, 5))
 
     def test_the_directory_is_new(self):
         self.export("--output", self.here / "out")

@@ -136,6 +136,35 @@ TEST(ExportTest, MlflowRunsEndAfterWholeSecondsToo) {
   }
 }
 
+// What MLflow's own reader refuses: bytes that are no UTF-8, a control character in YAML. It then lists no run of the experiment.
+TEST(ExportTest, MlflowCanReadARunWhateverItsTexts) {
+  const tests::Folder target;
+  const auto writer = MlflowWriter::create(target.file("mlruns"), "runs");
+  ASSERT_TRUE(writer.has_value());
+  RunDetails run;
+  run.path = "r";
+  run.name =
+      "\xF0\x9F\x98\x80 \x7F\xC2\x85\xFF \\u \"q\"\n";  // an emoji, DEL, the NEL that YAML takes for an end of a line, no UTF-8
+  run.notes = {{"paper", std::string(400, 't')}, "\xFF"};
+  std::string umlauts;
+  while (umlauts.size() < 6002) umlauts += "\xC3\xBC";
+  run.options = {{"even", umlauts}, {"odd", "x" + umlauts}, {std::string(300, 'k'), std::string("v")}};
+  ASSERT_TRUE(writer->add(run, {}).has_value());
+  std::string folder;
+  for (const auto& entry : std::filesystem::directory_iterator(target.file("mlruns/0")))
+    if (entry.is_directory()) folder = "mlruns/0/" + entry.path().filename().string();
+  EXPECT_THAT(target.read(folder + "/meta.yaml"),
+              HasSubstr(R"(run_name: "\U0001f600 \U0000007f\U00000085\U0000fffd \\u \"q\"\n")"
+                        "\n"));
+  EXPECT_EQ(target.read(folder + "/tags/mlflow.note.content"), "\xEF\xBF\xBD");
+  EXPECT_EQ(target.read(folder + "/params/even"), umlauts.substr(0, 6000));
+  EXPECT_EQ(target.read(folder + "/params/odd"), "x" + umlauts.substr(0, 5998)) << "no half of a character";
+  EXPECT_EQ(target.read(folder + "/tags/tag.paper"), "true");
+  EXPECT_EQ(target.read(folder + "/tags/troupe.tags"), "paper " + std::string(400, 't'));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(target.path()))
+    EXPECT_LE(entry.path().filename().string().size(), 250u);
+}
+
 TEST(ExportTest, NoKeyLeavesTheDirectory) {
   const tests::Folder target;
   const auto writer = MlflowWriter::create(target.file("mlruns"), "runs");
