@@ -29,9 +29,11 @@ std::optional<Step> Search::decided() const {
   const auto whole = options_.rungs.back();
   const bool limited = options_.epochs > 0;
   const auto left = limited ? options_.epochs - epochs() : whole;
-  const bool more = has_points_left() &&
-                    (!limited || (left >= whole &&
-                                  static_cast<double>(left) > options_.finish * static_cast<double>(options_.epochs)));
+  const bool fits = has_points_left() && left >= whole;
+  // With one rung a trial that has begun is at its end: there are none to take there.
+  const bool finishes = limited && options_.rungs.size() > 1 &&
+                        static_cast<double>(left) <= options_.finish * static_cast<double>(options_.epochs);
+  const bool more = fits && !finishes;
   // From this rung on a trial can be trained to its end.
   const auto lowest = static_cast<std::size_t>(
       std::ranges::find_if(options_.rungs, [&](std::int64_t rung) { return whole - rung <= left; }) -
@@ -42,7 +44,8 @@ std::optional<Step> Search::decided() const {
   // The budget ends the sweep: what more there is to learn of settings would be of no use.
   if (!candidate && !more && has_points_left()) candidate = asha_.best_left(lowest);
   if (candidate) return Step{candidate->trial, candidate->rung + 1};
-  if (!more) return std::nullopt;
+  // All have gone to their ends, or have diverged: what is left of the budget is for others.
+  if (!more && !(fits && under_way_ == 0)) return std::nullopt;
   return Step{trials_.size(), 0};
 }
 
