@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
-#include "store/look/known_directories.hpp"
+#include "store/known_directories.hpp"
 #include "store/look/names.hpp"
 #include "store/run_directory.hpp"
 #include "store/run_reader.hpp"
@@ -43,10 +43,8 @@ class Look {
   core::Result<Refreshed> run() {
     root_file_ = core::FileDescriptor(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root_file_.get() < 0) return tl::unexpected(core::from_errno(errno, "open", root_));
-    auto names = read_and_list();
-    if (!names) return tl::unexpected(names.error());
+    if (auto seen = see(); !seen) return tl::unexpected(seen.error());
     reader_.emplace(database_, root_);
-    ask_for_times(*names);
     for (const auto& [name, time] : changed_) look_at(std::string(name), time);
     if (auto read = read_runs(); !read) return tl::unexpected(read.error());
     if (auto removed = remove_gone(); !removed) return tl::unexpected(removed.error());
@@ -59,47 +57,53 @@ class Look {
  private:
   using Kind = KnownDirectory::Kind;
 
-  /// Reads what is known, and meanwhile lists the root. The list is younger than what is known: a directory that is not in it is gone.
-  core::Result<std::vector<std::string_view>> read_and_list() {
-    const Snapshot now(database_);
-    generation_ = generation(database_);
-    if (auto begun = database_.check(); !begun) return tl::unexpected(begun.error());
-    auto names = std::async(std::launch::async | std::launch::deferred,
-                            [this] { return directory_names(root_file_.get(), ".", root_, listed_); });
-    known_.emplace(database_, texts_);
-    auto listed = names.get();
-    if (auto read = database_.check(); !read) return tl::unexpected(read.error());
-    return listed;
+  /// What is in the root, and when each changed.
+  struct Listed {
+    std::vector<std::string_view> names{};
+    std::vector<std::int64_t> times{};
+  };
+  core::Result<Listed> list_root() {
+    return directory_names(root_file_.get(), ".", root_, listed_).map([this](std::vector<std::string_view> names) {
+      auto times = times_of_change(root_file_.get(), names);
+      return Listed{std::move(names), std::move(times)};
+    });
   }
 
-  /// Asks when all of them, and the known runs in grids, have changed. What needs a closer look is in changed_ then, by name.
-  void ask_for_times(const std::vector<std::string_view>& names) {
+  /// Reads what is known, and meanwhile lists the root. The list is younger than what is known: a directory that is not in it is gone.
+  core::Result<void> see() {
+    const Snapshot now(database_);
+    generation_ = generation(database_);
+    if (auto begun = database_.check(); !begun) return begun;
+    auto listing = std::async(std::launch::async | std::launch::deferred, [this] { return list_root(); });
+    known_.emplace(database_, texts_);
+    const auto listed = listing.get();
+    if (auto read = database_.check(); !read) return read;
+    if (!listed) return tl::unexpected(listed.error());
+    note_times(*listed);
+    return {};
+  }
+
+  /// What needs a closer look is in changed_ then, by name; of known runs in grids the times are known.
+  void note_times(const Listed& listed) {
+    std::vector<KnownDirectory*> in_grids;
     std::vector<std::string_view> paths;
-    std::vector<KnownDirectory*> known;
-    paths.reserve(names.size());
-    known.reserve(names.size());
-    const auto ask = [&](std::string_view path, KnownDirectory* one) {
-      paths.push_back(path);
-      known.push_back(one);
-    };
-    for (const auto name : names) {
-      auto* one = known_->find(name);
-      ask(name, one);
-      if (one == nullptr || one->kind != Kind::grid) continue;
-      for (auto* run : known_->in_grid(name)) ask(run->path, run);
-    }
-    const auto times = times_of_change(root_file_.get(), paths);
-    for (std::size_t k = 0; k < paths.size(); ++k) {
-      const auto time = settled(times[k]);
-      if (known[k] != nullptr) known[k]->now = time;
-      if (paths[k].find('/') != std::string_view::npos) continue;  // its grid's turn comes
-      if (known[k] != nullptr && known[k]->kind == Kind::run && known[k]->over && is_same(*known[k], time)) {
-        known[k]->seen = true;
+    for (std::size_t k = 0; k < listed.names.size(); ++k) {
+      auto* known = known_->find(listed.names[k]);
+      const auto time = settled(listed.times[k]);
+      if (known != nullptr && known->kind == Kind::run && known->over && is_same(*known, time)) {
+        known->seen = true;
         ++report_.looked_at;
-      } else if (time != kNoDirectory) {
-        changed_.emplace_back(paths[k], time);
+        continue;
+      }
+      if (time != kNoDirectory) changed_.emplace_back(listed.names[k], time);
+      if (known == nullptr || known->kind != Kind::grid) continue;
+      for (auto* run : known_->in_grid(known->path)) {
+        in_grids.push_back(run);
+        paths.push_back(run->path);
       }
     }
+    const auto times = times_of_change(root_file_.get(), paths);
+    for (std::size_t k = 0; k < paths.size(); ++k) in_grids[k]->now = settled(times[k]);
     std::ranges::sort(changed_);
   }
 

@@ -22,6 +22,7 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, name TEXT, started TEXT, status TEXT, 
 CREATE INDEX runs_by_start ON runs(started, id);
 CREATE INDEX runs_by_accuracy ON runs(accuracy, id);
 CREATE INDEX runs_by_config ON runs(config);
+CREATE INDEX runs_by_name ON runs(name);
 CREATE INDEX runs_by_status ON runs(status);
 CREATE TABLE readings(run INTEGER PRIMARY KEY, file INTEGER NOT NULL, position INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE keys(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -65,6 +66,7 @@ core::Result<void> make_schema(Database& database, Make make) {
 
 void add_indexes(Database& database) {
   database.run("CREATE INDEX IF NOT EXISTS folders ON directories(path) WHERE kind <> 'run'");
+  database.run("CREATE INDEX IF NOT EXISTS runs_by_name ON runs(name)");
   database.run("CREATE INDEX IF NOT EXISTS runs_by_status ON runs(status)");
 }
 

@@ -1,11 +1,14 @@
-#include "store/look/known_directories.hpp"
+#include "store/known_directories.hpp"
 
 #include <algorithm>
 
 namespace troupe::store {
 
 KnownDirectories::KnownDirectories(Database& database, Texts& texts) : texts_(texts), places_(texts.memory()) {
-  const auto count = static_cast<std::size_t>(database.number("SELECT count(*) FROM directories"));
+  // About as many as there are, without counting them.
+  constexpr std::int64_t kMost = 1'000'000;
+  const auto count =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(database.number("SELECT max(id) FROM directories"), 0, kMost));
   all_.reserve(count);
   places_.reserve(count);
   read_all(database);

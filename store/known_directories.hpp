@@ -20,7 +20,7 @@ struct KnownDirectory {
   std::int64_t id = 0;
   std::string_view path{};
   std::int64_t modified = 0;             // 0: look at it again
-  std::int64_t now = kUnasked;           // when it last changed, as this look saw it
+  std::int64_t now = kUnasked;           // of a run in a grid: when it last changed, as this look saw it
   std::int64_t position = 0;             // of a run without an end: what was read of its metrics.jsonl
   std::string_view status{}, problem{};  // the status of a run without an end
   Kind kind = Kind::foreign;
