@@ -1,6 +1,9 @@
-// What a run store answers, and how fast. The store is filled through the library, not from directories: writing these first would take longer
-// than all of the rest. Every run has its own configuration (the worst case) of 80 keys, 40 results and `points` points.
+// What a run store answers, and how fast. The store is filled through the library, as a look at whole directories would fill it: writing and reading
+// these would take longer than all of the rest. The directories are there, with a config.toml and the begin and end of a metrics.jsonl, so that each
+// look costs what it costs. Every run has its own configuration (the worst case) of 80 keys, 40 results and `points` points.
 #include "store/run_store.hpp"
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -83,6 +86,29 @@ void fill(store::Database& database, std::int64_t runs, std::int64_t points) {
   }
 }
 
+/// The directories of the runs in the store, which takes them for read.
+void make_directories(store::Database& database, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::pair<std::int64_t, std::string>> runs;
+  for (store::Statement all(database, "SELECT id, path FROM directories"); all.next();)
+    runs.emplace_back(all.integer(0), all.text(1));
+  const auto modified = fs::file_time_type::clock::now() - std::chrono::minutes(1);
+  store::Transaction together(database);
+  store::Statement look(database, "UPDATE directories SET modified = ? WHERE id = ?");
+  for (const auto& [id, path] : runs) {
+    const auto run = folder + "/" + path;
+    fs::create_directory(run);
+    std::ofstream(run + "/config.toml") << "[run]\nseed = " << id << "\n";
+    std::ofstream(run + "/metrics.jsonl")
+        << "{\"kind\":\"started\",\"t\":0}\n{\"kind\":\"ended\",\"t\":9,\"error\":null}\n";
+    fs::last_write_time(run, modified);
+    struct stat status {};
+    if (::stat(run.c_str(), &status) != 0) std::exit(1);
+    look.with(std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, id).run();
+  }
+  need(together.commit());
+}
+
 /// The median and the longest of the rounds, in ms.
 void measure(const std::string& what, int rounds, const std::function<std::size_t()>& ask) {
   std::vector<double> times;
@@ -119,7 +145,7 @@ void measure_queries(store::Database& database, std::int64_t runs, int rounds) {
                                                                    {"name~999", "loss"}};
   for (const auto& [filter, sort] : questions)
     measure(fmt::format("list {} --sort {}", filter, sort), rounds, [&] { return listed(database, filter, sort); });
-  for (const std::int64_t count : {2, 20})
+  for (const std::int64_t count : {2, 10, 200})
     measure(fmt::format("compare {} runs", count), rounds, [&] {
       std::vector<store::RunDetails> compared;
       for (std::int64_t k = 0; k < count; ++k)
@@ -127,6 +153,18 @@ void measure_queries(store::Database& database, std::int64_t runs, int rounds) {
       return store::differing_keys(compared).empty() ? std::size_t{0} : compared.size();
     });
   measure("curves of a run", rounds, [&] { return need(store::curves_of(database, 1 + runs / 2)).size(); });
+}
+
+/// What a look at all of the directories costs a process that opens the store.
+void measure_open(const std::string& folder, int rounds) {
+  measure("open the store and look at all directories, nothing changed", rounds, [&] {
+    const auto store = need(store::RunStore::open(folder));
+    if (store.refreshed().read + store.refreshed().removed != 0) {
+      fmt::print(stderr, "the look read {} runs and removed {}\n", store.refreshed().read, store.refreshed().removed);
+      std::exit(1);
+    }
+    return store.refreshed().looked_at;
+  });
 }
 
 /// Directories of small runs, read by a first look and looked at by a second one.
@@ -165,20 +203,26 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::string folder = argv[1];
   const int runs = number(2, 100'000), points = number(3, 100), rounds = number(4, 11), directories = number(5, 10'000);
-  const auto file = folder + "/synthetic.sqlite";
+  const auto full = folder + "/full", file = full + "/" + std::string(store::kStoreFile);
+  std::filesystem::create_directories(full);
   if (!std::filesystem::exists(file)) {
     auto database = need(store::Database::open(file, true));
     need(store::make_schema(database, store::Make::anew));
     const auto begin = Clock::now();
     fill(database, runs, points);
+    const auto filled = seconds_since(begin);
+    make_directories(database, full);
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
     need(database.check());
-    fmt::print("{} runs of {} options, {} results and {} points: {:.0f} s to store, {:.0f} MB\n\n", runs, kOptions,
-               kResults, points, seconds_since(begin), static_cast<double>(std::filesystem::file_size(file)) / 1e6);
+    fmt::print(
+        "{} runs of {} options, {} results and {} points: {:.0f} s to store, {:.0f} MB; {:.0f} s for directories\n\n",
+        runs, kOptions, kResults, points, filled, static_cast<double>(std::filesystem::file_size(file)) / 1e6,
+        seconds_since(begin) - filled);
     std::fflush(stdout);
   }
   auto database = need(store::Database::open(file, true));
   measure_queries(database, runs, rounds);
+  measure_open(full, rounds);
   fmt::print("\n");
   std::filesystem::create_directory(folder + "/runs");
   measure_looks(folder + "/runs", directories);

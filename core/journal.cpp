@@ -237,6 +237,14 @@ Result<JournalScanner> JournalScanner::open(int file, std::string name) {
   return scanner;
 }
 
+void JournalScanner::seek(std::uint64_t offset, std::uint64_t number) {
+  if (offset_ < kFileHeader) return;  // there is no record yet
+  buffer_.clear();
+  begin_ = 0;
+  offset_ = offset;
+  sequence_ = number;
+}
+
 Result<bool> JournalScanner::fill(std::size_t bytes) {
   while (buffer_.size() - begin_ < bytes) {
     buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));

@@ -23,6 +23,9 @@ class JournalScanner {
 
   /// The next record; false: no more whole ones, now. Errc::corrupt, io.
   [[nodiscard]] Result<bool> next(JournalRecord& record);
+  /// Goes on at the record of this number, which begins at the byte `offset`: as offset() told when it was the next one. A record that is not there is
+  /// told by next().
+  void seek(std::uint64_t offset, std::uint64_t number);
   /// Bytes before the next record.
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
 

@@ -44,6 +44,9 @@ void add_sums(Json& json, const WorkerProgress& p) {
   json["replaced"] = p.replaced;
   json["gradient_norm_mean"] = p.steps > 0 ? Json(p.norm_sum / static_cast<double>(p.steps)) : Json(nullptr);
   json["gradient_norm_max"] = p.norm_max;
+}
+
+void add_traffic(Json& json, const WorkerProgress& p) {
   auto& traffic = json["traffic"] = Json::array();
   for (const auto& row : p.traffic)
     traffic.push_back(
@@ -167,7 +170,11 @@ std::string to_json(const Summary& s) {
     json["staleness"]["workers"].push_back(worker.staleness);
   }
   auto& workers = json["per_worker"] = Json::array();
-  for (const auto& worker : s.per_worker) add_sums(workers.emplace_back(Json::object()), worker);
+  for (const auto& worker : s.per_worker) {
+    auto& one = workers.emplace_back(Json::object());
+    add_sums(one, worker);
+    add_traffic(one, worker);
+  }
   json["stopped_by"] = s.stopped_by.empty() ? Json(nullptr) : Json(s.stopped_by);
   json["validation"] = validation_of(s.validation);
   json["time_to_target_s"] = known(s.time_to_target_s);
@@ -191,11 +198,14 @@ std::string to_json(const RunStarted& s, double at_s) {
   return one_line(json);
 }
 
-std::string to_json(const WorkerProgress& p, double at_s) {
+std::string to_json(const WorkerProgress& p, double at_s, bool tables) {
   Json json = line("worker", at_s);
   add_sums(json, p);
+  if (tables) {
+    add_traffic(json, p);
+    json["waits"] = p.waits;
+  }
   const auto recent = static_cast<double>(p.recent_samples);
-  json["waits"] = p.waits;
   json["staleness"] = p.staleness;
   json["recent"] = {{"samples", p.recent_samples},
                     {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},

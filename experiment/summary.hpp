@@ -11,8 +11,9 @@
 namespace troupe::experiment {
 
 /// Lines of metrics.jsonl. `at_s`: seconds since the process began this run, on the run's clock.
-[[nodiscard]] std::string to_json(const RunStarted& started, double at_s);       // kind "started"
-[[nodiscard]] std::string to_json(const WorkerProgress& progress, double at_s);  // kind "worker"
+[[nodiscard]] std::string to_json(const RunStarted& started, double at_s);  // kind "started"
+/// kind "worker". Without `tables` it has neither `waits` nor `traffic` (WorkerTables).
+[[nodiscard]] std::string to_json(const WorkerProgress& progress, double at_s, bool tables = true);
 [[nodiscard]] std::string to_json(const EpochReport& report, double at_s);       // kind "epoch"
 [[nodiscard]] std::string to_json(const EvaluationReport& report, double at_s);  // kind "evaluation"
 [[nodiscard]] std::string to_json(const MemberReport& report, double at_s);      // kind "member"

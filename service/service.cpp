@@ -24,14 +24,20 @@ constexpr std::size_t kMostArchives = 8;           // that wait
 bool has_dashboard() noexcept { return !embedded_dashboard().empty(); }
 
 Service::Service(ServiceSetup setup, std::shared_ptr<const Users> users)
-    : setup_(std::move(setup)), store_(setup_.directory), live_(setup_.directory), forecasts_(setup_.directory) {
+    : setup_(std::move(setup)),
+      store_(setup_.directory),
+      sweeps_(setup_.directory),
+      live_(setup_.directory),
+      forecasts_(setup_.directory) {
   context_ = {.directory = setup_.directory,
               .version = setup_.version,
               .started = std::time(nullptr),
               .features = setup_.features,
               .users = std::move(users),
               .store = &store_,
+              .sweeps = &sweeps_,
               .live = &live_,
+              .journals = &journals_,
               .events = &events_,
               .counters = &counters_,
               .forecasts = &forecasts_,

@@ -56,7 +56,9 @@ class Service {
   ServiceSetup setup_;
   Counters counters_;
   StoreAccess store_;
+  SweepOverviews sweeps_;
   LiveRuns live_;
+  JournalPlaces journals_;
   EventHub events_;
   Forecasts forecasts_;
   Context context_;

@@ -153,11 +153,13 @@ std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(
 
 double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
 
-std::string Statement::text(int column) const {
+std::string Statement::text(int column) const { return std::string(text_view(column)); }
+
+std::string_view Statement::text_view(int column) const {
   const auto* bytes = sqlite3_column_text(handle_, column);
-  return bytes == nullptr ? std::string()
-                          : std::string(reinterpret_cast<const char*>(bytes),
-                                        static_cast<std::size_t>(sqlite3_column_bytes(handle_, column)));
+  return bytes == nullptr ? std::string_view()
+                          : std::string_view(reinterpret_cast<const char*>(bytes),
+                                             static_cast<std::size_t>(sqlite3_column_bytes(handle_, column)));
 }
 
 Cell Statement::cell(int column) const {
@@ -167,6 +169,14 @@ Cell Statement::cell(int column) const {
     case SQLITE_NULL: return std::monostate();
     default: return text(column);
   }
+}
+
+Snapshot::Snapshot(Database& database) : database_(database) { database_.run("BEGIN"); }
+
+Snapshot::~Snapshot() {
+  auto failure = std::exchange(database_.error_, std::nullopt);
+  database_.run("ROLLBACK");  // nothing was written
+  database_.error_ = std::move(failure);
 }
 
 Transaction::Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }

@@ -48,6 +48,7 @@ class Database {
  private:
   friend class Statement;
   friend class Transaction;
+  friend class Snapshot;
   Database() = default;
   void fail(int code);
 
@@ -82,6 +83,8 @@ class Statement {
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;  // also of whole numbers; 0: not a number
   [[nodiscard]] std::string text(int column) const;
+  /// The same, valid until the next row; without a copy.
+  [[nodiscard]] std::string_view text_view(int column) const;
   [[nodiscard]] Cell cell(int column) const;
 
  private:
@@ -97,6 +100,19 @@ class Statement {
 
   Database* database_;
   sqlite3_stmt* handle_ = nullptr;
+};
+
+/// What is read while it lives is of one moment, that of the first read: no other process's changes are between. Readers in a rollback journal hold up
+/// writers meanwhile.
+class Snapshot {
+ public:
+  explicit Snapshot(Database& database);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  Database& database_;
 };
 
 /// Statements between its construction and commit() take effect together; without commit() none does.

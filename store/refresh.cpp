@@ -1,20 +1,21 @@
 #include "store/refresh.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <map>
-#include <memory>
+#include <future>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
+#include "store/known_directories.hpp"
+#include "store/look/names.hpp"
 #include "store/run_directory.hpp"
 #include "store/run_reader.hpp"
 #include "store/schema.hpp"
@@ -27,15 +28,6 @@ constexpr std::int64_t kSettled = 2'000'000'000;  // ns
 /// A directory in a grid becomes a run without a change of the grid's own time. So a grid with a younger one is listed again.
 constexpr std::int64_t kYoung = 600'000'000'000;  // ns
 constexpr std::size_t kBatch = 200;               // runs of one transaction
-
-struct Known {
-  std::int64_t id = 0;
-  std::string kind, problem, status;
-  std::int64_t modified = 0;
-  bool over = false;  // a run with an end
-  std::int64_t position = 0;
-  bool seen = false;
-};
 
 struct Work {
   std::string path, grid;
@@ -51,13 +43,9 @@ class Look {
   core::Result<Refreshed> run() {
     root_file_ = core::FileDescriptor(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root_file_.get() < 0) return tl::unexpected(core::from_errno(errno, "open", root_));
-    generation_ = generation(database_);
-    read_known();
-    if (auto known = database_.check(); !known) return tl::unexpected(known.error());
+    if (auto seen = see(); !seen) return tl::unexpected(seen.error());
     reader_.emplace(database_, root_);
-    const auto names = list(".");
-    if (!names) return tl::unexpected(names.error());
-    for (const auto& name : *names) look_at(name);
+    for (const auto& [name, time] : changed_) look_at(std::string(name), time);
     if (auto read = read_runs(); !read) return tl::unexpected(read.error());
     if (auto removed = remove_gone(); !removed) return tl::unexpected(removed.error());
     return report_;
@@ -67,41 +55,70 @@ class Look {
   [[nodiscard]] bool made_anew() const noexcept { return made_anew_; }
 
  private:
-  void read_known() {
-    Statement all(database_,
-                  "SELECT d.id, d.path, d.kind, d.modified, r.status NOT IN ('running', 'killed'), m.position, "
-                  "d.problem, r.status "
-                  "FROM directories d LEFT JOIN runs r ON r.id = d.id LEFT JOIN readings m ON m.run = d.id "
-                  "ORDER BY d.path");
-    while (all.next())
-      known_.emplace_hint(known_.end(), all.text(1),
-                          Known{all.integer(0), all.text(2), all.text(6), all.text(7), all.integer(3),
-                                all.integer(4) != 0, all.integer(5)});
+  using Kind = KnownDirectory::Kind;
+
+  /// What is in the root, and when each changed.
+  struct Listed {
+    std::vector<std::string_view> names{};
+    std::vector<std::int64_t> times{};
+  };
+  core::Result<Listed> list_root() {
+    return directory_names(root_file_.get(), ".", root_, listed_).map([this](std::vector<std::string_view> names) {
+      auto times = times_of_change(root_file_.get(), names);
+      return Listed{std::move(names), std::move(times)};
+    });
   }
 
-  /// Directories in `path`, sorted; without hidden ones.
-  core::Result<std::vector<std::string>> list(const std::string& path) const {
-    const int file = ::openat(root_file_.get(), path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const std::unique_ptr<DIR, int (*)(DIR*)> open(file < 0 ? nullptr : ::fdopendir(file), &::closedir);
-    const auto whole = path == "." ? root_ : root_ + "/" + path;
-    if (!open) return tl::unexpected(core::from_errno(errno, "list", whole));
-    std::vector<std::string> names;
-    errno = 0;
-    while (const auto* entry = ::readdir(open.get())) {
-      const bool may_be = entry->d_type == DT_DIR || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
-      if (may_be && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  /// Reads what is known, and meanwhile lists the root. The list is younger than what is known: a directory that is not in it is gone.
+  core::Result<void> see() {
+    const Snapshot now(database_);
+    generation_ = generation(database_);
+    if (auto begun = database_.check(); !begun) return begun;
+    auto listing = std::async(std::launch::async | std::launch::deferred, [this] { return list_root(); });
+    known_.emplace(database_, texts_);
+    const auto listed = listing.get();
+    if (auto read = database_.check(); !read) return read;
+    if (!listed) return tl::unexpected(listed.error());
+    note_times(*listed);
+    return {};
+  }
+
+  /// What needs a closer look is in changed_ then, by name; of known runs in grids the times are known.
+  void note_times(const Listed& listed) {
+    std::vector<KnownDirectory*> in_grids;
+    std::vector<std::string_view> paths;
+    for (std::size_t k = 0; k < listed.names.size(); ++k) {
+      auto* known = known_->find(listed.names[k]);
+      const auto time = settled(listed.times[k]);
+      if (known != nullptr && known->kind == Kind::run && known->over && is_same(*known, time)) {
+        known->seen = true;
+        ++report_.looked_at;
+        continue;
+      }
+      if (time != kNoDirectory) changed_.emplace_back(listed.names[k], time);
+      if (known == nullptr || known->kind != Kind::grid) continue;
+      for (auto* run : known_->in_grid(known->path)) {
+        in_grids.push_back(run);
+        paths.push_back(run->path);
+      }
     }
-    if (errno != 0) return tl::unexpected(core::from_errno(errno, "list", whole));
-    std::ranges::sort(names);
-    return names;
+    const auto times = times_of_change(root_file_.get(), paths);
+    for (std::size_t k = 0; k < paths.size(); ++k) in_grids[k]->now = settled(times[k]);
+    std::ranges::sort(changed_);
   }
 
-  /// The time of a directory's last change, 0 if that was just now; nothing: it is none.
-  std::optional<std::int64_t> modified(const std::string& path) const {
-    struct stat status {};
-    if (::fstatat(root_file_.get(), path.c_str(), &status, 0) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
-    const auto time = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-    return time < begun_ - kSettled ? time : 0;
+  /// 0: it changed just now.
+  [[nodiscard]] std::int64_t settled(std::int64_t time) const noexcept {
+    return time == kNoDirectory || time < begun_ - kSettled ? time : 0;
+  }
+
+  /// kNoDirectory: it is none.
+  [[nodiscard]] std::int64_t modified(const std::string& path) const {
+    return settled(times_of_change(root_file_.get(), {path}).front());
+  }
+
+  static bool is_same(const KnownDirectory& known, std::int64_t time) noexcept {
+    return known.modified == time && time != 0;
   }
 
   bool is_young(const std::string& path) const {
@@ -127,50 +144,51 @@ class Look {
     return contains_runs(root_file_.get(), path).value_or(false);
   }
 
-  void look_at(const std::string& path) {
-    const auto time = modified(path);
-    if (!time) return;
+  void look_at(const std::string& path, std::int64_t time) {
     ++report_.looked_at;
-    const auto known = known_.find(path);
-    const bool same = known != known_.end() && known->second.modified == *time && *time != 0;
-    if (known != known_.end()) known->second.seen = true;
-    if (same && known->second.kind == "foreign") return;
-    if (same && known->second.kind == "grid") return look_at_known_runs(path);
-    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", *time);
-    look_at_folder(path, *time);
+    auto* known = known_->find(path);
+    const bool same = known != nullptr && is_same(*known, time);
+    if (known != nullptr) known->seen = true;
+    if (same && known->kind == Kind::foreign) return;
+    if (same && known->kind == Kind::grid) return look_at_known_runs(path);
+    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", time);
+    look_at_folder(path, time);
   }
 
   /// Of a grid to which no run has come.
   void look_at_known_runs(const std::string& grid) {
-    const auto prefix = grid + "/";
-    for (auto run = known_.lower_bound(prefix); run != known_.end() && run->first.starts_with(prefix); ++run)
-      if (const auto time = modified(run->first)) {
-        ++report_.looked_at;
-        run->second.seen = true;
-        look_at_run(run->first, grid, *time);
-      }
+    for (auto* run : known_->in_grid(grid)) {
+      if (run->now == kNoDirectory) continue;
+      ++report_.looked_at;
+      run->seen = true;
+      if (!run->over || !is_same(*run, run->now)) look_at_run(std::string(run->path), grid, run->now);
+    }
   }
 
   /// A grid, or something else.
   void look_at_folder(const std::string& path, std::int64_t time) {
-    const auto names = list(path);
+    Texts texts;
+    auto names = directory_names(root_file_.get(), path, root_ + "/" + path, texts);
     bool is_grid = false;
     if (!names) time = 0;  // it may be readable by the next look
-    if (names)
-      for (const auto& name : *names) {
-        const auto inner = path + "/" + name;
-        const auto inner_time = is_run(inner) ? modified(inner) : std::nullopt;
-        if (!inner_time) {
+    if (names) {
+      std::ranges::sort(*names);
+      for (const auto name : *names) {
+        const auto inner = path + "/" + std::string(name);
+        const auto inner_time = is_run(inner) ? modified(inner) : kNoDirectory;
+        if (inner_time == kNoDirectory) {
           if (is_young(inner)) time = 0;
           continue;
         }
         is_grid = true;
         ++report_.looked_at;
-        if (const auto known = known_.find(inner); known != known_.end()) known->second.seen = true;
-        look_at_run(inner, path, *inner_time);
+        if (auto* known = known_->find(inner)) known->seen = true;
+        look_at_run(inner, path, inner_time);
       }
-    if (const auto known = known_.find(path); known != known_.end() && known->second.kind == "run") {
-      known->second.seen = false;  // no run any more: the next look sees what it is
+    }
+    auto* known = known_->find(path);
+    if (known != nullptr && known->kind == Kind::run) {
+      known->seen = false;  // no run any more: the next look sees what it is
       return;
     }
     DirectoryRow row{path, is_grid ? "grid" : "foreign", time, {}};
@@ -178,20 +196,19 @@ class Look {
       row.problem = names.error().message;
     else if (!is_grid)
       row.problem = "no run: it has no config.toml";
-    const auto known = known_.find(path);
-    if (known == known_.end() || known->second.kind != row.kind || known->second.modified != row.modified ||
-        known->second.problem != row.problem)
+    if (known == nullptr || known->kind != (is_grid ? Kind::grid : Kind::foreign) || known->modified != row.modified ||
+        known->problem != row.problem)
       folders_.push_back(std::move(row));
   }
 
   void look_at_run(const std::string& path, const std::string& grid, std::int64_t time) {
-    const auto known = known_.find(path);
-    const bool same =
-        known != known_.end() && known->second.kind == "run" && known->second.modified == time && time != 0;
-    if (same && known->second.over) return;
-    if (!same || size_of_metrics(path) != known->second.position) return work_.push_back({path, grid, time, 0, {}});
-    auto status = reader_->status(known->second.id, path);
-    if (status != known->second.status) work_.push_back({path, grid, time, known->second.id, std::move(status)});
+    const auto* known = known_->find(path);
+    const bool same = known != nullptr && known->kind == Kind::run && is_same(*known, time);
+    if (same && known->over) return;
+    // Of a run that is over the position was not read, and is not needed: it has changed.
+    if (!same || size_of_metrics(path) != known->position) return work_.push_back({path, grid, time, 0, {}});
+    auto status = reader_->status(known->id, path);
+    if (status != known->status) work_.push_back({path, grid, time, known->id, std::move(status)});
   }
 
   core::Result<void> read_runs() {
@@ -228,7 +245,7 @@ class Look {
 
   core::Result<void> remove_gone() {
     std::vector<std::int64_t> gone;
-    for (const auto& [path, known] : known_)
+    for (const auto& known : known_->all())
       if (!known.seen) gone.push_back(known.id);
     report_.removed = gone.size();
     if (gone.empty()) return {};
@@ -247,7 +264,9 @@ class Look {
   core::FileDescriptor root_file_;
   std::int64_t begun_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  std::map<std::string, Known> known_;
+  Texts texts_, listed_;  // each is filled by one thread
+  std::optional<KnownDirectories> known_;
+  std::vector<std::pair<std::string_view, std::int64_t>> changed_;  // name, time
   std::optional<RunReader> reader_;
   std::vector<DirectoryRow> folders_;
   std::vector<Work> work_;

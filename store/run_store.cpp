@@ -103,7 +103,11 @@ core::Result<void> RunStore::open_file() {
       database_ = std::make_unique<Database>(std::move(*opened));
       const auto ours = has_schema(*database_);
       if (ours) {
-        if (*ours) return {};  // readers wait for no writer
+        if (*ours) {  // readers wait for no writer
+          add_indexes(*database_);
+          database_->clear();  // without one the store is slower
+          return {};
+        }
         if (database_->number("SELECT count(*) FROM sqlite_schema") > 0)
           remarks_.push_back(fmt::format("{}: it is of another version: it is made anew from the directories", path));
         return make_schema(*database_, Make::unless_there);

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "actors/recorder/disk.hpp"
 #include "actors/recorder/journal_keeper.hpp"
 #include "actors/requests/timer.hpp"
+#include "experiment/accounts/worker_tables.hpp"
 #include "experiment/report/tensorboard.hpp"
 #include "experiment/summary.hpp"
 
@@ -21,6 +23,14 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr core::Duration kReportDiskEvery = std::chrono::seconds(1);
+
+/// A report as if nothing had come since it: what it says of the time before was told.
+WorkerProgress sums_of(WorkerProgress report) {
+  report.loss = report.loss_sum = report.recent_norm_sum = 0;
+  report.top1 = report.recent_samples = report.recent_steps = 0;
+  report.distance = experiment::kUnknown;
+  return report;
+}
 
 }  // namespace
 
@@ -60,12 +70,18 @@ class RecorderBody {
       check_events(events_->options(setup_.config));
     }
     line(to_json(run, at()));
+    tables_ = experiment::WorkerTables(run.workers + run.servers);
     for (const auto& early : setup_.notes) note(early);
   }
   void progress(const WorkerProgress& progress) {
     console_.progress(progress);
     if (events_) check_events(events_->progress(progress, at()));
-    line(to_json(progress, at()));
+    const bool tables = tables_.due(progress.worker, at());
+    line(to_json(progress, at(), tables));
+    if (tables)
+      without_tables_.erase(progress.worker);
+    else
+      without_tables_[progress.worker] = progress;
   }
   void epoch(const EpochReport& report) {
     console_.epoch(report);
@@ -178,6 +194,7 @@ class RecorderBody {
     auto told = end;
     if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
     if (events_) check_events(events_->ended(end, at()));
+    for (const auto& [worker, latest] : without_tables_) line(to_json(sums_of(latest), at()));
     line(to_json(told, at()));
     console_.ended(end);
     return {written ? std::string{} : written.error().message};
@@ -233,6 +250,8 @@ class RecorderBody {
   report::Console console_;
   core::Duration began_;
   std::optional<MetricsWriter> metrics_;
+  experiment::WorkerTables tables_{0};
+  std::map<std::uint32_t, WorkerProgress> without_tables_;  // by worker: its latest report, if its line had no tables
   std::optional<report::TensorBoard> events_;
   JournalKeeper journal_;
   Disk disk_;

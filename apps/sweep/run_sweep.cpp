@@ -291,9 +291,9 @@ class SweepSession {
   std::optional<core::Error> stopped_;
   int failures_ = 0;  // in a row
   std::optional<core::Duration> idle_since_;
-  bool has_trained_ = false;               // a run began here, in this session
-  bool search_has_none_ = false;           // false, too, where fill() has not asked: all nodes are lost
-  bool changed_ = true;                    // since record_ was made and written
+  bool has_trained_ = false;      // a run began here, in this session
+  bool search_has_none_ = false;  // false, too, where fill() has not asked: all nodes are lost
+  bool changed_ = true;           // since record_ was made and written
   sweep::Record record_;
 };
 

@@ -152,6 +152,8 @@ void RunLines::read(const StateJson& line) {
     console().started(started_);
   } else if (kind == "worker") {
     auto progress = progress_of(line);
+    if (!line.contains("waits"))
+      progress.waits = workers_[progress.worker].waits;  // with many members they are in few lines
     console().progress(progress);
     workers_[progress.worker] = std::move(progress);
   } else if (kind == "epoch") {

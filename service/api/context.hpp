@@ -13,10 +13,12 @@
 #include "service/forecast/forecasts.hpp"
 #include "service/http/server.hpp"
 #include "service/jobs/job_runner.hpp"
+#include "service/journal/journal_places.hpp"
 #include "service/live/live_runs.hpp"
 #include "service/nodes/node_registry.hpp"
 #include "service/runs/job_facts.hpp"
 #include "service/runs/store_access.hpp"
+#include "service/runs/sweep_records.hpp"
 
 namespace troupe::service {
 
@@ -33,7 +35,9 @@ struct Context {
   JobFacts jobs{};
   std::shared_ptr<const Users> users{};
   StoreAccess* store = nullptr;         // Where::store
+  SweepOverviews* sweeps = nullptr;     // Where::store
   LiveRuns* live = nullptr;             // Where::live
+  JournalPlaces* journals = nullptr;    // any thread
   EventHub* events = nullptr;           // any thread
   Counters* counters = nullptr;         // any thread
   Forecasts* forecasts = nullptr;       // any thread

@@ -21,7 +21,7 @@ Response show_journal(const Context& context, const Request& request) {
                                   .step = *step < 0 ? std::nullopt : std::optional(*step),
                                   .from = *from,
                                   .limit = *limit},
-                                 request.stop);
+                                 request.stop, context.journals);
   if (found) return answer(*found);
   if (found.error().code == core::Errc::config) {
     const bool no_segment = found.error().message.find("has no journal segment") != std::string::npos;

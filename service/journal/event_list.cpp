@@ -164,10 +164,78 @@ Row row_of(std::int64_t number, const Shown& record, std::int64_t segment, std::
           {"replay", row_of(found)}};
 }
 
+/// One page of a segment.
+class Page {
+ public:
+  /// `bytes`: of the segment's file. All that is passed by reference outlives the page.
+  Page(const JournalQuestion& question, std::int64_t segment, std::vector<std::int64_t> segments,
+       const std::vector<replay::Verification>& replays, std::uint64_t bytes)
+      : question_(question), segment_(segment), segments_(std::move(segments)), replays_(replays), bytes_(bytes) {}
+
+  /// Reads from `begin` on, and remembers places in `places` if it is there.
+  core::Result<Row> read(core::JournalScanner& scanner, JournalPlace begin, JournalPlaces* places,
+                         const JournalFile& file, const std::stop_token& stop) {
+    if (begin.record > 0) scanner.seek(begin.offset, static_cast<std::uint64_t>(begin.record));
+    auto here = std::move(begin);  // as things are before the next record
+    core::JournalRecord record;
+    for (;; ++here.record) {
+      if (stop.stop_requested()) return core::fail(Errc::interrupted, "interrupted");
+      here.offset = scanner.offset();
+      if (here.offset > question_.most_bytes) {
+        cut_off_ = true;
+        break;
+      }
+      const auto there = scanner.next(record);
+      if (!there) return tl::unexpected(there.error());
+      if (!*there) break;
+      if (places != nullptr) places->remember(file, here);
+      complete_ = record.kind == static_cast<std::uint16_t>(RunRecordKind::end);
+      const auto found = shown(record);
+      if (!found) return tl::unexpected(found.error());
+      if (!take(*found, here)) break;
+    }
+    return Row{{"segments", segments_},
+               {"segment", segment_},
+               {"events", events_},
+               {"next", next_},
+               {"complete", complete_},
+               {"cut_off", cut_off_},
+               {"replay", row_of(replay::newest_of(replays_, segment_, bytes_))}};
+  }
+
+ private:
+  /// Counts the record, which is that of `here`, and shows it if the question is about it. False: the page is full.
+  bool take(const Shown& found, JournalPlace& here) {
+    const auto step = found.step ? static_cast<std::int64_t>(*found.step) : JournalPlace::kNoStep;
+    here.highest_step = std::max(here.highest_step, step);
+    const auto event = found.is_event ? here.counts[found.member]++ : 0;
+    if (here.record < question_.from || (!question_.member.empty() && found.member != question_.member)) return true;
+    begun_ = begun_ || !question_.step || (found.step && step >= *question_.step);
+    if (!begun_) return true;
+    if (static_cast<std::int64_t>(events_.size()) == question_.limit) {
+      next_ = here.record;
+      complete_ = false;
+      return false;
+    }
+    events_.push_back(row_of(here.record, found, segment_, event,
+                             found.is_event ? replay::newest_about(replays_, segment_, bytes_, found.member, event)
+                                            : replay::EventFinding{}));
+    return true;
+  }
+
+  const JournalQuestion& question_;
+  std::int64_t segment_;
+  std::vector<std::int64_t> segments_;
+  const std::vector<replay::Verification>& replays_;
+  std::uint64_t bytes_;
+  Row events_ = Row::array(), next_ = nullptr;
+  bool complete_ = false, cut_off_ = false, begun_ = false;
+};
+
 }  // namespace
 
 core::Result<nlohmann::ordered_json> list_events(const std::string& directory, const JournalQuestion& question,
-                                                 const std::stop_token& stop) {
+                                                 const std::stop_token& stop, JournalPlaces* places) {
   if (!question.member.empty() && !is_member(question.member))
     return core::fail(Errc::usage, "member: write it like worker1 or server0");
   const auto opened = store::open_run_directory(directory, question.run);
@@ -178,51 +246,29 @@ core::Result<nlohmann::ordered_json> list_events(const std::string& directory, c
                {"complete", false},    {"cut_off", false},   {"replay", nullptr}};
   const auto segment = question.segment > 0 ? question.segment : segments.back();
   const auto name = fmt::format("journal-{:04}.bin", segment);
-  core::FileDescriptor file(::openat(opened->run.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const auto open_file = [&] {
+    return core::FileDescriptor(
+        ::openat(opened->run.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  };
+  auto file = open_file();
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return core::fail(Errc::config, fmt::format("{} has no journal segment {}", question.run, segment));
-  auto scanner = core::JournalScanner::open(file.release(), question.run + "/" + name);
-  if (!scanner) return tl::unexpected(scanner.error());
   const auto replays = replays_in(opened->run.get());
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  auto events = Row::array();
-  std::map<std::string, std::uint64_t, std::less<>> counts;  // events so far, by member
-  Row next = nullptr;
-  bool complete = false, cut_off = false, begun = !question.step;
-  core::JournalRecord record;
-  for (std::int64_t number = 0;; ++number) {
-    if (stop.stop_requested()) return core::fail(Errc::interrupted, "interrupted");
-    if (scanner->offset() > question.most_bytes) {
-      cut_off = true;
-      break;
-    }
-    const auto there = scanner->next(record);
-    if (!there) return tl::unexpected(there.error());
-    if (!*there) break;
-    complete = record.kind == static_cast<std::uint16_t>(RunRecordKind::end);
-    const auto found = shown(record);
-    if (!found) return tl::unexpected(found.error());
-    const auto event = found->is_event ? counts[found->member]++ : 0;
-    if (number < question.from || (!question.member.empty() && found->member != question.member)) continue;
-    begun = begun || (found->step && static_cast<std::int64_t>(*found->step) >= *question.step);
-    if (!begun) continue;
-    if (static_cast<std::int64_t>(events.size()) == question.limit) {
-      next = number;
-      complete = false;
-      break;
-    }
-    events.push_back(row_of(number, *found, segment, event,
-                            found->is_event ? replay::newest_about(replays, segment, bytes, found->member, event)
-                                            : replay::EventFinding{}));
+  const auto identity = JournalPlaces::file_of(file.get());
+  if (!identity) places = nullptr;  // it cannot be told from another file that comes in its place
+  for (bool remembered = places != nullptr;; remembered = false) {
+    auto begin = remembered ? places->before(*identity, question.from, question.step) : JournalPlace{};
+    const bool from_place = begin.record > 0;
+    auto scanner = core::JournalScanner::open(file.release(), question.run + "/" + name);
+    if (!scanner) return tl::unexpected(scanner.error());
+    auto page = Page(question, segment, segments, replays, static_cast<std::uint64_t>(status.st_size))
+                    .read(*scanner, std::move(begin), places, identity.value_or(JournalFile{}), stop);
+    if (page || !from_place || page.error().code != Errc::corrupt) return page;
+    places->forget(*identity);  // it may have been written anew: what is damaged shows from the segment's begin on
+    file = open_file();
+    if (!file) return core::fail(Errc::config, fmt::format("{} has no journal segment {}", question.run, segment));
   }
-  return Row{{"segments", segments},
-             {"segment", segment},
-             {"events", events},
-             {"next", next},
-             {"complete", complete},
-             {"cut_off", cut_off},
-             {"replay", row_of(replay::newest_of(replays, segment, bytes))}};
 }
 
 }  // namespace troupe::service

@@ -1,5 +1,5 @@
 /// The events of a run's journal as rows, each with the place at which `troupe replay --until` stops (docs/formats/journal.md). Also while the
-/// run writes it. Thread rule: pure functions of files.
+/// run writes it. Thread rule: pure functions of files, and what they remember in JournalPlaces.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "service/journal/journal_places.hpp"
 
 namespace troupe::service {
 
@@ -25,9 +26,10 @@ struct JournalQuestion {
   std::uint64_t most_bytes = kMostJournalBytes;  // of the segment that are read
 };
 
-/// docs/formats/service.md, "Events of a journal". Errc::config: no such run or segment; usage: no such member; corrupt, io, interrupted.
+/// docs/formats/service.md, "Events of a journal". `places`: where records begin, as earlier questions found; null: it reads from the segment's begin. Errc::config: no such run or segment; usage: no such member; corrupt, io, interrupted.
 [[nodiscard]] core::Result<nlohmann::ordered_json> list_events(const std::string& directory,
                                                                const JournalQuestion& question,
-                                                               const std::stop_token& stop);
+                                                               const std::stop_token& stop,
+                                                               JournalPlaces* places = nullptr);
 
 }  // namespace troupe::service

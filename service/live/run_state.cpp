@@ -131,7 +131,11 @@ void RunState::worker(const ordered_json& line) {
   if (const auto recent = line.find("recent"); recent != line.end() && recent->is_object())
     if (const auto distance = recent->find("distance"); distance != recent->end() && distance->is_number())
       member.distance = *distance;
+  // With many members they are not in each line.
+  if (line.contains("waits")) member.waits = list_in(line, "waits", kMostColumns);
+  if (line.contains("traffic")) member.traffic = list_in(line, "traffic", kMostTraffic);
   member.report = line;
+  for (const auto* table : {"waits", "traffic"}) member.report.erase(table);
 }
 
 void RunState::evaluated(const ordered_json& line, const std::string& split, const ordered_json& scores) {
@@ -159,10 +163,9 @@ ordered_json RunState::waits() const {
   auto rows = ordered_json::array(), columns = ordered_json::array(), seconds = ordered_json::array();
   std::size_t widest = 0;
   for (const auto& [rank, member] : workers_) {
-    auto row = list_in(member.report, "waits", kMostColumns);
-    widest = std::max(widest, row.size());
+    widest = std::max(widest, member.waits.size());
     rows.push_back(fmt::format("worker {}", rank));
-    seconds.push_back(std::move(row));
+    seconds.push_back(member.waits);
   }
   const auto workers = widest - std::min(widest, static_cast<std::size_t>(std::max<std::int64_t>(servers_, 0)));
   for (std::size_t i = 0; i < widest; ++i)
@@ -197,7 +200,7 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
     const auto recent = value_in(member.report, "recent");
     one["loss"] = recent.is_object() ? value_in(recent, "loss") : ordered_json();
     one["accuracy"] = recent.is_object() ? value_in(recent, "accuracy") : ordered_json();
-    one["traffic"] = list_in(member.report, "traffic", kMostTraffic);
+    one["traffic"] = member.traffic;
     one["distance"] = member.distance;
     one["gradient_norm_mean"] = value_in(member.report, "gradient_norm_mean");
     one["seconds_since_report"] = std::max(0.0, now - member.t);

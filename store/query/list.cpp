@@ -59,4 +59,11 @@ core::Result<Listing> list(Database& database, const ListQuery& query) {
   return listing;
 }
 
+core::Result<std::vector<std::string>> folders_of(Database& database) {
+  std::vector<std::string> folders;
+  for (Statement all(database, "SELECT path FROM directories WHERE kind <> 'run' ORDER BY path"); all.next();)
+    folders.push_back(all.text(0));
+  return database.check().map([&] { return folders; });
+}
+
 }  // namespace troupe::store

@@ -1,9 +1,13 @@
 #include "core/journal.hpp"
 
+#include <fcntl.h>
+
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
+#include "core/file_descriptor.hpp"
 #include "experiment/directory/run_records.hpp"
 #include "service/assets/embedded.hpp"
 #include "service/journal/event_list.hpp"
@@ -165,6 +169,99 @@ TEST_F(JournalListTest, WhatIsNotThereIsSaid) {
   std::filesystem::remove(folder_.file(kRunName + "/journal-0002.bin"));
   std::filesystem::create_symlink("journal-0001.bin", folder_.file(kRunName + "/journal-0002.bin"));
   EXPECT_EQ(list_events(folder_.path(), {.run = kRunName, .segment = 2}, {}).error().code, core::Errc::config);
+}
+
+/// Workers take steps in turn: worker w takes the steps w + 1, w + 1 + kWorkers, … of 1 to `events`.
+std::vector<JournalRecord> many(std::uint64_t events) {
+  constexpr std::uint64_t kWorkers = 3;
+  std::vector<JournalRecord> all;
+  for (std::uint64_t k = 0; k < events; ++k) all.push_back(step_done(static_cast<std::uint32_t>(k % kWorkers), k + 1));
+  return all;
+}
+
+TEST_F(JournalListTest, RememberedPlacesChangeNoAnswer) {
+  write_segment(folder_, 3, many(1000));
+  JournalPlaces places(16);
+  std::vector<JournalQuestion> questions;
+  for (const std::int64_t from : {0, 15, 16, 17, 500, 999, 1000, 2000, 31, 640}) {
+    questions.push_back({.segment = 3, .from = from, .limit = 20});
+    questions.push_back({.segment = 3, .member = "worker1", .from = from, .limit = 7});
+    questions.push_back({.segment = 3, .step = from, .limit = 5});
+    questions.push_back({.segment = 3, .member = "worker2", .step = from, .from = 300, .limit = 5});
+    questions.push_back({.segment = 3, .from = from, .most_bytes = 20'000});
+  }
+  for (const int round : {1, 2})
+    for (auto question : questions) {
+      question.run = kRunName;
+      const auto with = list_events(folder_.path(), question, {}, &places);
+      ASSERT_TRUE(with) << with.error().message;
+      EXPECT_EQ(*with, list(question)) << round << " from " << question.from << " step " << question.step.value_or(-1);
+    }
+}
+
+TEST_F(JournalListTest, ALatePageReadsFromARememberedPlace) {
+  write_segment(folder_, 3, many(1000));
+  const auto file = folder_.file(kRunName + "/journal-0003.bin");
+  const core::FileDescriptor open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto identity = JournalPlaces::file_of(open.get());
+  if (!identity) GTEST_SKIP() << "this file system does not tell when a file was made";
+  JournalPlaces places(16);
+  const JournalQuestion last{.run = kRunName, .segment = 3, .from = 990};
+  ASSERT_TRUE(list_events(folder_.path(), last, {}, &places));
+  EXPECT_EQ(places.known(*identity), 62U) << "16, 32, … 992";
+  // What is before the place is not read: damage there is not seen.
+  auto text = folder_.read(kRunName + "/journal-0003.bin");
+  const auto whole = text;
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(100).put(static_cast<char>(text[100] ^ 1));
+  const auto again = list_events(folder_.path(), last, {}, &places);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)["events"].size(), 10U);
+  EXPECT_EQ((*again)["events"][0]["until"], "3/worker0#330");
+  EXPECT_FALSE(list_events(folder_.path(), {.run = kRunName, .segment = 3}, {}, &places)) << "from the begin on it is";
+}
+
+TEST_F(JournalListTest, AFileThatWasWrittenAnewIsReadFromItsBegin) {
+  write_segment(folder_, 3, many(1000));
+  JournalPlaces places(16);
+  const JournalQuestion late{.run = kRunName, .segment = 3, .from = 900};
+  ASSERT_TRUE(list_events(folder_.path(), late, {}, &places));
+  auto other = many(1000);
+  const auto first = records();
+  other.insert(other.begin(), first.begin(), first.end());
+  const auto file = folder_.file(kRunName + "/journal-0003.bin");
+  std::filesystem::remove(file);
+  write_segment(folder_, 3, other);
+  const auto found = list_events(folder_.path(), late, {}, &places);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(*found, list({.segment = 3, .from = 900}));
+  // In place, so that it is the same file: its records are elsewhere.
+  write_segment(folder_, 4, many(1000));
+  std::ofstream(file, std::ios::binary) << folder_.read(kRunName + "/journal-0004.bin");
+  const auto same = list_events(folder_.path(), late, {}, &places);
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(*same, list({.segment = 3, .from = 900}));
+}
+
+TEST(JournalPlacesTest, TheyAreBounded) {
+  JournalPlaces places(1);
+  const auto place = [](std::int64_t record, std::size_t members) {
+    JournalPlace one{.record = record, .offset = static_cast<std::uint64_t>(record) * 10};
+    for (std::size_t m = 0; m < members; ++m) one.counts[fmt::format("worker{}", m)] = 1;
+    return one;
+  };
+  const JournalFile few{.inode = 1}, many{.inode = 2};
+  for (std::int64_t k = 1; k <= 100'000; ++k) places.remember(few, place(k, 1));
+  EXPECT_LE(places.known(few), JournalPlaces::kMostPlaces);
+  EXPECT_GE(places.known(few), JournalPlaces::kMostPlaces / 4);
+  EXPECT_EQ(places.before(few, 0, {}).record, 0);
+  const auto near = places.before(few, 77'777, {}).record;
+  EXPECT_LE(near, 77'777);
+  EXPECT_GT(near, 77'777 - 1024) << "places stay spread over the file";
+  for (std::int64_t k = 1; k <= 1000; ++k) places.remember(many, place(k, 1000));
+  EXPECT_LE(places.known(many) * 1000, JournalPlaces::kMostEntries);
+  for (std::uint64_t inode = 10; inode < 10 + JournalPlaces::kMostFiles; ++inode)
+    places.remember({.inode = inode}, place(1, 1));
+  EXPECT_EQ(places.known(few), 0U) << "the one used longest ago goes";
 }
 
 TEST(JournalApiTest, RoutesAnswerAsDescribed) {

@@ -78,6 +78,16 @@ TEST(RunStateTest, MembersLedgerTrafficAndDistanceAreTheLatest) {
   EXPECT_TRUE(read_all({one_line(store::started_line())}).json(0, "running", 0)["ledger"].is_null());
 }
 
+TEST(RunStateTest, TablesThatALineHasNotAreThoseOfALineBefore) {
+  auto with = worker_line(1, 0, 10, 0.5), without = worker_line(2, 0, 20, 0.75);
+  with.replace(with.find("\"waits\""), 0, R"("traffic":[["push",0,60]],)");
+  without.erase(without.find(R"("waits":[0,0.75,0.25],)"), std::string_view(R"("waits":[0,0.75,0.25],)").size());
+  const auto state = read_all({one_line(store::started_line()), with, without}).json(0, "running", 0);
+  EXPECT_EQ(state["workers"][0]["samples"], 20);
+  EXPECT_EQ(state["waits"]["seconds"][0], nlohmann::json::parse("[0, 0.5, 0.25]"));
+  EXPECT_EQ(state["workers"][0]["traffic"], nlohmann::json::parse(R"([["push", 0, 60]])"));
+}
+
 TEST(RunStateTest, SilentWorkerHasNoSpeed) {
   const auto state =
       read_all({one_line(store::started_line()), worker_line(1, 0, 10), worker_line(2, 0, 20), worker_line(2, 1, 20)})

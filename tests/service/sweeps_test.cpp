@@ -6,8 +6,10 @@
 
 #include "experiment/sweep/record.hpp"
 #include "service/assets/embedded.hpp"
+#include "service/runs/sweep_records.hpp"
 #include "tests/service/schema_check.hpp"
 #include "tests/service/served.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::service {
 namespace {
@@ -54,11 +56,13 @@ json answered(const Served& served, const std::string& path, const std::string& 
 }
 
 TEST(SweepsApiTest, ListsAndShowsSweepsAndNothingElse) {
-  const Served served;
-  served.folder().write("a/sweep.json", to_json(small_record()).dump());
-  served.folder().write("damaged/sweep.json", "{");
-  served.folder().write("grid/results.jsonl", "");
-  std::filesystem::create_directory_symlink(served.folder().file("a"), served.folder().file("link"));
+  const Served served({}, [](const tests::Folder& folder) {
+    Served::one_run(folder);
+    folder.write("a/sweep.json", to_json(small_record()).dump());
+    folder.write("damaged/sweep.json", "{");
+    folder.write("grid/results.jsonl", "");
+    std::filesystem::create_directory_symlink(folder.file("a"), folder.file("link"));
+  });
 
   const auto list = answered(served, "/api/v1/sweeps", "/api/v1/sweeps");
   ASSERT_EQ(list["sweeps"].size(), 1U) << list;
@@ -80,6 +84,42 @@ TEST(SweepsApiTest, ListsAndShowsSweepsAndNothingElse) {
   ASSERT_EQ(one["history"].size(), 3U);
   EXPECT_EQ(one["history"][2]["best"], 0.625);
   EXPECT_EQ(one["history"][2]["epochs"], 4);
+}
+
+TEST(SweepsApiTest, ASweepThatComesIsListed) {
+  const Served served;
+  store::write_done(served.folder(), "a/20260102-030405-000_bsp", 0.5);
+  served.folder().write("a/sweep.json", to_json(small_record()).dump());
+  EXPECT_TRUE(tests::eventually([&] { return served.get("/api/v1/sweeps").json()["sweeps"].size() == 1; }));
+}
+
+TEST(SweepOverviewsTest, ARecordIsReadAgainWhenItHasChanged) {
+  const tests::Folder runs;
+  const std::vector<std::string> names{"a", "none"};
+  const auto age = [&] {
+    std::filesystem::last_write_time(runs.file("a/sweep.json"),
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1));
+  };
+  runs.write("a/sweep.json", to_json(small_record()).dump());
+  SweepOverviews overviews(runs.path());
+  EXPECT_EQ(overviews.list(names).sweeps.size(), 1U);
+  EXPECT_EQ(overviews.list(names).sweeps[0]["best"], 0.625);
+  EXPECT_EQ(overviews.read(), 2U) << "it was written just now, and may change within the same tick of the clock";
+  age();
+  EXPECT_EQ(overviews.list(names).sweeps[0]["state"], "interrupted");
+  EXPECT_EQ(overviews.list(names).sweeps[0]["state"], "interrupted");
+  EXPECT_EQ(overviews.read(), 3U);
+
+  auto better = small_record();
+  better.trials[0].scores = {0.5, 0.75};
+  std::filesystem::remove(runs.file("a/sweep.json"));
+  runs.write("a/sweep.json", to_json(better).dump());
+  EXPECT_EQ(overviews.list(names).sweeps[0]["best"], 0.75);
+  runs.write("a/sweep.json", "{");
+  EXPECT_TRUE(overviews.list(names).sweeps.empty());
+  EXPECT_EQ(overviews.list(names).problems.size(), 1U);
+  std::filesystem::remove(runs.file("a/sweep.json"));
+  EXPECT_TRUE(overviews.list(names).problems.empty());
 }
 
 TEST(SweepsApiTest, OtherNamesAreUnknown) {

@@ -143,6 +143,54 @@ TEST(RefreshTest, AnOptionThatAConfigurationHasTwiceIsStoredOnce) {
   EXPECT_THAT(rows(store, kProblems), IsEmpty());
 }
 
+TEST(RefreshTest, OfThousandsOnlyWhatHasChangedIsRead) {
+  constexpr std::size_t kRuns = 2500;  // several threads ask for their times
+  const tests::Folder runs;
+  const auto config = runs.write("config.toml", config_text("r")), end = runs.write("metrics.jsonl", ended_line());
+  const auto name = [](std::size_t k) { return fmt::format("{}{:05}", k % 5 == 0 ? "grid/r" : "r", k); };
+  fs::create_directory(runs.file("grid"));
+  for (std::size_t k = 0; k < kRuns; ++k) {
+    fs::create_directory(runs.file(name(k)));
+    fs::create_hard_link(config, runs.file(name(k) + "/config.toml"));
+    fs::create_hard_link(end, runs.file(name(k) + "/metrics.jsonl"));
+    age(runs, name(k));
+  }
+  age(runs, "grid");
+  EXPECT_EQ(look(runs).refreshed().read, kRuns);
+  auto same = look(runs);
+  EXPECT_EQ(same.refreshed().looked_at, kRuns + 1) << "with the grid";
+  EXPECT_EQ(same.refreshed().read, 0u);
+  EXPECT_EQ(same.refreshed().removed, 0u);
+
+  runs.write(name(7) + "/notes.json", "{\"tags\":[\"x\"]}");
+  runs.write(name(10) + "/notes.json", "{\"tags\":[\"y\"]}");
+  fs::remove_all(runs.file(name(8)));
+  fs::remove_all(runs.file(name(15)));
+  write_done(runs, "new", 0.5);
+  auto store = look(runs);
+  EXPECT_EQ(store.refreshed().read, 3u);
+  EXPECT_EQ(store.refreshed().removed, 2u);
+  EXPECT_THAT(rows(store, "SELECT path || ' ' || tag FROM tags JOIN directories d ON d.id = run ORDER BY 1"),
+              ElementsAre(name(10) + " y", name(7) + " x"));
+  EXPECT_EQ(store.database().number("SELECT count(*) FROM runs"), static_cast<std::int64_t>(kRuns) - 1);
+}
+
+TEST(RefreshTest, AStoreOfAnEarlierProgramGetsTheIndexesThatItLacks) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  age(runs, "a");
+  constexpr const char* kIndexes =
+      "SELECT name FROM sqlite_schema WHERE name IN ('folders', 'runs_by_name', 'runs_by_status') ORDER BY 1";
+  auto before = look(runs);
+  EXPECT_THAT(rows(before, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
+  before.database().run(
+      "DROP INDEX folders; DROP INDEX runs_by_name; DROP INDEX runs_by_status; UPDATE runs SET note = 'kept'");
+  ASSERT_TRUE(before.database().check().has_value());
+  auto store = look(runs);
+  EXPECT_THAT(rows(store, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
+  EXPECT_THAT(rows(store, "SELECT note FROM runs"), ElementsAre("kept")) << "it was not made anew";
+}
+
 TEST(RefreshTest, AReaderWaitsForNoWriter) {
   const tests::Folder runs;
   write_done(runs, "a", 0.5);

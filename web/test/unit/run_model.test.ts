@@ -29,6 +29,15 @@ test("ReportsOfWorkersBecomeSumsAndPointsAsTheRunStoreHasThem", () => {
   assert.deepEqual(model.staleness.workers, [[1, 2], [1, 2]]);
 });
 
+test("TablesThatALineHasNotAreThoseOfALineBefore", () => {
+  const model = new RunModel(details(), null, {});
+  model.apply(worker(0, 1, 100, 2.0, { traffic: [["push", 0, 400]] }));
+  model.apply(worker(0, 2, 200, 1.5, { waits: undefined }));
+  assert.deepEqual(model.waits, [[0, 0, 0.1]]);
+  assert.deepEqual(model.workers[0]!.traffic, [["push", 0, 400]]);
+  assert.equal(model.workers[0]!.samples, 200);
+});
+
 test("ALossThatIsNotFiniteLeavesThePointOut", () => {
   const model = new RunModel(details(), null, {});
   model.apply(worker(0, 1, 100, null));
