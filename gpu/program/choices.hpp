@@ -64,8 +64,8 @@ class Choices {
   template <class Plan, class Description>
   [[nodiscard]] Choice<Plan> choose_from(const std::vector<Description>& descriptions,
                                          std::map<std::string, std::shared_ptr<const Plan>>& made);
-  /// The engines of the device for the description that pass NaN on. None: the device cannot execute it; that all hide it is kept in the
-  /// cache.
+  /// The engines of the device for the description that a trial found fit (remove_unfit). None: the device cannot execute it; that all are
+  /// unfit is kept in the cache.
   template <class Plan, class Description>
   [[nodiscard]] std::vector<std::unique_ptr<Plan>> engines_for(const Description& description, const std::string& name);
   /// The fastest engine, of an earlier measurement or a new one. None: the device cannot execute the description.
@@ -79,6 +79,7 @@ class Choices {
   [[nodiscard]] std::shared_ptr<const ConvolutionPlan> make_summed(const Convolution& description,
                                                                    const std::string& name,
                                                                    const ConvolutionPlan& apart);
+  /// From the cache, or by measurement.
   [[nodiscard]] std::shared_ptr<const ConvolutionPlan> measured_summed(const Convolution& description,
                                                                        const std::string& name,
                                                                        const ConvolutionPlan& apart);

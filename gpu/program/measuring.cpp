@@ -180,7 +180,7 @@ bool is_nan(const void* value, Type type) {
   return (bits & 0x7FFF) > infinity;
 }
 
-/// Two 16-bit numbers that are positive and neither 1 nor large, in every type: 0x3C3C is 1.06 in fp16 and 0.011 in bf16.
+/// Twice a 16-bit number that is positive and small in every type, and no power of 2: 0x3C3C is 1.06 in fp16 and 0.011 in bf16.
 constexpr std::uint32_t kPositiveBits = 0x3C3C3C3C;
 /// Of sums over equal numbers, whose rounding errors all have one sign: in units of the type's last place.
 constexpr double kSumTolerance = 4;

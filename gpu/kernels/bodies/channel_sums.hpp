@@ -8,7 +8,7 @@
 ///   - convolutions are asked for sums in 16 bits only. Rounding x has changed it by up to u · |x| there, u being 2⁻⁸ or 2⁻¹¹, and σ² by up to
 ///     2u · √(1 + μ²/σ²) of it, which is more than the above where √(1 + μ²/σ²) · 3c · 2⁻²⁴ < 2u: in fp16 at 32 σ for c below 170. In float32
 ///     there is no such excuse: the statistics stay those of ChunkMomentsBody.
-/// Sums that are NaN or infinite give NaN, so that a run that diverges shows it. Thread rule: plain values.
+/// An x that is NaN or infinite makes the deviation NaN, so that a run that diverges shows it. Thread rule: plain values.
 #pragma once
 
 #include "gpu/kernels/bodies/moments.hpp"
