@@ -108,7 +108,9 @@ struct CompileOptions {
   bool recompute = false;             // backward computes cheap activations again: the same bits in less memory
   bool measure = true;        // without a plan: may choose by measurement; false: the same on every machine of a kind
   bool deterministic = true;  // the same plan and inputs give the same bits; false: may be faster, and differ each time
-  std::uint32_t worker = 0;   // whose replica it is, and of how many: a program of the user's is told it
+  /// Of a GPU in 16 bits: a convolution may sum up the statistics of the batch norm behind it. false: never, for benchmarks.
+  bool statistics_in_convolutions = true;
+  std::uint32_t worker = 0;  // whose replica it is, and of how many: a program of the user's is told it
   std::uint32_t workers = 1;
   std::function<void(const std::string&)> on_output{};  // takes a line that a program of the user's prints; any thread
   Parallel parallel = Parallel::none;

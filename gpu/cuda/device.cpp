@@ -37,6 +37,9 @@ core::Result<Prepared> prepare(const CudnnTarget& target, const Convolution& con
   const std::size_t cast = CudaConvolutionPlan::cast_bytes(operations);
   if (cast > workspace) return tl::unexpected(no_engine(to_string(convolution), workspace));
   auto graph = CudnnGraph::build(target, operations);
+  // What a version of cuDNN does not know is no failure where the caller can do without.
+  if (!graph && convolution.statistics && graph.error().code != core::Errc::out_of_memory)
+    return core::fail(core::Errc::config, std::move(graph.error().message));
   if (!graph) return tl::unexpected(graph.error());
   return Prepared{std::make_shared<const CudnnGraph>(std::move(*graph)), filter_of(convolution, workspace - cast)};
 }

@@ -52,6 +52,8 @@ core::Result<void> CudaConvolutionPlan::run(cudnnHandle_t handle, const Convolut
       case TensorId::y: pointers.push_back(operands.y); break;
       case TensorId::bias: pointers.push_back(const_cast<void*>(operands.bias)); break;
       case TensorId::addend: pointers.push_back(const_cast<void*>(operands.addend)); break;
+      case TensorId::sum: pointers.push_back(operands.sum); break;
+      case TensorId::squares: pointers.push_back(operands.squares); break;
       case TensorId::intermediate: throw std::invalid_argument("an intermediate result has no memory");
     }
   }

@@ -116,8 +116,8 @@ class Device {
 
   /// The engines that can execute the description, in the library's order of preference, each with a workspace of at most `workspace` bytes.
   /// At least one, or Errc::config (names the description). A library need not fuse all that a description may ask for: a bias, and with a
-  /// convolution a bias with relu, for every shape; for an activation without a bias, sigmoid, tanh and an addend ask for the unfused
-  /// description after Errc::config, and launch a kernel for the rest. A fused relu keeps NaN, so that it does not hide that a run diverges.
+  /// convolution a bias with relu, for every shape; for an activation without a bias, sigmoid, tanh, an addend and statistics ask for the
+  /// unfused description after Errc::config, and launch a kernel for the rest. A fused relu keeps NaN, so that it does not hide that a run diverges.
   [[nodiscard]] virtual core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> plans(
       const Convolution& convolution, std::size_t workspace) = 0;
   [[nodiscard]] virtual core::Result<std::vector<std::unique_ptr<MatrixPlan>>> plans(const MatrixProduct& product,

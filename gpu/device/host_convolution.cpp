@@ -121,6 +121,27 @@ void forward(const Convolution& c, const Group& group, const float* x, const Con
   }
 }
 
+/// Of y as it is stored. Each sample is summed on its own first, so that few additions meet a large sum.
+void add_statistics(const Convolution& c, const ConvolutionOperands& operands) {
+  const TensorShape& shape = c.shape.output;
+  const std::int64_t pixels = shape.height * shape.width;
+  for (std::int64_t channel = 0; channel < shape.channels; ++channel) {
+    float sum = 0, squares = 0;
+    for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
+      float own_sum = 0, own_squares = 0;
+      for (std::int64_t pixel = sample * pixels; pixel < (sample + 1) * pixels; ++pixel) {
+        const float y = element(operands.y, c.type, pixel * shape.channels + channel, Math::fp32);
+        own_sum += y;
+        own_squares += y * y;
+      }
+      sum += own_sum;
+      squares += own_squares;
+    }
+    operands.sum[channel] = sum;
+    operands.squares[channel] = squares;
+  }
+}
+
 void backward_data(const Convolution& c, const Group& group, const float* dy, const ConvolutionOperands& operands) {
   const ConvolutionShape& shape = c.shape;
   std::vector<float> panel(static_cast<std::size_t>(group.taps() * group.outputs() * kTileColumns));
@@ -214,6 +235,7 @@ void convolve(const Convolution& c, const ConvolutionOperands& operands) {
       case Direction::backward_weights: backward_weights(c, group, x, y, operands); break;
     }
   }
+  if (c.statistics) add_statistics(c, operands);
 }
 
 }  // namespace troupe::gpu::host

@@ -78,9 +78,16 @@ core::Result<std::unique_ptr<Event>> HostDevice::make_event() { return std::make
 
 core::Result<std::vector<std::unique_ptr<ConvolutionPlan>>> HostDevice::plans(const Convolution& convolution,
                                                                               std::size_t workspace) {
+  const bool sums = !convolution.statistics || (options_.sums_statistics && convolution.type != Type::fp32 &&
+                                                convolution.direction == Direction::forward);
   const bool accepted =
-      options_.fuses_everything || is_fused(convolution.bias, convolution.addend, convolution.activation);
-  return host_plans<host::HostConvolutionPlan, ConvolutionPlan>(convolution, accepted, workspace);
+      sums && (options_.fuses_everything || is_fused(convolution.bias, convolution.addend, convolution.activation));
+  auto plans = host_plans<host::HostConvolutionPlan, ConvolutionPlan>(convolution, accepted, workspace);
+  if (!plans || !convolution.statistics || !options_.sums_when_staged) return plans;
+  plans->pop_back();
+  if (plans->empty())
+    return core::fail(core::Errc::config, fmt::format("{}: it needs workspace", to_string(convolution)));
+  return plans;
 }
 
 core::Result<std::vector<std::unique_ptr<MatrixPlan>>> HostDevice::plans(const MatrixProduct& product,

@@ -33,6 +33,9 @@ struct HostDeviceOptions {
   /// without need, shows. Not with schedule_seed.
   bool executes_lazily = false;
   bool fuses_everything = false;  // any bias, addend and activation
+  bool sums_statistics = true;    // with a convolution of 16 bits
+  bool sums_when_staged = false;  // of the two engines, "host staged" alone does
+  bool is_measurable = false;     // by the host's clock: engines are chosen as on a device
   bool mixes_types = true;        // a bias may be added to products of another type than their factors
   bool hides_memory = false;      // code that reads or writes device memory on the host dies, as with a device
   std::string shares = "host";  // memory is mapped by devices, of any process, that share under this name; empty: none
@@ -63,7 +66,7 @@ class HostDevice final : public Device {
                                                                     const std::string& engine) override;
   [[nodiscard]] core::Result<std::unique_ptr<MatrixPlan>> plan(const MatrixProduct& product, std::size_t workspace,
                                                                const std::string& engine) override;
-  [[nodiscard]] bool is_measurable() const noexcept override { return false; }
+  [[nodiscard]] bool is_measurable() const noexcept override { return options_.is_measurable; }
   [[nodiscard]] core::Result<double> seconds_between(const Event& first, const Event& second) override;
 
   /// Bytes that are allocated now.

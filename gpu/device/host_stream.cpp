@@ -118,13 +118,16 @@ core::Result<void> HostStream::run(const ConvolutionPlan& plan, const Convolutio
   const auto& mine = static_cast<const HostConvolutionPlan&>(plan);
   const Convolution& c = mine.description();
   const Type weights = c.direction == Direction::backward_weights ? c.weight_gradient : c.type;
-  auto ok = check_operands(to_string(c),
-                           {{"x", operands.x, bytes_of(c.shape.input.size(), c.type)},
-                            {"w", operands.w, weights_of(c.shape) * gpu::bytes_of(weights)},
-                            {"y", operands.y, bytes_of(c.shape.output.size(), c.type)},
-                            {"bias", operands.bias, c.bias ? bytes_of(c.shape.output.channels, c.type) : 0},
-                            {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0}},
-                           workspace, plan.workspace());
+  auto ok =
+      check_operands(to_string(c),
+                     {{"x", operands.x, bytes_of(c.shape.input.size(), c.type)},
+                      {"w", operands.w, weights_of(c.shape) * gpu::bytes_of(weights)},
+                      {"y", operands.y, bytes_of(c.shape.output.size(), c.type)},
+                      {"bias", operands.bias, c.bias ? bytes_of(c.shape.output.channels, c.type) : 0},
+                      {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0},
+                      {"sum", operands.sum, c.statistics ? bytes_of(c.shape.output.channels, Type::fp32) : 0},
+                      {"squares", operands.squares, c.statistics ? bytes_of(c.shape.output.channels, Type::fp32) : 0}},
+                     workspace, plan.workspace());
   if (!ok) return ok;
   add([c, operands = found_in(operands), workspace, bytes = plan.workspace()] {
     scribble(workspace, bytes);

@@ -41,7 +41,8 @@ std::string to_string(const Convolution& c) {
                                  image_text(s.output), s.input.batch, name_of(c.type));
   if (c.weight_gradient != c.type && c.direction == Direction::backward_weights)
     text += fmt::format(" → {}", name_of(c.weight_gradient));
-  return text + properties(c.bias, c.addend, c.activation, c.math, c.deterministic);
+  text += properties(c.bias, c.addend, c.activation, c.math, c.deterministic);
+  return c.statistics ? text + ", statistics" : text;
 }
 
 std::string to_string(const MatrixProduct& p) {

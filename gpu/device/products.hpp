@@ -30,6 +30,12 @@ struct ConvolutionShape {
 /// backward_data:     dx ← conv'(dy, w)
 /// backward_weights:  dw ← conv'(x, dy)                               dw is of `weight_gradient`
 /// x, y, dx, dy, w, bias have `type`. Sums are float32. (Libraries fuse a bias only in the type of the tensors.)
+///
+/// statistics: forward also writes sum[k] ← Σ y and squares[k] ← Σ y² over the pixels of each channel k, float32, for the batch norm that
+/// reads y: it overwrites both, and needs not find zeros. Of y as it is stored, or as it was before it was rounded to `type`: libraries do
+/// either, HostDevice the former. The two differ by at most u · Σ|y| and 3u · Σ y², u being the type's unit roundoff (2⁻⁸ of bf16, 2⁻¹¹ of
+/// fp16); rounding errors have no preferred sign, so that means over many pixels agree far better. Only of a 16-bit type, without addend and
+/// activation: gpu/kernels/bodies/channel_sums.hpp says why, and how good a variance such sums give.
 struct Convolution {
   Direction direction = Direction::forward;
   ConvolutionShape shape;
@@ -40,12 +46,13 @@ struct Convolution {
   bool addend = false;                         // forward
   std::optional<nn::Activation> activation{};  // forward
   bool deterministic = false;                  // the same bits each time: no atomic additions
+  bool statistics = false;                     // forward
   auto operator<=>(const Convolution&) const = default;
 };
 /// "forward 64x56x56 3x3 s1 p1 g1 → 64x56x56, bf16, bias, relu": for plan.json, messages and profiles. Unique for each description and batch.
 [[nodiscard]] std::string to_string(const Convolution& convolution);
 
-/// The memory of one execution, by role; unused ones are null. forward: x, w, bias, addend → y. backward_data: y (= dy), w → x (= dx).
+/// The memory of one execution, by role; unused ones are null. forward: x, w, bias, addend → y, sum, squares. backward_data: y (= dy), w → x (= dx).
 /// backward_weights: x, y (= dy) → w (= dw).
 struct ConvolutionOperands {
   void* x = nullptr;
@@ -53,6 +60,8 @@ struct ConvolutionOperands {
   void* y = nullptr;
   const void* bias = nullptr;
   const void* addend = nullptr;
+  float* sum = nullptr;      // [outputs], with statistics
+  float* squares = nullptr;  // [outputs], with statistics
 };
 
 /// Row-major: d [m, n] ← op(a) · op(b) + bias, op(a) [m, k], op(b) [k, n]; a transposed operand is stored the other way

@@ -103,7 +103,7 @@ struct LrnBackward {
   Type type = Type::fp32;
 };
 
-/// Mean and inverse deviation of each channel of x over all pixels; running values move as nn::BatchNormLayer says (null: they stay).
+/// Mean and inverse deviation of each channel of x over all pixels, or from sums that a convolution left, in one launch; running values move as nn::BatchNormLayer says (null: they stay).
 struct BatchStatistics {
   const void* x = nullptr;
   float* mean = nullptr;               // [channels]
@@ -116,7 +116,9 @@ struct BatchStatistics {
   float epsilon = 1e-5F;
   float momentum = 0.1F;
   Type type = Type::fp32;
-  float* variance = nullptr;  // [channels]: σ², for MoveStatistics; null: not kept
+  float* variance = nullptr;       // [channels]: σ², for MoveStatistics; null: not kept
+  const float* sum = nullptr;      // [channels]: Σ x, of a Convolution with statistics; null: x is summed here
+  const float* squares = nullptr;  // [channels]: Σ x², with `sum`, which needs no scratch
 };
 /// What a loss finds over a batch, in device memory.
 struct LossSums {

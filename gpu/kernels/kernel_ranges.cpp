@@ -59,7 +59,11 @@ class RangesOf {
       need("running_mean", k.running_mean, k.channels);
       need("running_variance", k.running_variance, k.channels);
     }
-    need("scratch", k.scratch, static_cast<std::int64_t>(batch_norm_scratch(k.pixels, k.channels)));
+    if (k.sum != nullptr) {
+      pair("sum", k.sum, "squares", k.squares, k.channels);
+    } else {
+      need("scratch", k.scratch, static_cast<std::int64_t>(batch_norm_scratch(k.pixels, k.channels)));
+    }
     if (k.variance != nullptr) need("variance", k.variance, k.channels);
   }
   void operator()(const MoveStatistics& k) {

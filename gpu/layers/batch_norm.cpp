@@ -11,6 +11,7 @@ struct NormTensors {
   Operand addend{};     // none: no sum
   Operand mean{};       // of the batch
   Operand deviation{};  // of the batch: 1 / sqrt(σ² + epsilon)
+  ChannelSums sums{};   // that the convolution in front left; none: x is summed up here
   Operand weight{};
   Operand bias{};
   Operand running_mean{};
@@ -23,9 +24,16 @@ struct NormTensors {
 void add_statistics(Lowering& lowering, const NormTensors& t) {
   const std::int64_t pixels = t.shape.pixels();
   const std::int64_t channels = t.shape.channels;
-  const Operand scratch = lowering.program.make_floats(static_cast<std::int64_t>(batch_norm_scratch(pixels, channels)));
+  const bool summed = static_cast<bool>(t.sums.sum);
+  Operand scratch;
+  if (!summed) scratch = lowering.program.make_floats(static_cast<std::int64_t>(batch_norm_scratch(pixels, channels)));
+  std::vector<Operand> reads{t.x};
+  std::vector<Operand> writes{t.mean, t.deviation};
+  for (const Operand& operand : {t.sums.sum, t.sums.squares, scratch})
+    if (operand) reads.push_back(operand);
+  if (scratch) writes.push_back(scratch);
   lowering.program.add_kernel(
-      Phase::forward, "batch statistics", {t.x, scratch}, {t.mean, t.deviation, scratch},
+      Phase::forward, summed ? "batch statistics of sums" : "batch statistics", std::move(reads), std::move(writes),
       [=](const Addresses& at) {
         return BatchStatistics{.x = at(t.x),
                                .mean = at(t.mean),
@@ -37,7 +45,9 @@ void add_statistics(Lowering& lowering, const NormTensors& t) {
                                .channels = channels,
                                .epsilon = static_cast<float>(t.layer.epsilon),
                                .momentum = static_cast<float>(t.layer.momentum),
-                               .type = t.x.type};
+                               .type = t.x.type,
+                               .sum = at(t.sums.sum),
+                               .squares = at(t.sums.squares)};
       },
       When::training);
 }
@@ -116,7 +126,8 @@ Lowered lower_batch_norm(Lowering& lowering, const LayerContext& context, const 
   const std::int64_t channels = context.input_shape.channels;
   for (const int parameter : {context.first_parameter, context.first_parameter + 1})
     program.set_parameter_layout(parameter, {1}, channels);
-  NormTensors t{.weight = program.parameter(context.first_parameter),
+  NormTensors t{.sums = context.sums,
+                .weight = program.parameter(context.first_parameter),
                 .bias = program.parameter(context.first_parameter + 1),
                 .running_mean = program.statistic(context.first_statistic),
                 .running_variance = program.statistic(context.first_statistic + 1),

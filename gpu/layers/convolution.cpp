@@ -79,12 +79,15 @@ struct ConvolutionSides {
   Convolution description;
 };
 
-void add_convolution(Lowering& lowering, Phase phase, const Choice<ConvolutionPlan>& choice,
+/// `sums`: of a description with statistics.
+void add_convolution(Lowering& lowering, Phase phase, const std::shared_ptr<const ConvolutionPlan>& plan,
                      const Convolution& description, const Operand& x, const Operand& w, const Operand& y,
-                     const Operand& bias) {
-  const Operand workspace = lowering.program.make_bytes(choice.plan->workspace());
+                     const Operand& bias, When when = When::always, const ChannelSums& sums = {}) {
+  const Operand workspace = lowering.program.make_bytes(plan->workspace());
   std::vector<Operand> reads;
   std::vector<Operand> writes{workspace};
+  for (const Operand& operand : {sums.sum, sums.squares})
+    if (operand) writes.push_back(operand);
   for (const Operand& operand : {x, w, y, bias})
     if (operand) reads.push_back(operand);
   switch (description.direction) {
@@ -97,11 +100,33 @@ void add_convolution(Lowering& lowering, Phase phase, const Choice<ConvolutionPl
   writes.push_back(description.direction == Direction::forward         ? y
                    : description.direction == Direction::backward_data ? x
                                                                        : w);
-  lowering.program.add(phase,
-                       {to_string(description), std::move(reads), std::move(writes),
-                        [=, plan = choice.plan](const Addresses& at) -> Work {
-                          return ConvolutionWork{plan, {at(x), at(w), at(y), at(bias), nullptr}, at(workspace).address};
-                        }});
+  lowering.program.add(phase, {to_string(description), std::move(reads), std::move(writes),
+                               [=](const Addresses& at) -> Work {
+                                 return ConvolutionWork{
+                                     plan,
+                                     {at(x), at(w), at(y), at(bias), nullptr, at(sums.sum), at(sums.squares)},
+                                     at(workspace).address};
+                               },
+                               when});
+}
+
+/// Forward in front of a batch norm: where an engine that sums up its statistics is the faster way, training passes use it. Evaluation
+/// takes the running values, and has no use for sums.
+ChannelSums add_normalised_forward(Lowering& lowering, const ConvolutionSides& sides, const Operand& y) {
+  const StatisticsChoice choice = lowering.choices.choose_statistics(sides.description);
+  if (!choice.summed) {
+    add_convolution(lowering, Phase::forward, choice.apart, sides.description, sides.x, sides.weight, y, sides.bias);
+    return {};
+  }
+  const std::int64_t channels = sides.description.shape.output.channels;
+  const ChannelSums sums{lowering.program.make_floats(channels), lowering.program.make_floats(channels)};
+  Convolution summed = sides.description;
+  summed.statistics = true;
+  add_convolution(lowering, Phase::forward, choice.summed, summed, sides.x, sides.weight, y, sides.bias, When::training,
+                  sums);
+  add_convolution(lowering, Phase::forward, choice.apart, sides.description, sides.x, sides.weight, y, sides.bias,
+                  When::evaluation);
+  return sums;
 }
 
 /// The gradients of weight, bias and input.
@@ -116,14 +141,15 @@ Operand add_backward(Lowering& lowering, const LayerContext& context, const Conv
   description.direction = Direction::backward_weights;
   const Operand dw = sides.arena.is_copy ? lowering.program.make(sides.arena.shape, Type::fp32)
                                          : lowering.program.gradient(context.first_parameter);
-  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}), description, sides.x, dw, dz, {});
+  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}).plan, description, sides.x, dw, dz,
+                  {});
   if (sides.arena.is_copy) add_gradient_to_arena(lowering, context, sides.arena, dw);
   lowering.program.finish_node(context.node);
   if (!context.input_gradient) return {};
   description.direction = Direction::backward_data;
   const Operand dx = lowering.program.make(description.shape.input, lowering.type);
-  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}), description, dx, sides.weight, dz,
-                  {});
+  add_convolution(lowering, Phase::backward, lowering.choices.choose({description}).plan, description, dx, sides.weight,
+                  dz, {});
   return gradient_like(lowering, dx, context.input);
 }
 
@@ -152,6 +178,18 @@ Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const
                  .math = lowering.math,
                  .bias = layer.bias,
                  .deterministic = lowering.options.deterministic};
+  const Operand y = program.make(out, lowering.type);
+  // In float32 sums of squares would lose what a pass of its own keeps (gpu/kernels/bodies/channel_sums.hpp).
+  const bool summable = context.is_normalised && lowering.options.training && lowering.type != Type::fp32 &&
+                        !context.activation && lowering.options.statistics_in_convolutions;
+  if (summable) {
+    const ChannelSums sums = add_normalised_forward(lowering, sides, y);
+    return {.output = y,
+            .backward = [=, &lowering](const Operand& dz) -> std::vector<Operand> {
+              return {add_backward(lowering, context, sides, dz)};
+            },
+            .sums = sums};
+  }
   // Devices fuse relu with a bias only (Device::plans).
   std::vector<Convolution> descriptions{description};
   const bool fusible = layer.bias && context.activation == nn::Activation::relu;
@@ -161,8 +199,7 @@ Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const
   }
   const auto choice = lowering.choices.choose(descriptions);
   description = descriptions[choice.description];
-  const Operand y = program.make(out, lowering.type);
-  add_convolution(lowering, Phase::forward, choice, description, sides.x, sides.weight, y, sides.bias);
+  add_convolution(lowering, Phase::forward, choice.plan, description, sides.x, sides.weight, y, sides.bias);
   if (context.activation && !description.activation)
     program.add_kernel(Phase::forward, "activation", {y}, {y},
                        [=, f = *context.activation, type = lowering.type](const Addresses& at) {

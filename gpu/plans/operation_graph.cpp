@@ -28,7 +28,9 @@ void check(const Convolution& convolution) {
   const bool plain = !convolution.bias && !convolution.addend && !convolution.activation;
   const bool types = convolution.direction != Direction::backward_weights ||
                      convolution.weight_gradient == Type::fp32 || convolution.weight_gradient == convolution.type;
-  if (!fits || !types || (convolution.direction != Direction::forward && !plain))
+  const bool sums = !convolution.statistics || (convolution.direction == Direction::forward && !convolution.addend &&
+                                                !convolution.activation && convolution.type != Type::fp32);
+  if (!fits || !types || !sums || (convolution.direction != Direction::forward && !plain))
     throw std::invalid_argument(fmt::format("no such convolution: {}", to_string(convolution)));
 }
 
@@ -101,6 +103,11 @@ OperationGraph operation_graph(const Convolution& convolution) {
   if (convolution.bias) append(NodeKind::add, builder.tensor(TensorId::bias, {1, s.output.channels, 1, 1}, type));
   if (convolution.addend) append(NodeKind::add, builder.tensor(TensorId::addend, y_dims, type));
   if (convolution.activation) append(node_of(*convolution.activation), -1);
+  if (convolution.statistics) {
+    const std::array<std::int64_t, 4> sum_dims{1, s.output.channels, 1, 1};
+    const int sum = builder.tensor(TensorId::sum, sum_dims, Type::fp32);
+    builder.node(NodeKind::statistics, value, builder.tensor(TensorId::squares, sum_dims, Type::fp32), sum);
+  }
   return graph;
 }
 

@@ -46,7 +46,7 @@ std::vector<std::unique_ptr<Plan>> Choices::engines_for(const Description& descr
     trying_ = std::move(*stream);
   }
   const bool offered = !plans->empty();
-  const auto tried = remove_hiding_nan(device_, *trying_, description, *plans);
+  const auto tried = remove_unfit(device_, *trying_, description, *plans);
   if (!tried) throw LoweringFailed{tried.error()};
   if (*tried && offered && plans->empty() && cache_ != nullptr) cache_->put(name, {kNoEngine, 0});
   return std::move(*plans);
@@ -113,6 +113,52 @@ Choice<ConvolutionPlan> Choices::choose(const std::vector<Convolution>& descript
 
 Choice<MatrixPlan> Choices::choose(const std::vector<MatrixProduct>& descriptions) {
   return choose_from(descriptions, products_);
+}
+
+StatisticsChoice Choices::choose_statistics(const Convolution& description) {
+  StatisticsChoice choice;
+  choice.apart = choose({description}).plan;
+  Convolution summed = description;
+  summed.statistics = true;
+  const std::string name = to_string(summed);
+  if (planned_.contains(to_string(description)) && !planned_.contains(name)) return choice;  // of an earlier version
+  auto known = convolutions_.find(name);
+  if (known == convolutions_.end()) {
+    known = convolutions_.emplace(name, make_summed(summed, name, *choice.apart)).first;
+    engines_[name] = known->second ? known->second->engine() : kStatisticsApart;
+  }
+  choice.summed = known->second;
+  return choice;
+}
+
+std::shared_ptr<const ConvolutionPlan> Choices::make_summed(const Convolution& description, const std::string& name,
+                                                            const ConvolutionPlan& apart) {
+  const auto planned = planned_.find(name);
+  if (planned != planned_.end() && planned->second == kStatisticsApart) return nullptr;
+  if (planned != planned_.end() || !measures_) return make<ConvolutionPlan>(description, name);
+  return measured_summed(description, name, apart);
+}
+
+std::shared_ptr<const ConvolutionPlan> Choices::measured_summed(const Convolution& description, const std::string& name,
+                                                                const ConvolutionPlan& apart) {
+  const auto known = cache_ == nullptr ? std::nullopt : cache_->find(name);
+  if (known && (known->engine == kNoEngine || known->engine == kStatisticsApart)) return nullptr;
+  if (known) {
+    auto plan = device_.plan(description, workspace_, known->engine);
+    if (plan) return std::move(*plan);
+    if (plan.error().code != core::Errc::config) throw LoweringFailed{std::move(plan.error())};
+  }
+  auto plans = engines_for<ConvolutionPlan>(description, name);
+  if (plans.empty()) return nullptr;
+  const auto times = time_statistics(device_, *trying_, description, plans, apart);
+  if (!times) throw LoweringFailed{times.error()};
+  if (times->summed.seconds == 0 || times->apart == 0) return nullptr;  // it cannot be said which is faster
+  std::shared_ptr<const ConvolutionPlan> plan;
+  if (times->summed.seconds < times->apart) plan = std::move(plans[times->summed.index]);
+  if (cache_ != nullptr && !known)
+    cache_->put(name, plan ? EngineCache::Choice{plan->engine(), times->summed.seconds}
+                           : EngineCache::Choice{kStatisticsApart, times->apart});
+  return plan;
 }
 
 nn::Plan Choices::to_plan() const {

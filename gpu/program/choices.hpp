@@ -26,6 +26,15 @@ struct Choice {
   std::shared_ptr<const Plan> plan;
 };
 
+/// How a convolution in front of a batch norm is computed.
+struct StatisticsChoice {
+  std::shared_ptr<const ConvolutionPlan> summed;  // with statistics; null: a kernel behind `apart` sums them up
+  std::shared_ptr<const ConvolutionPlan> apart;   // without
+};
+
+/// In a plan and in the cache, in place of the engine of a description with statistics: no engine does it, or the two apart are faster.
+inline constexpr const char* kStatisticsApart = "apart";
+
 class Choices {
  public:
   /// `device` and `cache` outlive this object. `measure`: may choose by measurement. `cache`: earlier measurements; null: none.
@@ -42,6 +51,12 @@ class Choices {
   [[nodiscard]] Choice<ConvolutionPlan> choose(const std::vector<Convolution>& descriptions);
   [[nodiscard]] Choice<MatrixPlan> choose(const std::vector<MatrixProduct>& descriptions);
 
+  /// Of a forward convolution in front of a batch norm, without statistics. Measured: the convolution and the statistics apart, or together
+  /// where an engine does both and is the faster way to mean and deviation; its kernel counts. By rule: together where an engine does both.
+  /// A plan decides where it names either description; one that knows nothing of statistics means apart. Too little memory to measure,
+  /// or for the engine's workspace: apart.
+  [[nodiscard]] StatisticsChoice choose_statistics(const Convolution& description);
+
   /// All choices so far; a plan's that were not used remain.
   [[nodiscard]] nn::Plan to_plan() const;
 
@@ -49,8 +64,8 @@ class Choices {
   template <class Plan, class Description>
   [[nodiscard]] Choice<Plan> choose_from(const std::vector<Description>& descriptions,
                                          std::map<std::string, std::shared_ptr<const Plan>>& made);
-  /// The engines of the device for the description that pass NaN on. None: the device cannot execute it; that all hide it is kept in the
-  /// cache.
+  /// The engines of the device for the description that a trial found fit (remove_unfit). None: the device cannot execute it; that all are
+  /// unfit is kept in the cache.
   template <class Plan, class Description>
   [[nodiscard]] std::vector<std::unique_ptr<Plan>> engines_for(const Description& description, const std::string& name);
   /// The fastest engine, of an earlier measurement or a new one. None: the device cannot execute the description.
@@ -59,6 +74,15 @@ class Choices {
   /// None: the device cannot execute it.
   template <class Plan, class Description>
   [[nodiscard]] std::shared_ptr<const Plan> make(const Description& description, const std::string& name);
+
+  /// The engine that sums up the statistics, too, or null: `name` is that of the description with them.
+  [[nodiscard]] std::shared_ptr<const ConvolutionPlan> make_summed(const Convolution& description,
+                                                                   const std::string& name,
+                                                                   const ConvolutionPlan& apart);
+  /// From the cache, or by measurement.
+  [[nodiscard]] std::shared_ptr<const ConvolutionPlan> measured_summed(const Convolution& description,
+                                                                       const std::string& name,
+                                                                       const ConvolutionPlan& apart);
 
   Device& device_;
   nn::Precision precision_;

@@ -8,14 +8,16 @@
 namespace troupe::gpu {
 namespace {
 
+bool is_batch_norm(const nn::Graph& graph, int node) {
+  return std::holds_alternative<nn::BatchNormLayer>(nn::node_at(graph, node).layer);
+}
+
 /// The batch norm of which the sum of two in node `sum` is the only reader: the two are one pass over memory. -1: none.
 int norm_in_front(const nn::Graph& graph, int sum) {
   const nn::Node& node = nn::node_at(graph, sum);
   if (!std::holds_alternative<nn::AddLayer>(node.layer) || node.inputs.size() != 2) return -1;
   for (const int input : node.inputs)
-    if (input >= 0 && std::holds_alternative<nn::BatchNormLayer>(nn::node_at(graph, input).layer) &&
-        nn::only_reader(graph, input) == sum)
-      return input;
+    if (input >= 0 && is_batch_norm(graph, input) && nn::only_reader(graph, input) == sum) return input;
   return -1;
 }
 
@@ -99,7 +101,10 @@ LayerContext GraphLowering::context_of(int node, int last) const {
           .first_statistic = nn::first_of(graph_.statistics(), node),
           .input_gradient = graph_.needs_gradient(input),
           .activation = {},
-          .is_output = nn::is_head(graph_, last) && graph_.readers(last).empty()};
+          .is_output = nn::is_head(graph_, last) && graph_.readers(last).empty(),
+          .is_normalised =
+              std::ranges::any_of(graph_.readers(node), [&](int reader) { return is_batch_norm(graph_, reader); }),
+          .sums = input < 0 ? ChannelSums{} : values_[static_cast<std::size_t>(input)].sums};
 }
 
 void GraphLowering::lower_node(int node) {
@@ -160,6 +165,7 @@ void GraphLowering::finish(Part part, Lowered lowered) {
   for (int i = part.node;; i = graph_.readers(i).front()) {
     value(i).output = lowered.output;
     value(i).gradient_type = lowered.gradient_type;
+    value(i).sums = lowered.sums;
     if (i == part.last) break;
   }
   parts_.push_back(std::move(part));

@@ -31,6 +31,7 @@ class GraphLowering {
     Operand output;
     std::vector<Operand> gradients;     // one from each reader and loss
     std::optional<Type> gradient_type;  // of a loss's gradient
+    ChannelSums sums;
   };
   /// Nodes that are lowered together.
   struct Part {

@@ -28,10 +28,17 @@ struct Lowering {
 /// its inputs in theirs; none where a gradient is not needed. Several may be one operand.
 using Backward = std::function<std::vector<Operand>(const Operand& output_gradient)>;
 
+/// Σ x and Σ x² of each channel of a value, float32, that the convolution which wrote it left in a training pass.
+struct ChannelSums {
+  Operand sum{};  // none: there are none
+  Operand squares{};
+};
+
 struct Lowered {
   Operand output;
   Backward backward{};                  // empty if not training
   std::optional<Type> gradient_type{};  // that Backward wants of a loss; none: the output's
+  ChannelSums sums{};                   // of the output
 };
 
 /// A node of the graph, and what its lowering needs of its neighbours.
@@ -45,6 +52,8 @@ struct LayerContext {
   bool input_gradient = true;                // true if an earlier node has parameters
   std::optional<nn::Activation> activation;  // of the next node, to be fused with this one
   bool is_output = false;                    // only a loss reads it: float32
+  bool is_normalised = false;                // a batch norm reads the value of this node
+  ChannelSums sums{};                        // of the input
 };
 
 /// The input may be the batch's images, which are in plain order.

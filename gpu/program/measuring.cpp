@@ -28,6 +28,7 @@ class Scratch {
   }
   [[nodiscard]] bool is_there() const noexcept { return bytes_ == 0 || memory_ != nullptr; }
   [[nodiscard]] void* get() const noexcept { return memory_; }
+  [[nodiscard]] float* floats() const noexcept { return static_cast<float*>(memory_); }
 
  private:
   Device& device_;
@@ -45,48 +46,67 @@ std::size_t largest_workspace(const std::vector<std::unique_ptr<Plan>>& plans) {
 }
 
 /// Several executions as one captured step, which is how a step launches them. Null: a step with this engine cannot be captured.
-template <class Plan, class Operands>
-std::unique_ptr<StepGraph> capture(Stream& stream, const Plan& plan, const Operands& operands, void* workspace) {
+template <class Run>
+std::unique_ptr<StepGraph> capture(Stream& stream, const Run& run) {
   if (!stream.begin_capture()) return nullptr;
   bool ran = true;
-  for (int i = 0; i < kExecutions && ran; ++i) ran = stream.run(plan, operands, workspace).has_value();
+  for (int i = 0; i < kExecutions && ran; ++i) ran = run().has_value();
   auto graph = stream.end_capture();  // also after a failed call
   return ran && graph ? std::move(*graph) : nullptr;
 }
 
+/// The events between which an execution is timed.
+struct Moments {
+  std::unique_ptr<Event> first;
+  std::unique_ptr<Event> last;
+  static core::Result<Moments> make(Device& device) {
+    auto first = device.make_event();
+    if (!first) return tl::unexpected(std::move(first.error()));
+    auto last = device.make_event();
+    if (!last) return tl::unexpected(std::move(last.error()));
+    return Moments{std::move(*first), std::move(*last)};
+  }
+};
+
 /// Seconds of one execution; none if it fails, as engines may that a library offers. Without a graph the time between two executions, which
 /// the host needs, would count: it is longer than most engines take.
-template <class Plan, class Operands>
-std::optional<double> seconds(Device& device, Stream& stream, Event& first, Event& last, const Plan& plan,
-                              const Operands& operands, void* workspace) {
-  if (!stream.run(plan, operands, workspace) || !stream.synchronize()) return std::nullopt;
-  const auto graph = capture(stream, plan, operands, workspace);
+template <class Run>
+std::optional<double> seconds(Device& device, Stream& stream, const Moments& moments, const Run& run) {
+  if (!run() || !stream.synchronize()) return std::nullopt;
+  const auto graph = capture(stream, run);
   if (!graph) return std::nullopt;
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
-    if (!stream.record(first) || !stream.launch(*graph) || !stream.record(last) || !stream.synchronize())
+    if (!stream.record(*moments.first) || !stream.launch(*graph) || !stream.record(*moments.last) ||
+        !stream.synchronize())
       return std::nullopt;
-    const auto took = device.seconds_between(first, last);
+    const auto took = device.seconds_between(*moments.first, *moments.last);
     if (!took) return std::nullopt;
     best = std::min(best, *took / kExecutions);
   }
   return best;
 }
 
-template <class Plan, class Operands>
-core::Result<Fastest> measure(Device& device, Stream& stream, const std::vector<std::unique_ptr<Plan>>& plans,
-                              const Operands& operands, void* workspace) {
-  auto first = device.make_event();
-  if (!first) return tl::unexpected(std::move(first.error()));
-  auto last = device.make_event();
-  if (!last) return tl::unexpected(std::move(last.error()));
+/// The fastest of `plans`; run(plan) enqueues what counts.
+template <class Plan, class Run>
+Fastest fastest_of(Device& device, Stream& stream, const Moments& moments,
+                   const std::vector<std::unique_ptr<Plan>>& plans, const Run& run) {
   Fastest best;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto took = seconds(device, stream, **first, **last, *plans[i], operands, workspace);
+    const auto took = seconds(device, stream, moments, [&] { return run(*plans[i]); });
     if (took && (best.seconds == 0 || *took < best.seconds)) best = {i, *took};
   }
   (void)stream.synchronize();  // an engine that failed may still use the memory
   return best;
+}
+
+template <class Plan, class Operands>
+core::Result<Fastest> measure(Device& device, Stream& stream, const std::vector<std::unique_ptr<Plan>>& plans,
+                              const Operands& operands, void* workspace) {
+  const auto moments = Moments::make(device);
+  if (!moments) return tl::unexpected(moments.error());
+  return fastest_of(device, stream, *moments, plans,
+                    [&](const Plan& plan) { return stream.run(plan, operands, workspace); });
 }
 
 /// The memory of a convolution's operands, and a workspace for the largest of the plans.
@@ -98,16 +118,51 @@ struct ConvolutionScratch {
         y(device, sized(description.shape.output.size(), description.type)),
         bias(device, description.bias ? sized(description.shape.output.channels, description.type) : 0),
         addend(device, description.addend ? sized(description.shape.output.size(), description.type) : 0),
+        sum(device, description.statistics ? sized(description.shape.output.channels, Type::fp32) : 0),
+        squares(device, description.statistics ? sized(description.shape.output.channels, Type::fp32) : 0),
         workspace(device, largest_workspace(plans)) {}
   [[nodiscard]] bool is_there() const {
-    return std::ranges::all_of(std::array{&x, &w, &y, &bias, &addend, &workspace}, &Scratch::is_there);
+    return std::ranges::all_of(std::array{&x, &w, &y, &bias, &addend, &sum, &squares, &workspace}, &Scratch::is_there);
   }
-  [[nodiscard]] ConvolutionOperands operands() const { return {x.get(), w.get(), y.get(), bias.get(), addend.get()}; }
+  [[nodiscard]] ConvolutionOperands operands() const {
+    return {x.get(), w.get(), y.get(), bias.get(), addend.get(), sum.floats(), squares.floats()};
+  }
   static std::int64_t weights_of(const ConvolutionShape& shape) {
     return shape.output.channels * shape.kernel * shape.kernel * shape.input.channels / shape.groups;
   }
 
-  Scratch x, w, y, bias, addend, workspace;
+  Scratch x, w, y, bias, addend, sum, squares, workspace;
+};
+
+/// What the statistics of a convolution's output are written to.
+struct StatisticsScratch {
+  StatisticsScratch(Device& device, const Convolution& description)
+      : output(description.shape.output),
+        type(description.type),
+        mean(device, sized(output.channels, Type::fp32)),
+        deviation(device, sized(output.channels, Type::fp32)),
+        variance(device, sized(output.channels, Type::fp32)),
+        chunks(device, batch_norm_scratch(output.pixels(), output.channels) * sizeof(float)) {}
+  [[nodiscard]] bool is_there() const {
+    return std::ranges::all_of(std::array{&mean, &deviation, &variance, &chunks}, &Scratch::is_there);
+  }
+  /// Of y, which is read; with `summed` from the sums.
+  [[nodiscard]] Kernel kernel(const ConvolutionScratch& of, bool summed) const {
+    return BatchStatistics{.x = of.y.get(),
+                           .mean = mean.floats(),
+                           .inverse_deviation = deviation.floats(),
+                           .scratch = chunks.floats(),
+                           .pixels = output.pixels(),
+                           .channels = output.channels,
+                           .type = type,
+                           .variance = variance.floats(),
+                           .sum = summed ? of.sum.floats() : nullptr,
+                           .squares = summed ? of.squares.floats() : nullptr};
+  }
+
+  TensorShape output;
+  Type type;
+  Scratch mean, deviation, variance, chunks;
 };
 
 /// NaN in every type.
@@ -123,6 +178,43 @@ bool is_nan(const void* value, Type type) {
   std::memcpy(&bits, value, sizeof(bits));
   const std::uint16_t infinity = type == Type::bf16 ? 0x7F80 : 0x7C00;
   return (bits & 0x7FFF) > infinity;
+}
+
+/// Twice a 16-bit number that is positive and small in every type, and no power of 2: 0x3C3C is 1.06 in fp16 and 0.011 in bf16.
+constexpr std::uint32_t kPositiveBits = 0x3C3C3C3C;
+/// Of sums over equal numbers, whose rounding errors all have one sign: in units of the type's last place.
+constexpr double kSumTolerance = 4;
+
+double unit_roundoff(Type type) { return type == Type::bf16 ? 0x1p-8 : type == Type::fp16 ? 0x1p-11 : 0x1p-24; }
+
+/// What a trial fetches: [4, channels].
+struct FetchedStatistics {
+  const float* sum;
+  const float* squares;
+  const float* mean;      // of y, by a kernel of our own
+  const float* variance;  // of y
+  /// NaN does not.
+  [[nodiscard]] bool agree(const TensorShape& output, Type type) const {
+    const auto pixels = static_cast<double>(output.pixels());
+    const double tolerance = kSumTolerance * unit_roundoff(type);
+    const auto near = [&](double found, double wanted) { return std::abs(found - wanted) <= tolerance * wanted; };
+    for (std::int64_t c = 0; c < output.channels; ++c) {
+      const double average = mean[c];
+      if (!(average > 0) || !near(sum[c], pixels * average) ||
+          !near(squares[c], pixels * (variance[c] + average * average)))
+        return false;
+    }
+    return true;
+  }
+};
+
+/// Fills memory with kPositiveBits.
+core::Result<void> fill(Stream& stream, const Scratch& scratch, std::int64_t count, Type type) {
+  const auto floats = static_cast<std::int64_t>(sized(count, type) / sizeof(float));
+  float value = 0;
+  std::memcpy(&value, &kPositiveBits, sizeof value);
+  if (floats == 0) return {};
+  return stream.launch(Kernel(Fill{scratch.floats(), value, floats}));
 }
 
 }  // namespace
@@ -151,6 +243,74 @@ core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convo
   });
   if (auto idle = stream.synchronize(); !idle) return tl::unexpected(std::move(idle.error()));
   return true;
+}
+
+core::Result<bool> remove_wrong_statistics(Device& device, Stream& stream, const Convolution& description,
+                                           std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
+  if (!description.statistics) return true;
+  const ConvolutionScratch scratch(device, description, plans);
+  const StatisticsScratch statistics(device, description);
+  const auto channels = static_cast<std::size_t>(description.shape.output.channels);
+  auto host = core::Buffer::allocate(device.pinned(), core::align_floats(4 * channels), "sums that are none");
+  if (!host && host.error().code != core::Errc::out_of_memory) return tl::unexpected(std::move(host.error()));
+  if (!host || !scratch.is_there() || !statistics.is_there()) {
+    plans.clear();
+    return false;
+  }
+  auto ready = fill(stream, scratch.x, description.shape.input.size(), description.type);
+  if (ready) ready = fill(stream, scratch.w, ConvolutionScratch::weights_of(description.shape), description.type);
+  if (ready) ready = stream.synchronize();
+  if (!ready) return tl::unexpected(std::move(ready.error()));
+
+  const std::size_t bytes = channels * sizeof(float);
+  float* const fetched = host->data();
+  const FetchedStatistics found{fetched, fetched + channels, fetched + 2 * channels, fetched + 3 * channels};
+  const auto tried = [&](const ConvolutionPlan& plan) {
+    std::memset(fetched, kNanBytes, 4 * bytes);
+    const bool ran = stream.copy_to_device(scratch.sum.get(), fetched, bytes) &&
+                     stream.copy_to_device(scratch.squares.get(), fetched, bytes) &&
+                     stream.run(plan, scratch.operands(), scratch.workspace.get()) &&
+                     stream.launch(statistics.kernel(scratch, false)) &&
+                     stream.copy_to_host(fetched, scratch.sum.get(), bytes) &&
+                     stream.copy_to_host(fetched + channels, scratch.squares.get(), bytes) &&
+                     stream.copy_to_host(fetched + 2 * channels, statistics.mean.get(), bytes) &&
+                     stream.copy_to_host(fetched + 3 * channels, statistics.variance.get(), bytes);
+    return stream.synchronize() && ran && found.agree(description.shape.output, description.type);
+  };
+  std::erase_if(plans, [&](const std::unique_ptr<ConvolutionPlan>& plan) {
+    if (!tried(*plan)) return true;
+    const std::vector<float> first(fetched, fetched + 2 * channels);
+    return !tried(*plan) || (description.deterministic && std::memcmp(first.data(), fetched, 2 * bytes) != 0);
+  });
+  if (auto idle = stream.synchronize(); !idle) return tl::unexpected(std::move(idle.error()));
+  return true;
+}
+
+core::Result<bool> remove_unfit(Device& device, Stream& stream, const Convolution& description,
+                                std::vector<std::unique_ptr<ConvolutionPlan>>& plans) {
+  auto tried = remove_hiding_nan(device, stream, description, plans);
+  return tried && *tried ? remove_wrong_statistics(device, stream, description, plans) : tried;
+}
+
+core::Result<StatisticsTimes> time_statistics(Device& device, Stream& stream, const Convolution& description,
+                                              const std::vector<std::unique_ptr<ConvolutionPlan>>& plans,
+                                              const ConvolutionPlan& apart) {
+  const ConvolutionScratch scratch(device, description, plans);
+  const StatisticsScratch statistics(device, description);
+  const Scratch workspace(device, apart.workspace());
+  if (!scratch.is_there() || !statistics.is_there() || !workspace.is_there()) return StatisticsTimes{};
+  const auto moments = Moments::make(device);
+  if (!moments) return tl::unexpected(moments.error());
+  const auto run = [&](const ConvolutionPlan& plan, void* memory, bool summed) -> core::Result<void> {
+    if (auto ran = stream.run(plan, scratch.operands(), memory); !ran) return ran;
+    return stream.launch(statistics.kernel(scratch, summed));
+  };
+  StatisticsTimes times;
+  times.summed = fastest_of(device, stream, *moments, plans,
+                            [&](const ConvolutionPlan& plan) { return run(plan, scratch.workspace.get(), true); });
+  times.apart = seconds(device, stream, *moments, [&] { return run(apart, workspace.get(), false); }).value_or(0);
+  (void)stream.synchronize();  // as above
+  return times;
 }
 
 core::Result<Fastest> fastest(Device& device, Stream& stream, const Convolution& description,

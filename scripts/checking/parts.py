@@ -7,7 +7,7 @@ import sys
 from .runner import Step
 
 # name: seconds for all its commands
-NAMES = {"tests": 120, "sanitizer": 80, "training": 120, "speed": 140, "start": 20, "device": 45, "workers": 45, "torch_eager": 90, "torch_compile": 525}
+NAMES = {"tests": 120, "sanitizer": 80, "training": 120, "speed": 170, "start": 20, "device": 45, "workers": 45, "torch_eager": 90, "torch_compile": 525}
 NETWORKS = ["alexnet", "googlenet", "vgg16", "resnet50"]
 BATCHES = [64, 256]
 SHARDS = pathlib.Path(__file__).resolve().parent / "shards.py"
@@ -78,6 +78,7 @@ def _sanitizer(machine):
     why = SKIPPED_WITHOUT_GPU if machine.on_host else "" if found else "there is no compute-sanitizer on this machine"
     layers = ":".join("Backends/{}/cuda".format(t) for t in ("Layers.LenetMatchesReferenceOnOneAndTwoThreads", "DropoutByLease.IsTheSameInEveryReplica",
                                                              "MovingStatistics.MoveTowardsEveryBatch"))
+    layers += ":Backends/HalfPrecision.BatchNormsBehindConvolutions*/cuda_1*"  # sums of a convolution's engine
     all_steps = []
     for tool, program, tests, what in [("memcheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("memcheck", "backend_contract_tests", layers, "layers"),
                                        ("racecheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("racecheck", "backend_contract_tests", layers, "layers"),
@@ -157,8 +158,8 @@ def _training(machine):
 
 # ---- speed
 
-def _bench_step(machine, model, batch, seconds):
-    precision = "fp32" if machine.on_host else "bf16"
+def _bench_step(machine, model, batch, seconds, precision="bf16"):
+    precision = "fp32" if machine.on_host else precision
     return [machine.troupe.resolve(), "bench", "step", "--model", model, "--batch", batch, "--precision", precision, "--device", machine.device, "--seconds", seconds, "--json"]
 
 
@@ -197,6 +198,33 @@ def _speed(machine):
         command = _bench_step(machine, _name_here(model), batch, "0.01" if machine.on_host else "0.5")
         all_steps.append(Step("speed", name, command, 45, _read_line("images_per_s", "ms_per_step", "gflops"), judge=_tell_speed(goal),
                               goal="{:,} images/s, as published".format(goal) if goal else None))
+    return all_steps + _statistics(machine)
+
+
+def _tell_beside(other):
+    """The rate, and how it compares with that of a row before."""
+
+    def judge(figures, results):
+        text = _tell_speed(None)(figures, results)[0]
+        rate = next((r.figures.get("images_per_s") for r in results if (r.step.part, r.step.name, r.status) == ("speed", other, "ok")), None)
+        if not rate:
+            return text, None
+        figures["of_together"] = figures["images_per_s"] / rate
+        return "{}; {:.3f} of {}".format(text, figures["images_per_s"] / rate, other), None
+
+    return judge
+
+
+def _statistics(machine):
+    """Statistics of batch norms in the convolutions in front of them, where an engine does that, and apart. bf16 has a row among all networks."""
+    model, batch = ("lenet", 2) if machine.on_host else ("resnet50", 64)
+    plain = "{}, batch {}".format(model, batch)
+    fp16, apart = plain + ", fp16", ", statistics apart"
+    rows = [(plain + apart, "bf16", True, plain), (fp16, "fp16", False, None), (fp16 + apart, "fp16", True, fp16)]
+    all_steps = []
+    for name, precision, is_apart, other in rows:
+        command = _bench_step(machine, model, batch, "0.01" if machine.on_host else "0.5", precision) + (["--statistics-apart"] if is_apart else [])
+        all_steps.append(Step("speed", name, command, 45, _read_line("images_per_s", "ms_per_step", "gflops"), judge=_tell_beside(other) if other else _tell_speed(None)))
     return all_steps
 
 

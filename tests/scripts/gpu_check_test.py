@@ -96,6 +96,9 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual((contract["passed"] + contract["skipped"]) % 15, 0)
         self.assertGreaterEqual(contract["passed"], 30)
         speed = results["speed", "lenet, batch 2"]["figures"]["images_per_s"]
+        apart = results["speed", "lenet, batch 2, statistics apart"]
+        self.assertIn("--statistics-apart", apart["command"])
+        self.assertAlmostEqual(apart["figures"]["of_together"], apart["figures"]["images_per_s"] / speed)
         for part in ("torch_eager", "torch_compile"):
             self.assertAlmostEqual(results[part, "lenet, batch 2"]["figures"]["troupe_by_torch"], speed / 0.5)
         self.assertIn("elastic_pair", results["device", "kernels over vectors"]["figures"]["of_a_copy"])
@@ -169,7 +172,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         count = {part: sum(1 for line in lines if line.startswith(part + " ")) for part in ("training", "speed", "torch_eager", "torch_compile", "sanitizer")}
-        self.assertEqual(count, {"training": 20, "speed": 8, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
+        self.assertEqual(count, {"training": 20, "speed": 11, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
         self.assertTrue(all("at most" in line for line in lines))
         self.assertFalse(self.json.exists())
         commands = [line for line in lines if "cluster.workers=8" in line]

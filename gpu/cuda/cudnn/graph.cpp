@@ -124,8 +124,9 @@ core::Result<CudnnGraph> CudnnGraph::build(const CudnnTarget& target, const Oper
   CudnnGraph built;
   if (auto added = built.add_tensors(target, graph); !added) return tl::unexpected(added.error());
   for (const GraphNode& node : graph.nodes) {
-    auto added =
-        is_convolution(node.kind) ? built.add_convolution(target, graph, node) : built.add_pointwise(target, node);
+    auto added = is_convolution(node.kind)           ? built.add_convolution(target, graph, node)
+                 : node.kind == NodeKind::statistics ? built.add_statistics(target, node)
+                                                     : built.add_pointwise(target, node);
     if (!added) return tl::unexpected(added.error());
   }
   if (auto finished = built.finish(target); !finished) return tl::unexpected(finished.error());
@@ -163,6 +164,18 @@ core::Result<void> CudnnGraph::add_pointwise(const CudnnTarget& target, const Gr
   if (node.second >= 0)
     operation.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors_[static_cast<std::size_t>(node.second)]);
   return keep(operation.finish(), operations_);
+}
+
+core::Result<void> CudnnGraph::add_statistics(const CudnnTarget& target, const GraphNode& node) {
+  const auto tensor = [&](int index) -> const CudnnDescriptor& { return tensors_[static_cast<std::size_t>(index)]; };
+  return keep(CudnnBuilder(target.library, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR)
+                  .set_one(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM)
+                  .set_one(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
+                  .set_descriptor(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, tensor(node.first))
+                  .set_descriptor(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor(node.output))
+                  .set_descriptor(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor(node.second))
+                  .finish(),
+              operations_);
 }
 
 core::Result<void> CudnnGraph::finish(const CudnnTarget& target) {

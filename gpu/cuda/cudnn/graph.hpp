@@ -72,6 +72,7 @@ class CudnnGraph {
   [[nodiscard]] core::Result<void> add_convolution(const CudnnTarget& target, const OperationGraph& graph,
                                                    const GraphNode& node);
   [[nodiscard]] core::Result<void> add_pointwise(const CudnnTarget& target, const GraphNode& node);
+  [[nodiscard]] core::Result<void> add_statistics(const CudnnTarget& target, const GraphNode& node);
   [[nodiscard]] core::Result<void> finish(const CudnnTarget& target);
 
   std::vector<CudnnDescriptor> tensors_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/kernels/bodies/batch_norm.hpp"
+#include "gpu/kernels/bodies/channel_sums.hpp"
 #include "gpu/kernels/bodies/columns.hpp"
 #include "gpu/kernels/bodies/lrn.hpp"
 #include "gpu/kernels/bodies/moments.hpp"
@@ -179,6 +180,17 @@ void launch(const LrnBackward& k, Launcher& launcher) {
 template <class Launcher>
 void launch(const BatchStatistics& k, Launcher& launcher) {
   if (k.channels == 0) return;
+  const MoveStatisticsBody running{nullptr, nullptr,    k.running_mean,    k.running_variance,
+                                   nullptr, k.momentum, unbiased(k.pixels)};
+  const ColumnTiles<1> tiles(k.channels, BatchMomentsBody::kMostX);
+  if (k.sum != nullptr) {
+    with_type(k.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      blocks(launcher, ChannelSumsBody<T>{of<T>(k.x), k.sum, k.squares, k.pixels, tiles, k.epsilon, k.mean,
+                                          k.inverse_deviation, k.variance, running, k.running_mean != nullptr});
+    });
+    return;
+  }
   const auto chunks = RowChunks::of(k.pixels, k.channels);
   float* const chunk_mean = k.scratch;
   float* const chunk_squares = k.scratch + chunks.chunks * k.channels;
@@ -191,11 +203,8 @@ void launch(const BatchStatistics& k, Launcher& launcher) {
                              of<T>(k.x), chunks, Tiles(k.channels, Tiles::kMostX), chunk_mean, chunk_squares});
       },
       k.x);
-  const MoveStatisticsBody running{nullptr, nullptr,    k.running_mean,    k.running_variance,
-                                   nullptr, k.momentum, unbiased(k.pixels)};
-  blocks(launcher,
-         BatchMomentsBody{chunk_mean, chunk_squares, chunks, ColumnTiles<1>(k.channels, BatchMomentsBody::kMostX),
-                          k.epsilon, k.mean, k.inverse_deviation, k.variance, running, k.running_mean != nullptr});
+  blocks(launcher, BatchMomentsBody{chunk_mean, chunk_squares, chunks, tiles, k.epsilon, k.mean, k.inverse_deviation,
+                                    k.variance, running, k.running_mean != nullptr});
 }
 template <class Launcher>
 void launch(const MoveStatistics& k, Launcher& launcher) {

@@ -36,6 +36,7 @@ class CudnnForZoo : public CudnnForH100, public ::testing::WithParamInterface<st
 TEST_P(CudnnForZoo, HasAnEngineForEveryConvolutionAndFindsItAgainByName) {
   for (const auto precision : {nn::Precision::fp32, nn::Precision::tf32, nn::Precision::bf16}) {
     for (const Convolution& c : gpu::testing::record_descriptions(GetParam(), precision, 64).convolutions) {
+      if (c.statistics) continue;  // it may have none
       graphs_.clear();
       const auto found = plans(c, filter_for(c), 2);
       ASSERT_TRUE(found) << to_string(c) << ": " << found.error().message;
@@ -64,6 +65,33 @@ TEST_F(CudnnForH100, FusesABiasAndReluInEveryType) {
       ASSERT_TRUE(found) << found.error().message;
       EXPECT_GE(found->size(), 8U) << to_string(c);
     }
+}
+
+/// Without a driver cuDNN compiles no fusion, and its compiled engines sum up statistics in fp16 alone, of no convolution of 8 channels: what
+/// is refused must be refused as no engine, so that a step goes on without it.
+TEST_F(CudnnForH100, SumsUpStatisticsInFp16AndRefusesOtherwiseWithoutHarm) {
+  for (const Convolution& c : gpu::testing::record_descriptions("resnet50", nn::Precision::fp16, 64).convolutions) {
+    if (!c.statistics) continue;
+    graphs_.clear();
+    CudnnFilter filter = filter_for(c);
+    const auto found = plans(c, filter);
+    ASSERT_TRUE(found) << to_string(c) << ": " << found.error().message;
+    EXPECT_EQ(found->empty(), c.shape.input.channels == 8) << to_string(c);
+    if (found->empty()) continue;
+    const auto again = graphs_.back()->plan(*target_, filter, found->front().engine);
+    ASSERT_TRUE(again) << to_string(c) << ": " << again.error().message;
+    EXPECT_EQ(again->engine, found->front().engine);
+    filter.workspace = 0;
+    const auto none = graphs_.back()->plans(*target_, filter, 16);
+    ASSERT_TRUE(none);
+    EXPECT_TRUE(none->empty()) << "its parts of the sums lie in the workspace";
+  }
+  for (const bool bias : {false, true}) {
+    Convolution c = some_convolution(Type::bf16);
+    c.bias = bias;
+    c.statistics = true;
+    EXPECT_TRUE(plans(c, filter_for(c)));
+  }
 }
 
 TEST_F(CudnnForH100, NamesEachEngineOnce) {

@@ -1,10 +1,12 @@
 // The real device: memory, streams, events, captures and the kernels over vectors, beside core::reference_kernels(). Skipped where this build
 // or this machine has no NVIDIA GPU. What a step computes there is checked by tests/nn/backend_contract.
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "gpu/device/host_launch.hpp"
 #include "gpu/device/load.hpp"
 #include "gpu/kernels_of.hpp"
 #include "tests/gpu/model.hpp"
@@ -163,6 +165,70 @@ TEST_F(CudaDeviceTest, CapturedStepsAreExecutedAtEachLaunchOnly) {
     reference_.axpy(v.host[0], 0.5F, v.host[1]);
   }
   expect_equal(v, "launched three times");
+}
+
+/// Columns about 0, and every fourth about 1000, which the kernel reads again.
+TEST_F(CudaDeviceTest, StatisticsOfSumsHaveTheBitsOfTheHost) {
+  constexpr std::size_t kRows = 5003, kColumns = 67;
+  std::vector<float> x = random_floats(kRows * kColumns, 1.0, 1), sum(kColumns), squares(kColumns);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (i % kColumns % 4 == 0) x[i] += 1000;
+    sum[i % kColumns] += x[i];
+    squares[i % kColumns] += x[i] * x[i];
+  }
+  Both v{{}, {x, sum, squares, sum, sum, sum}};
+  for (const auto& vector : v.host) v.device.push_back(on_device(vector));
+  const auto call = [&](const std::array<float*, 6>& at) {
+    return BatchStatistics{.x = at[0],
+                           .mean = at[3],
+                           .inverse_deviation = at[4],
+                           .pixels = kRows,
+                           .channels = kColumns,
+                           .variance = at[5],
+                           .sum = at[1],
+                           .squares = at[2]};
+  };
+  std::array<float*, 6> there{}, here{};
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    there[i] = v.device[i].data();
+    here[i] = v.host[i].data();
+  }
+  ASSERT_TRUE(stream_->launch(call(there)));
+  host::execute(call(here));
+  expect_equal(v, "statistics of sums");
+  EXPECT_NEAR(v.host[5][0], 1, 0.1) << "of values about 1000";
+}
+
+/// Sums of the launch before must not be added to.
+TEST_F(CudaDeviceTest, AConvolutionOverwritesItsStatisticsAtEachLaunchOfACapturedStep) {
+  const Convolution description{.shape = {{8, 14, 14, 64}, {8, 14, 14, 64}, 3, 1, 1, 1},
+                                .type = Type::fp16,
+                                .deterministic = true,
+                                .statistics = true};
+  const auto plans = device_->plans(description, std::size_t{64} << 20);
+  if (!plans) GTEST_SKIP() << plans.error().message;
+  const float small = std::bit_cast<float>(0x24002400U);  // two numbers of fp16: 2⁻⁶
+  const auto halves = static_cast<std::size_t>(description.shape.input.size());
+  auto x = on_device(std::vector<float>(halves / 2, small));
+  auto w = on_device(std::vector<float>(64 * 9 * 64 / 2, small));
+  auto y = on_device(std::vector<float>(halves / 2));
+  for (const auto& plan : *plans) {
+    auto sum = on_device(std::vector<float>(64, std::nanf(""))), squares = on_device(std::vector<float>(64, 1e9F));
+    auto workspace = core::Buffer::allocate(device_->memory(), plan->workspace() / sizeof(float) + 1).value();
+    const ConvolutionOperands operands{x.data(), w.data(), y.data(), nullptr, nullptr, sum.data(), squares.data()};
+    ASSERT_TRUE(stream_->run(*plan, operands, workspace.data()));
+    const auto first = std::pair(on_host(sum.view()), on_host(squares.view()));
+    // Inside, y = 2⁻¹² · 64 · 9; one row of taps less at each border of an image of 14 · 14.
+    EXPECT_NEAR(first.first[0], 8 * 0x1p-12 * 64 * (3 * 14 - 2) * (3 * 14 - 2), 0.01);
+    ASSERT_TRUE(stream_->begin_capture());
+    ASSERT_TRUE(stream_->run(*plan, operands, workspace.data()));
+    const auto graph = stream_->end_capture();
+    ASSERT_TRUE(graph) << plan->engine() << ": " << graph.error().message;
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(stream_->launch(**graph));
+      EXPECT_EQ(std::pair(on_host(sum.view()), on_host(squares.view())), first) << plan->engine();
+    }
+  }
 }
 
 TEST_F(CudaDeviceTest, AStreamWaitsForAnEventOfAnother) {

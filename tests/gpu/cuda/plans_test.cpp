@@ -69,5 +69,22 @@ TEST_F(CudaPlans, ExecutionBindsEveryTensor) {
   EXPECT_NE(ran.error().message.find("cudnnBackendExecute"), std::string::npos) << ran.error().message;
 }
 
+TEST_F(CudaPlans, ExecutionBindsTheSumsOfStatistics) {
+  Convolution c = weight_gradients(Type::fp16);
+  c.direction = Direction::forward;
+  c.shape = {{8, 14, 14, 64}, {8, 14, 14, 64}, 3, 1, 1, 1};
+  c.statistics = true;
+  const auto made = plan(c);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_FALSE(made->engine().ends_with(" + cast"));
+  EXPECT_GT(made->workspace(), 0U);
+  const auto float_at = [](std::uintptr_t at) { return reinterpret_cast<float*>(at); };
+  const auto ran = made->run(
+      nullptr, {address(4096), address(8192), address(16384), nullptr, nullptr, float_at(32768), float_at(36864)},
+      address(65536));
+  ASSERT_FALSE(ran);
+  EXPECT_NE(ran.error().message.find("cudnnBackendExecute"), std::string::npos) << ran.error().message;
+}
+
 }  // namespace
 }  // namespace troupe::gpu

@@ -93,6 +93,32 @@ TEST(HostConvolution, EachDirectionIsThatOfTheReference) {
     }
 }
 
+TEST(HostConvolution, StatisticsAreOfTheOutputAsItIsStored) {
+  for (const Type type : {Type::bf16, Type::fp16})
+    for (const ConvolutionCase& each : kConvolutions) {
+      const ConvolutionData data(each);
+      Tensor x(type, random_values(type, data.shape.input.size(), 1));
+      Tensor w(type, random_values(type, data.weight().size(), 2));
+      Tensor y(type, data.shape.output.size()), plain(type, data.shape.output.size());
+      const std::int64_t outputs = data.shape.output.channels;
+      Tensor sum(Type::fp32, std::vector<double>(static_cast<std::size_t>(outputs), std::nan("")));
+      Tensor squares = sum;
+      Convolution call{.shape = data.shape, .type = type};
+      host::convolve(call, {x.data(), w.data(), plain.data()});
+      call.statistics = true;
+      host::convolve(call, {x.data(), w.data(), y.data(), nullptr, nullptr, static_cast<float*>(sum.data()),
+                            static_cast<float*>(squares.data())});
+      EXPECT_EQ(y.bits(), plain.bits());
+      std::vector<double> want_sum(static_cast<std::size_t>(outputs)), want_squares(want_sum);
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        want_sum[static_cast<std::size_t>(i % outputs)] += y[i];
+        want_squares[static_cast<std::size_t>(i % outputs)] += y[i] * y[i];
+      }
+      expect_near(sum, want_sum, 1e-4);
+      expect_near(squares, want_squares, 1e-5);
+    }
+}
+
 TEST(HostMatrix, ProductsWithTransposesBiasAndActivation) {
   for (const Type type : kTypes)
     for (const auto& [m, n, k] :
@@ -140,6 +166,11 @@ TEST(ProductNames, NameWhatIsComputed) {
                                 .bias = true,
                                 .activation = nn::Activation::relu};
   EXPECT_EQ(to_string(convolution), "forward 64x56x56 3x3 s1 p1 g1 → 64x56x56, batch 2, bf16, bias, relu");
+  Convolution summed = convolution;
+  summed.bias = false;
+  summed.activation = {};
+  summed.deterministic = summed.statistics = true;
+  EXPECT_EQ(to_string(summed), "forward 64x56x56 3x3 s1 p1 g1 → 64x56x56, batch 2, bf16, deterministic, statistics");
   const MatrixProduct product{
       .m = 2, .n = 10, .k = 500, .transpose_b = true, .type = Type::fp16, .output = Type::fp32, .math = Math::tf32};
   EXPECT_EQ(to_string(product), "2x500 · 500x10ᵀ, fp16 → fp32, tf32");

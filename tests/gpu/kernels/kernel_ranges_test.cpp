@@ -45,6 +45,18 @@ std::vector<KernelCase> kernel_cases() {
                              .pixels = 3,
                              .type = Type::bf16};
        }},
+      // from sums: no scratch
+      {{{"x", 1800}, {"mean", 12}, {"inverse_deviation", 12}, {"sum", 12}, {"squares", 12}},
+       [](const auto& m) {
+         return BatchStatistics{.x = m[0],
+                                .mean = at<float>(m[1]),
+                                .inverse_deviation = at<float>(m[2]),
+                                .pixels = 300,
+                                .channels = 3,
+                                .type = Type::bf16,
+                                .sum = at<float>(m[3]),
+                                .squares = at<float>(m[4])};
+       }},
       // 300 rows are two chunks of 150: two values of 3 channels each
       {{{"x", 3600}, {"mean", 12}, {"inverse_deviation", 12}, {"scratch", 48}},
        [](const auto& m) {

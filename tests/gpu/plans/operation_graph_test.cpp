@@ -53,6 +53,7 @@ class Interpreter {
     if (node.kind == NodeKind::add || node.kind == NodeKind::relu || node.kind == NodeKind::sigmoid ||
         node.kind == NodeKind::tanh)
       return pointwise(node);
+    if (node.kind == NodeKind::statistics) return statistics(node);
     const GraphTensor &x = tensor(node.first), &w = tensor(node.second), &y = tensor(node.output);
     const auto groups = x.dims[1] / w.dims[1], out_per_group = w.dims[0] / groups;
     for (std::int64_t n = 0; n < y.dims[0]; ++n)
@@ -72,6 +73,17 @@ class Interpreter {
                   if (node.kind == NodeKind::convolution_backward_data) in += out * weight;
                   if (node.kind == NodeKind::convolution_backward_weights) weight += in * out;
                 }
+  }
+  void statistics(const GraphNode& node) {
+    const GraphTensor& y = tensor(node.first);
+    for (std::int64_t n = 0; n < y.dims[0]; ++n)
+      for (std::int64_t k = 0; k < y.dims[1]; ++k)
+        for (std::int64_t p = 0; p < y.dims[2]; ++p)
+          for (std::int64_t q = 0; q < y.dims[3]; ++q) {
+            const double value = at(y, {n, k, p, q});
+            at(tensor(node.output), {0, k, 0, 0}) += value;
+            at(tensor(node.second), {0, k, 0, 0}) += value * value;
+          }
   }
   void pointwise(const GraphNode& node) {
     const GraphTensor& out = tensor(node.output);
@@ -137,6 +149,37 @@ TEST_P(ConvolutionGraph, ForwardIsTheFormulaWithBiasAddendAndRelu) {
     EXPECT_NEAR(run.memory(TensorId::y).at(y), std::max(expected[y], 0.0), 1e-12) << y;
 }
 
+TEST_P(ConvolutionGraph, StatisticsAreTheSumsOfWhatIsWritten) {
+  for (const bool bias : {false, true}) {
+    Convolution c = small_convolution(Direction::forward, GetParam());
+    c.type = Type::fp16;
+    c.bias = bias;
+    c.statistics = true;
+    const OperationGraph graph = operation_graph(c);
+    Interpreter run(graph);
+    for (const TensorId id : {TensorId::x, TensorId::w}) randomise(run.memory(id), static_cast<std::uint64_t>(id));
+    const auto outputs = static_cast<std::size_t>(c.shape.output.channels);
+    std::vector<double> y(static_cast<std::size_t>(c.shape.output.size())), sum(outputs), squares(outputs);
+    if (bias) {
+      randomise(run.memory(TensorId::bias), 4);
+      for (std::size_t i = 0; i < y.size(); ++i) y[i] = run.memory(TensorId::bias).at(i % outputs);
+    }
+    each_product(c.shape, [&](auto in, auto weight, auto out) {
+      y.at(out) += run.memory(TensorId::x).at(in) * run.memory(TensorId::w).at(weight);
+    });
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      sum[i % outputs] += y[i];
+      squares[i % outputs] += y[i] * y[i];
+    }
+    run.run();
+    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(run.memory(TensorId::y).at(i), y[i], 1e-12) << i;
+    for (std::size_t k = 0; k < outputs; ++k) {
+      EXPECT_NEAR(run.memory(TensorId::sum).at(k), sum[k], 1e-10) << k;
+      EXPECT_NEAR(run.memory(TensorId::squares).at(k), squares[k], 1e-10) << k;
+    }
+  }
+}
+
 TEST_P(ConvolutionGraph, BackwardDataIsTheFormula) {
   const Convolution c = small_convolution(Direction::backward_data, GetParam());
   const OperationGraph graph = operation_graph(c);
@@ -176,6 +219,45 @@ TEST(OperationGraph, OnlyTheLastResultHasMemoryAndIntermediatesAreFloat32) {
     EXPECT_EQ(tensor.is_virtual, tensor.id >= static_cast<std::int64_t>(TensorId::intermediate));
     EXPECT_EQ(tensor.type, tensor.is_virtual ? Type::fp32 : Type::bf16);
   }
+}
+
+TEST(OperationGraph, StatisticsAreFloat32VectorsOfATensorThatIsWritten) {
+  Convolution c = small_convolution(Direction::forward, 1);
+  c.type = Type::bf16;
+  c.statistics = true;
+  const OperationGraph graph = operation_graph(c);
+  EXPECT_EQ(bound_ids(graph), (std::vector<std::int64_t>{1, 2, 3, 6, 7}));  // x, w, y, sum, squares
+  ASSERT_EQ(graph.nodes.size(), 2U);
+  EXPECT_EQ(graph.nodes[1].kind, NodeKind::statistics);
+  EXPECT_EQ(graph.nodes[1].first, graph.nodes[0].output);
+  EXPECT_EQ(graph.tensors.at(static_cast<std::size_t>(graph.nodes[1].first)).type, Type::bf16);
+  for (const TensorId id : {TensorId::sum, TensorId::squares}) {
+    const GraphTensor& tensor = tensor_of(graph, id);
+    EXPECT_EQ(tensor.type, Type::fp32);
+    EXPECT_EQ(tensor.dims, (std::array<std::int64_t, 4>{1, 6, 1, 1}));
+    EXPECT_EQ(tensor.strides, (std::array<std::int64_t, 4>{6, 1, 6, 6}));
+    EXPECT_FALSE(tensor.is_virtual);
+  }
+}
+
+TEST(OperationGraph, RefusesStatisticsOfFloat32OfBackwardAndBehindAnActivationOrAnAddend) {
+  Convolution good = small_convolution(Direction::forward, 1);
+  good.type = Type::fp16;
+  good.statistics = true;
+  EXPECT_NO_THROW((void)operation_graph(good));
+  Convolution c = good;
+  c.type = Type::fp32;
+  EXPECT_THROW((void)operation_graph(c), std::invalid_argument);
+  c = good;
+  c.direction = Direction::backward_data;
+  EXPECT_THROW((void)operation_graph(c), std::invalid_argument);
+  c = good;
+  c.addend = true;
+  EXPECT_THROW((void)operation_graph(c), std::invalid_argument);
+  c = good;
+  c.bias = true;
+  c.activation = nn::Activation::relu;
+  EXPECT_THROW((void)operation_graph(c), std::invalid_argument);
 }
 
 TEST(OperationGraph, IdsAreUniqueAndEveryNodeReadsWhatIsWrittenBefore) {

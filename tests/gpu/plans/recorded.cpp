@@ -31,7 +31,9 @@ RecordedDescriptions record_descriptions(const std::string& model, nn::Precision
     if (entry.name != model) continue;
     const nn::Graph graph = zoo(entry.name, entry.input, entry.classes);
     const nn::CompileOptions options{.batch = batch, .precision = precision};
-    const Type type = precision == nn::Precision::bf16 ? Type::bf16 : Type::fp32;
+    const Type type = precision == nn::Precision::bf16   ? Type::bf16
+                      : precision == nn::Precision::fp16 ? Type::fp16
+                                                         : Type::fp32;
     ProgramBuilder builder(graph.parameters().size(), type);
     Choices choices(device, precision, false);
     const Math math = precision == nn::Precision::tf32 ? Math::tf32 : Math::fp32;

@@ -111,6 +111,29 @@ TEST_P(HalfPrecision, GradientsOfImagesNarrowerThanTheStrideAreNearThoseOfFloat3
       }
 }
 
+/// In 16 bits a GPU's convolution may sum up the statistics of the batch norm behind it, from sums of squares: of values about 0, and of a
+/// channel whose mean is many deviations away, as images that hardly vary make it.
+TEST_P(HalfPrecision, BatchNormsBehindConvolutionsAreNearThoseOfFloat32) {
+  const auto graph = graph_of(
+      {3, 8, 8}, {Conv2dLayer{64, 3, 1, 1, {}, 1, false}, BatchNormLayer{}, ActivationLayer{},
+                  Conv2dLayer{64, 3, 2, 1, {}, 1, false}, BatchNormLayer{}, ActivationLayer{},
+                  Conv2dLayer{24, 1, 1, 0, {}, 1, false}, BatchNormLayer{}, FlattenLayer{}, LinearLayer{5, {}}});
+  for (const float level : {0.0F, 3.0F}) {
+    SCOPED_TRACE(level);
+    Model full(backend(), graph, {.batch = 16});
+    Model half(backend(), graph, {.batch = 16, .precision = param()});
+    for (Model* model : {&full, &half})
+      for (float& pixel : model->images) pixel += level;
+    const auto expected = full.step();
+    EXPECT_NEAR(half.step().loss, expected.loss, scaled(0.02) * expected.loss);
+    EXPECT_LT(distance(half.canonical_gradients(), full.canonical_gradients()), scaled(0.15));
+    EXPECT_LT(distance(half.canonical_statistics(), full.canonical_statistics()), scaled(0.01));
+    const auto evaluated = half.replica->evaluate(half.batch()), wanted = full.replica->evaluate(full.batch());
+    ASSERT_TRUE(evaluated && wanted);
+    EXPECT_NEAR(evaluated->loss, wanted->loss, scaled(0.02) * wanted->loss);
+  }
+}
+
 TEST_P(HalfPrecision, TenStepsFollowThoseOfFloat32) {
   for (const Graph& graph : {lenet(), mixed_net()}) {
     SCOPED_TRACE(graph.name());
