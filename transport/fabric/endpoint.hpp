@@ -169,7 +169,7 @@ class FabricEndpoint final : public Endpoint, private FabricEvents, private Nati
   /// Numbers the frame and sends it.
   void reply(Link& link, FrameHead head, std::span<const std::byte> body = {});
   void finish(Completion completion);
-  /// Ends the link. Operations whose memory the fabric does not hold complete now, the others when the fabric releases it.
+  /// Ends the link. Operations whose memory neither the fabric nor the device uses complete now, the others when it is free.
   void end(Link& link, Outcome ending, std::string_view why, std::string_view tell_peer);
 
   void on_frame(std::span<const std::byte> bytes) override;

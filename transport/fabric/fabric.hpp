@@ -108,8 +108,8 @@ struct DeviceSupport {
   std::string why_not{};        // one line, unless it takes them
 };
 
-/// The functions that a module exports as "troupe_fabric_version", "troupe_make_fabric" and "troupe_device_support". Raise the version with every change of
-/// this header or of transport/mpi/job.hpp: a module of another version is refused.
+/// The functions that a module exports as "troupe_fabric_version", "troupe_make_fabric" and "troupe_device_support". Raise the version
+/// with every change of this header or of transport/mpi/job.hpp: a module of another version is refused.
 inline constexpr int kFabricVersion = 6;
 using FabricVersion = int();
 using MakeFabric = void(const FabricOptions& options, core::Result<std::unique_ptr<Fabric>>& made);
