@@ -60,10 +60,10 @@ class WandbLog {
   std::int64_t records_ = 0;
 };
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Puts `value` where the dots of `key` say. False: a part of the key is empty, or is or has a value already.
-bool nest(Json& table, std::string_view key, const Json& value) {
+bool nest(OrderedJson& table, std::string_view key, const OrderedJson& value) {
   const auto dot = key.find('.');
   const std::string part(key.substr(0, dot));
   const auto found = table.find(part);
@@ -73,7 +73,7 @@ bool nest(Json& table, std::string_view key, const Json& value) {
     return true;
   }
   if (found != table.end()) return nest(*found, key.substr(dot + 1), value);
-  auto inner = Json::object();
+  auto inner = OrderedJson::object();
   if (!nest(inner, key.substr(dot + 1), value)) return false;
   table[part] = std::move(inner);
   return true;
@@ -81,17 +81,17 @@ bool nest(Json& table, std::string_view key, const Json& value) {
 
 /// {"test.loss": 1} becomes {"test": {"loss": 1}}, as wandb itself writes what is nested: its tables show, filter and sort that as test.loss,
 /// while a name with a dot of its own may be neither filtered nor sorted. A key that cannot be nested stays whole; a second value is left out.
-void put(Json& tree, const std::string& key, const Json& value) {
-  if (!key.empty() && !nest(tree, key, value)) tree.emplace(key, Json(value));
+void put(OrderedJson& tree, const std::string& key, const OrderedJson& value) {
+  if (!key.empty() && !nest(tree, key, value)) tree.emplace(key, OrderedJson(value));
 }
 
 /// A list of W&B's has an item per top-level key, in the order of `tree`.
 template <class List>
-void put_items(List* list, const Json& tree) {
+void put_items(List* list, const OrderedJson& tree) {
   for (const auto& [key, value] : tree.items()) {
     auto* const item = list->Add();
     item->set_key(utf8_of(key));
-    item->set_value_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    item->set_value_json(value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
   }
 }
 
@@ -104,10 +104,10 @@ void put_history(WandbLog& log, const std::vector<Point>& curves, std::int64_t b
     wandb::Record record;
     auto* const history = record.mutable_history();
     history->mutable_step()->set_num(step);
-    Json row{{"_step", step},
-             {"_runtime", when.first},
-             {"_timestamp", static_cast<double>(begin_s) + when.first},
-             {"epoch", when.second}};
+    OrderedJson row{{"_step", step},
+                    {"_runtime", when.first},
+                    {"_timestamp", static_cast<double>(begin_s) + when.first},
+                    {"epoch", when.second}};
     for (const auto* point : points) put(row, point->series, point->value);
     put_items(history->mutable_item(), row);
     log.add(record);
@@ -141,12 +141,12 @@ core::Result<void> WandbWriter::add(const RunDetails& run, const std::vector<Poi
   described->set_run_group(utf8_of(run.grid));
   for (const auto& tag : run.notes.tags) described->add_tags(utf8_of(tag));
   described->mutable_start_time()->set_seconds(begin_s);
-  auto config = Json::object();
+  auto config = OrderedJson::object();
   for (const auto& [key, value] : run.options) put(config, key, json_of(value));
   put_items(described->mutable_config()->mutable_update(), config);
   log.add(record);
   put_history(log, curves, begin_s);
-  auto results = Json::object();
+  auto results = OrderedJson::object();
   double wall_s = 0;
   for (const auto& [key, value] : run.results) {
     const auto json = json_of(value);
