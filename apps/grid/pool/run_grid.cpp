@@ -1,4 +1,4 @@
-#include "apps/grid/run_grid.hpp"
+#include "apps/grid/pool/run_grid.hpp"
 
 #include <algorithm>
 #include <cerrno>

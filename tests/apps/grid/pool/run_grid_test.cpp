@@ -1,5 +1,5 @@
 // A grid while other processes train its runs. tests/apps tests child processes with the real program.
-#include "apps/grid/run_grid.hpp"
+#include "apps/grid/pool/run_grid.hpp"
 
 #include <functional>
 #include <optional>
