@@ -6,14 +6,14 @@
 # of the time are left out.
 #
 # `own`: the run has core 0, service and clients have core 1. `same`: run and service share core 0, the clients have core 1. `shared`: the run has two workers, and
-# run, service and clients share both cores. Clients run elsewhere in earnest. So that they cost the run no more than that, they have SCHED_IDLE in `shared`.
+# run, service and clients share both cores. Real clients run on other machines; so that they cost the run little here, they have SCHED_IDLE in `shared`.
 # Two processors of a virtual machine may be one core of the host, where work on one slows the other: with `own` and `same` a process of lowest priority keeps core
 # 1 busy all the time, in windows without clients, too.
 #
 #   bench/service.sh [PAIRS [SECONDS of a window]]        default 40 pairs of 2 s
 #
 # BIN: where the programs are.  ROWS: some of "dashboards requests crowd idle".  PLACES: some of "own same shared".  CONFIG: what is trained.  KEEP: a directory for
-# the windows' figures.  Needs two cores. With the defaults a row takes 3.5 minutes.
+# the windows' figures.  Needs two cores. With the defaults a row takes 3.5 minutes, of the crowd 6.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ ${1:-} != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -16,7 +16,7 @@ class WorkerTables {
   /// `members`: workers and servers.
   explicit WorkerTables(std::uint32_t members) : every_s_(members > kFew ? kPerMember_s * (members - kFew) : 0) {}
 
-  /// Whether the worker's line at the second `at_s` has them. Its first one has.
+  /// Whether the worker's line at the second `at_s` has them. A worker's first line has them.
   [[nodiscard]] bool due(std::uint32_t worker, double at_s);
 
  private:

@@ -55,7 +55,8 @@ class Search {
   };
   /// The step is over. REQUIRES that it is under way.
   void ended(const Step& step, const Result& result);
-  /// The step has failed for a reason that is not its settings'. The trial counts for nothing. REQUIRES that it is under way.
+  /// The run of the step has failed and is left out: the trial does not go on, and its point is not suggested again. REQUIRES that it
+  /// is under way.
   void failed(const Step& step);
 
   struct Trial {

@@ -103,7 +103,8 @@ struct LrnBackward {
   Type type = Type::fp32;
 };
 
-/// Mean and inverse deviation of each channel of x over all pixels, or from sums that a convolution left, in one launch; running values move as nn::BatchNormLayer says (null: they stay).
+/// Mean and inverse deviation of each channel of x over all pixels, or from sums that a convolution left, in one launch; running values move
+/// as nn::BatchNormLayer says (null: they stay).
 struct BatchStatistics {
   const void* x = nullptr;
   float* mean = nullptr;               // [channels]

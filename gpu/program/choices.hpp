@@ -52,7 +52,7 @@ class Choices {
   [[nodiscard]] Choice<MatrixPlan> choose(const std::vector<MatrixProduct>& descriptions);
 
   /// Of a forward convolution in front of a batch norm, without statistics. Measured: the convolution and the statistics apart, or together
-  /// where an engine does both and is the faster way to mean and deviation; its kernel counts. By rule: together where an engine does both.
+  /// where an engine does both and is the faster way to mean and deviation, with the kernel behind it. By rule: together where an engine does both.
   /// A plan decides where it names either description; one that knows nothing of statistics means apart. Too little memory to measure,
   /// or for the engine's workspace: apart.
   [[nodiscard]] StatisticsChoice choose_statistics(const Convolution& description);

@@ -26,7 +26,8 @@ struct JournalQuestion {
   std::uint64_t most_bytes = kMostJournalBytes;  // of the segment that are read
 };
 
-/// docs/formats/service.md, "Events of a journal". `places`: where records begin, as earlier questions found; null: it reads from the segment's begin. Errc::config: no such run or segment; usage: no such member; corrupt, io, interrupted.
+/// docs/formats/service.md, "Events of a journal". `places`: where records begin, as earlier questions found; null: it reads from the segment's
+/// begin. Errc::config: no such run or segment; usage: no such member; corrupt, io, interrupted.
 [[nodiscard]] core::Result<nlohmann::ordered_json> list_events(const std::string& directory,
                                                                const JournalQuestion& question,
                                                                const std::stop_token& stop,

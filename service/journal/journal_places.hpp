@@ -45,7 +45,7 @@ class JournalPlaces {
   /// Keeps the place if it is one to keep: cheap otherwise.
   void remember(const JournalFile& file, const JournalPlace& place);
   void forget(const JournalFile& file);
-  /// Of the file.
+  /// How many places of the file are remembered.
   [[nodiscard]] std::size_t known(const JournalFile& file);
 
  private:

@@ -31,7 +31,7 @@ class Texts {
 inline constexpr std::int64_t kNoDirectory = -1;
 
 /// When each of `paths` (relative to `root`, of Texts) last changed, in ns since 1970; kNoDirectory. Several threads ask: a file system over a network
-/// answers each question late, and a local one asks for a whole processor.
+/// answers each question late, and a local one keeps a whole processor busy.
 [[nodiscard]] std::vector<std::int64_t> times_of_change(int root, const std::vector<std::string_view>& paths);
 
 }  // namespace troupe::store

@@ -15,7 +15,7 @@ namespace troupe::store {
 /// Writes a whole file, and makes the directories above it. Errc::io, no_space.
 [[nodiscard]] core::Result<void> write_export(const std::filesystem::path& path, const std::string& text);
 
-/// `text` as UTF-8: bytes that are none become U+FFFD. Readers refuse a whole run for one such byte.
+/// `text` as UTF-8: invalid bytes become U+FFFD. Readers refuse a whole run for one such byte.
 [[nodiscard]] std::string utf8_of(const std::string& text);
 
 /// At most the first `bytes` bytes of UTF-8, whole characters.

@@ -32,7 +32,7 @@ struct Listing {
 /// Errc::usage: an unknown or ambiguous key, or a value that its key cannot have.
 [[nodiscard]] core::Result<Listing> list(Database& database, const ListQuery& query);
 
-/// The directories beside the runs that are none: grids, sweeps and whatever else; by path.
+/// The directories beside the runs that are not runs: grids, sweeps and others; by path.
 [[nodiscard]] core::Result<std::vector<std::string>> folders_of(Database& database);
 
 }  // namespace troupe::store

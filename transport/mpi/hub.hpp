@@ -52,7 +52,7 @@ class MpiHub {
   [[nodiscard]] MPI_Comm sums() const noexcept { return sums_; }
   /// Whether this MPI library, as it runs here, takes addresses of CUDA devices.
   [[nodiscard]] static bool takes_device() noexcept;
-  /// The same for people. MPI is not started for it: before that Open MPI cannot say.
+  /// The same with the reason, for `troupe doctor`. MPI is not started for it; until MPI is started, Open MPI cannot say.
   [[nodiscard]] static DeviceSupport device_support();
   /// Skips MPI_Finalize at the end of the process, because it waits for every rank.
   void abandon() noexcept { finalise_ = false; }

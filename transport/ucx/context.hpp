@@ -18,7 +18,7 @@ struct UcxContext {
 /// `transports`: as UCX_TLS, empty: the environment's. Errc::config: UCX does not start with them. Errc::io: any other error of UCX.
 [[nodiscard]] core::Result<UcxContext> make_ucx_context(const std::string& transports);
 
-/// Makes a context to see, which takes UCX some milliseconds.
+/// Makes a context to find out, which takes UCX some milliseconds.
 [[nodiscard]] DeviceSupport ucx_device_support(const std::string& transports);
 
 }  // namespace troupe::transport

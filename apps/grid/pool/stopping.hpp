@@ -1,4 +1,4 @@
-/// How what trains runs in a pool (a grid, a sweep) is stopped: at the first request runs under way save a checkpoint and end, and after
+/// Stops a grid or a sweep, which trains runs in a pool: at the first request runs under way save a checkpoint and end, and after
 /// kSavingDeadline_s they are killed. The second Ctrl-C, which leaves at once, belongs to the process (apps/interrupt.hpp). One thread, but
 /// for the request.
 #pragma once
@@ -30,7 +30,8 @@ class Stopping {
   Stopping& operator=(const Stopping&) = delete;
 
   [[nodiscard]] bool requested() const { return stop_.stop_requested(); }
-  /// Call it in every round until pool.count() is 0: the first call asks the runs to save and says `why`, late ones kill them.
+  /// Call it in every round until pool.count() is 0: the first call asks the runs to save and says `why`. A call after
+  /// kSavingDeadline_s kills them.
   void proceed(std::string_view why = kBySignal);
   /// Runs that have ended; waits for the first one for a tick, or until a stop is requested. REQUIRES pool.count() > 0.
   [[nodiscard]] std::vector<RunPool::Ended> wait();
