@@ -11,9 +11,9 @@ namespace troupe::actors {
 
 namespace {
 
-/// A worker that waits for others reports this often, at least: else the coordinator takes it for one that is stopped or cut off
-/// (experiment/accounts/silence_watch.hpp).
-constexpr core::Duration kReportInWaits = std::chrono::seconds(1);
+/// A worker that waits for others reports at a tick when its last report is this old. So none is later than this and a tick, 1.5 s: after
+/// SilenceWatch::kLeast_s the coordinator takes a worker for one that is stopped or cut off (experiment/accounts/silence_watch.hpp).
+constexpr core::Duration kReportInWaits = std::chrono::milliseconds(500);
 
 }  // namespace
 

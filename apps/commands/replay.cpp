@@ -137,6 +137,11 @@ core::Result<std::string> replay_appendix(std::string_view topic, std::size_t co
   if (!topic.empty() && topic != "all")
     return core::fail(core::Errc::usage, fmt::format("troupe replay has no help about \"{}\"", topic));
   auto text = core::wrapped(
+                  "What a replay with the recorded numbers finds is kept as replay.json in the run's directory; the "
+                  "dashboard shows it beside each event.",
+                  columns, 0, 0) +
+              "\n\n" +
+              core::wrapped(
                   "--set replays the recorded schedule with other numbers. It can change train.*, and of a strategy's "
                   "options those that never change which exchange comes when:",
                   columns, 0, 0) +

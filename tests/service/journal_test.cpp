@@ -220,7 +220,7 @@ TEST_F(JournalListTest, ALatePageReadsFromARememberedPlace) {
   EXPECT_FALSE(list_events(folder_.path(), {.run = kRunName, .segment = 3}, {}, &places)) << "from the begin on it is";
 }
 
-TEST_F(JournalListTest, AFileThatWasWrittenAnewIsReadFromItsBegin) {
+TEST_F(JournalListTest, ARewrittenSegmentIsReadFromItsBegin) {
   write_segment(folder_, 3, many(1000));
   JournalPlaces places(16);
   const JournalQuestion late{.run = kRunName, .segment = 3, .from = 900};

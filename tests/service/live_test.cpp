@@ -78,7 +78,7 @@ TEST(RunStateTest, MembersLedgerTrafficAndDistanceAreTheLatest) {
   EXPECT_TRUE(read_all({one_line(store::started_line())}).json(0, "running", 0)["ledger"].is_null());
 }
 
-TEST(RunStateTest, TablesThatALineHasNotAreThoseOfALineBefore) {
+TEST(RunStateTest, ALineWithoutTablesKeepsThoseBeforeIt) {
   auto with = worker_line(1, 0, 10, 0.5), without = worker_line(2, 0, 20, 0.75);
   with.replace(with.find("\"waits\""), 0, R"("traffic":[["push",0,60]],)");
   without.erase(without.find(R"("waits":[0,0.75,0.25],)"), std::string_view(R"("waits":[0,0.75,0.25],)").size());

@@ -86,7 +86,7 @@ TEST(SweepsApiTest, ListsAndShowsSweepsAndNothingElse) {
   EXPECT_EQ(one["history"][2]["epochs"], 4);
 }
 
-TEST(SweepsApiTest, ASweepThatComesIsListed) {
+TEST(SweepsApiTest, ANewSweepIsListed) {
   const Served served;
   store::write_done(served.folder(), "a/20260102-030405-000_bsp", 0.5);
   served.folder().write("a/sweep.json", to_json(small_record()).dump());

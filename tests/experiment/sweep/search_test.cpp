@@ -149,7 +149,7 @@ TEST(Search, ABudgetOfEpochsSufficesForTheEndOfTheBestTrial) {
 }
 
 /// All but trial 10 diverge at once. Ten epochs are gone when it begins, and those after it leave enough for its end.
-TEST(Search, ATrialThatHasDivergedIsKeptNothingFor) {
+TEST(Search, NoBudgetIsReservedForADivergedTrial) {
   auto options = asha_options(0);
   options.epochs = 25;
   Search search(conditional_space(), options);
@@ -164,7 +164,7 @@ TEST(Search, ATrialThatHasDivergedIsKeptNothingFor) {
 }
 
 /// One in four of a rung goes on while trials begin: trial 0 of six. What is left then is enough for the end of one more.
-TEST(Search, WhatABudgetLeavesGoesToTheBestTrialsWhoseEndsItSufficesFor) {
+TEST(Search, TheRestOfABudgetFinishesTheBestTrialsThatFit) {
   auto options = asha_options(0);
   options.rungs = {2, 10};
   options.eta = 4;

@@ -404,10 +404,10 @@ test("JournalLeadsToTheReplayOfAnEvent", { skip: missing }, async () => {
   const reached = JSON.parse(execFileSync(troupe, ["replay", join(runs, run), "--until", place, "--json"], { encoding: "utf8" }));
   assert.equal(reached.members[0].member, `worker ${worker}`);
   assert.equal(reached.members[0].step, 6, "steps are numbered from 0");
-  await page.getByText("No replay has come here yet.").waitFor();
+  await page.getByText("No replay has reached this event yet.").waitFor();
   await page.getByRole("button", { name: "Reload" }).click();
   await page.getByText(/^Replayed .*, not to the segment's end\.$/).waitFor();
-  await page.getByText(/The replay of .* came here by the same events\.$/).waitFor();
+  await page.getByText(/The replay of .* reached this event through the same ones before\.$/).waitFor();
   await page.setViewportSize({ width: 360, height: 780 }); // a list that is short enough to be drawn as a whole
   await page.getByLabel("from step").fill(String(steps - 5));
   await page.getByRole("cell", { name: new RegExp(`^StepDone ${steps - 5} `) }).waitFor();
@@ -434,7 +434,7 @@ test("JournalSaysOfEachHashWhetherAReplayCameToIt", { skip: missing }, async () 
   await row.getByText("same hash").waitFor();
   await page.getByText(/^Replayed .*: ([\d,]+ hashes, all|1 hash,) as recorded, to the end of segment 1\.$/).waitFor();
   await row.getByRole("button").click();
-  await page.getByText(/The replay of .* came to the same hash\.$/).waitFor();
+  await page.getByText(/The replay of .* reached the same hash\.$/).waitFor();
   const replays = JSON.parse(readFileSync(kept, "utf8")); // a replay by another machine, in whose numbers one bit was another
   const [segment] = replays.replays[0].segments;
   segment.members.worker0 = last.event;

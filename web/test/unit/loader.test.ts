@@ -20,7 +20,7 @@ function world() {
 }
 const away = new ApiError(0, "unreachable", "away");
 
-test("WishesThatAreMoreFrequentThanAnswersNeverKeepTheseAway", async () => {
+test("FrequentRequestsDoNotStarveAnswers", async () => {
   const { loader, told, requests } = world();
   loader.ask();
   for (let i = 0; i < 5; i += 1) loader.ask();
@@ -57,7 +57,7 @@ test("AskingAgainDoesNotWaitForThePause", async () => {
   assert.equal(timers[0]!.cancelled, true);
 });
 
-test("WhatNoWaitingMendsIsNotAskedAgain", async () => {
+test("APermanentErrorIsNotRetried", async () => {
   const { loader, told, requests, timers } = world();
   loader.ask();
   await requests[0]!.no(new ApiError(400, "usage", "no such filter"));

@@ -29,7 +29,7 @@ test("ReportsOfWorkersBecomeSumsAndPointsAsTheRunStoreHasThem", () => {
   assert.deepEqual(model.staleness.workers, [[1, 2], [1, 2]]);
 });
 
-test("TablesThatALineHasNotAreThoseOfALineBefore", () => {
+test("ALineWithoutTablesKeepsThoseBeforeIt", () => {
   const model = new RunModel(details(), null, {});
   model.apply(worker(0, 1, 100, 2.0, { traffic: [["push", 0, 400]] }));
   model.apply(worker(0, 2, 200, 1.5, { waits: undefined }));

@@ -38,7 +38,7 @@ export interface Journal {
 
 const kPart = 200;
 
-/** What the newest replay that came so far says of an event: of a hash, whether it was the same. */
+/** What the newest replay that reached an event says of it: of a hash, whether it was the same. */
 function Verdict({ of }: { of: JournalEvent }): JSX.Element {
   if (of.until === null) return <>–</>;
   if (!of.replay) return <span class="muted">{of.hash ? "not replayed" : "–"}</span>;
@@ -48,10 +48,10 @@ function Verdict({ of }: { of: JournalEvent }): JSX.Element {
 }
 
 function sentence(of: JournalEvent): string {
-  if (!of.replay) return "No replay has come here yet.";
+  if (!of.replay) return "No replay has reached this event yet.";
   const by = `The replay of ${when(of.replay.at)} (Troupe ${of.replay.program})`;
   if (of.replay.result === "differs") return `${by} found another ${of.hash ? "hash" : "event"} here.`;
-  return of.hash ? `${by} came to the same hash.` : `${by} came here by the same events.`;
+  return of.hash ? `${by} reached the same hash.` : `${by} reached this event through the same ones before.`;
 }
 
 /** The newest replay of the segment, in a line. */
@@ -76,7 +76,7 @@ export function JournalTab({ run, directory, workers, servers }: { run: string; 
     { key: "member", title: "member", show: (e) => e.member ?? "–" },
     { key: "event", title: "event", numeric: true, help: "among the events and hashes of its member", show: (e) => (e.event === null ? "–" : count(e.event)) },
     { key: "text", title: "what", wide: true, show: (e) => e.text },
-    { key: "replay", title: "replay", help: "what the newest replay that came so far has found", show: (e) => <Verdict of={e} /> },
+    { key: "replay", title: "replay", help: "what the newest replay that reached it found", show: (e) => <Verdict of={e} /> },
     { key: "go", title: "", show: (e) => e.until && <button type="button" class="button small" aria-pressed={chosen?.until === e.until} aria-label={`replay up to ${e.until}`} onClick={() => choose(e)}>Replay</button> },
   ];
   const members = [...Array.from({ length: workers }, (_, i) => `worker${i}`), ...Array.from({ length: servers }, (_, i) => `server${i}`)];
