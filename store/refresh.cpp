@@ -71,13 +71,15 @@ class Look {
 
   /// Reads what is known, and meanwhile lists the root. The list is younger than what is known: a directory that is not in it is gone.
   core::Result<void> see() {
-    const Snapshot now(database_);
+    std::optional<Snapshot> now(std::in_place, database_);
     generation_ = generation(database_);
     if (auto begun = database_.check(); !begun) return begun;
     auto listing = std::async(std::launch::async | std::launch::deferred, [this] { return list_root(); });
     known_.emplace(database_, texts_);
+    auto read = database_.check();
+    now.reset();  // a reader may keep others from writing, and a list of many directories takes long on some file systems
     const auto listed = listing.get();
-    if (auto read = database_.check(); !read) return read;
+    if (!read) return read;
     if (!listed) return tl::unexpected(listed.error());
     note_times(*listed);
     return {};

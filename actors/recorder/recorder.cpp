@@ -81,7 +81,7 @@ class RecorderBody {
     if (tables)
       without_tables_.erase(progress.worker);
     else
-      without_tables_[progress.worker] = progress;
+      without_tables_[progress.worker] = {at(), progress};
   }
   void epoch(const EpochReport& report) {
     console_.epoch(report);
@@ -194,7 +194,7 @@ class RecorderBody {
     auto told = end;
     if (!written && !told.failed) told = {.summary = end.summary, .failed = true, .error = written.error()};
     if (events_) check_events(events_->ended(end, at()));
-    for (const auto& [worker, latest] : without_tables_) line(to_json(sums_of(latest), at()));
+    for (const auto& [worker, latest] : without_tables_) line(to_json(sums_of(latest.second), latest.first));
     line(to_json(told, at()));
     console_.ended(end);
     return {written ? std::string{} : written.error().message};
@@ -251,7 +251,8 @@ class RecorderBody {
   core::Duration began_;
   std::optional<MetricsWriter> metrics_;
   experiment::WorkerTables tables_{0};
-  std::map<std::uint32_t, WorkerProgress> without_tables_;  // by worker: its latest report, if its line had no tables
+  std::map<std::uint32_t, std::pair<double, WorkerProgress>>
+      without_tables_;  // by worker: its latest report and when, if without
   std::optional<report::TensorBoard> events_;
   JournalKeeper journal_;
   Disk disk_;

@@ -325,7 +325,8 @@ Result<sweep::Record> peek(const SweepPlan& plan) {
   SweepTrials trials(plan);
   if (auto restored = trials.restore(*events, plan.directory + "/" + kSweepLog); !restored)
     return tl::unexpected(std::move(restored.error()));
-  return trials.record(trials.elapsed_s(), trials.search().finished() ? "finished" : "interrupted");
+  const bool time_is_up = plan.most_s > 0 && trials.elapsed_s() >= plan.most_s;
+  return trials.record(trials.elapsed_s(), trials.search().finished() || time_is_up ? "finished" : "interrupted");
 }
 
 }  // namespace troupe::apps

@@ -167,6 +167,7 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
     values.emplace_back("progress/gradient_norm", recent_norm_ / static_cast<double>(recent_steps_));
   if (updates > 0)
     values.emplace_back("progress/staleness", static_cast<double>(staleness) / static_cast<double>(updates));
+  if (values.empty()) return {};  // all wait: what comes next spans the wait
   told_ = workers_;
   told_at_s_ = at_s;
   recent_loss_ = 0;

@@ -48,6 +48,11 @@ std::vector<std::unique_ptr<Plan>> Choices::engines_for(const Description& descr
   const bool offered = !plans->empty();
   const auto tried = remove_unfit(device_, *trying_, description, *plans);
   if (!tried) throw LoweringFailed{tried.error()};
+  if constexpr (std::is_same_v<Plan, ConvolutionPlan>)
+    // By rule, the choice must be the same in each process and each time, whatever memory is free: both ways have other bits.
+    if (!*tried && !measures_ && description.statistics)
+      throw LoweringFailed{
+          {core::Errc::out_of_memory, fmt::format("too little device memory to try engines for {}", name)}};
   if (*tried && offered && plans->empty() && cache_ != nullptr) cache_->put(name, {kNoEngine, 0});
   return std::move(*plans);
 }

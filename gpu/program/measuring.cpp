@@ -225,7 +225,7 @@ core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convo
   const ConvolutionScratch scratch(device, description, plans);
   const std::size_t bytes = sized(description.shape.output.channels, description.type);
   auto host = core::Buffer::allocate(device.pinned(), core::align_floats((bytes + sizeof(float) - 1) / sizeof(float)),
-                                     "a bias that is none");
+                                     "the bias of a trial");
   if (!host && host.error().code != core::Errc::out_of_memory) return tl::unexpected(std::move(host.error()));
   if (!host || !scratch.is_there()) {
     plans.clear();
@@ -251,7 +251,7 @@ core::Result<bool> remove_wrong_statistics(Device& device, Stream& stream, const
   const ConvolutionScratch scratch(device, description, plans);
   const StatisticsScratch statistics(device, description);
   const auto channels = static_cast<std::size_t>(description.shape.output.channels);
-  auto host = core::Buffer::allocate(device.pinned(), core::align_floats(4 * channels), "sums that are none");
+  auto host = core::Buffer::allocate(device.pinned(), core::align_floats(4 * channels), "sums of a trial");
   if (!host && host.error().code != core::Errc::out_of_memory) return tl::unexpected(std::move(host.error()));
   if (!host || !scratch.is_there() || !statistics.is_there()) {
     plans.clear();

@@ -298,7 +298,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void wake() override {
     if (closed_ || !events_ || writing_) return;
     for (auto text = events_->take(kMostEventBytes); !text.empty(); text = events_->take(kMostEventBytes)) {
-      silent_ = false;
+      silent_looks_ = 0;
       std::size_t sent = 0;
       if constexpr (std::is_same_v<Stream, Plain>) sent = send_now(lowest().socket().native_handle(), text);
       if (sent < text.size()) return write_events(text.substr(sent));
@@ -308,11 +308,14 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
 
   /// A look now and then costs less than a timer that each write sets anew.
   void comment_when_silent() {
-    timer_.expires_after(limits_.comment_every);
+    timer_.expires_after(limits_.comment_every / 2);
     timer_.async_wait([weak = this->weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (!self || error || self->closed_) return;
-      if (std::exchange(self->silent_, true) && !self->writing_) self->write_events(": \n\n");
+      if (++self->silent_looks_ >= 2 && !self->writing_) {
+        self->silent_looks_ = 0;
+        self->write_events(": \n\n");
+      }
       self->comment_when_silent();
     });
   }
@@ -382,7 +385,8 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   std::array<char, 4096> discarded_{};
   std::uint64_t call_ = 0;  // counts answers, so that a late one is not sent
   char unread_ = 0;
-  bool first_ = true, keep_alive_ = false, is_head_ = false, writing_ = false, silent_ = true, closed_ = false;
+  bool first_ = true, keep_alive_ = false, is_head_ = false, writing_ = false, closed_ = false;
+  int silent_looks_ = 0;  // since the last event or comment
 };
 
 }  // namespace

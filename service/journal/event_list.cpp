@@ -28,7 +28,7 @@ using Row = nlohmann::ordered_json;
 using core::Errc;
 using experiment::RunRecordKind;
 
-constexpr off_t kMostReplayBytes = off_t{16} << 20;
+constexpr off_t kMostReplayBytes = off_t{2} * replay::kMostReplayBytes;
 
 /// "journal-0012.bin" → 12; 0: another file.
 std::int64_t segment_number(std::string_view name) {

@@ -128,9 +128,11 @@ void RunState::worker(const ordered_json& line) {
   // The first moment stays before the window, so that a rate always spans all of it.
   while (member.recent.size() > 2 && (member.recent[1].t < t_ - kWindow || member.recent.size() > kMostMoments))
     member.recent.pop_front();
+  // A report without samples since the one before has none of these.
   if (const auto recent = line.find("recent"); recent != line.end() && recent->is_object())
-    if (const auto distance = recent->find("distance"); distance != recent->end() && distance->is_number())
-      member.distance = *distance;
+    for (const auto& [key, kept] :
+         {std::pair{"loss", &member.loss}, {"accuracy", &member.accuracy}, {"distance", &member.distance}})
+      if (const auto value = recent->find(key); value != recent->end() && value->is_number()) *kept = *value;
   // With many members they are not in each line.
   if (line.contains("waits")) member.waits = list_in(line, "waits", kMostColumns);
   if (line.contains("traffic")) member.traffic = list_in(line, "traffic", kMostTraffic);
@@ -197,9 +199,8 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
     ordered_json one{{"worker", rank}};
     for (const auto* key : kWorkerKeys) one[key] = value_in(member.report, key);
     one["samples_per_s"] = speed;
-    const auto recent = value_in(member.report, "recent");
-    one["loss"] = recent.is_object() ? value_in(recent, "loss") : ordered_json();
-    one["accuracy"] = recent.is_object() ? value_in(recent, "accuracy") : ordered_json();
+    one["loss"] = member.loss;
+    one["accuracy"] = member.accuracy;
     one["traffic"] = member.traffic;
     one["distance"] = member.distance;
     one["gradient_norm_mean"] = value_in(member.report, "gradient_norm_mean");

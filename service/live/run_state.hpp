@@ -39,7 +39,7 @@ class RunState {
     std::deque<Moment> recent;
     nlohmann::ordered_json report;
     nlohmann::ordered_json waits = nlohmann::ordered_json::array(), traffic = waits;  // the last that it reported
-    nlohmann::ordered_json distance;                                                  // the last that it reported
+    nlohmann::ordered_json loss, accuracy, distance;                                  // the last that it reported
   };
   void started(const nlohmann::ordered_json& line);
   void worker(const nlohmann::ordered_json& line);

@@ -194,7 +194,7 @@ void Segment::explain_halt() const {
     if (worker != nullptr && !worker->at_end())
       throw Diverged(
           fmt::format("{}: {}, but it never comes to it in the replay", recording_.path, worker->waits_for()), false, w,
-          worker->consumed());
+          worker->fed());
   }
 }
 

@@ -35,6 +35,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   /// At its hold, for good: the rule takes the arrivals that would have waited for the end of the next step.
   void settle();
   [[nodiscard]] std::size_t consumed() const noexcept { return consumed_; }
+  [[nodiscard]] std::size_t fed() const noexcept { return fed_; }  ///< the item that waits_for() names
   [[nodiscard]] const std::vector<WorkerItem>& items() const noexcept { return items_; }
   /// The worker without which it cannot continue; nothing: not one alone, or it is not known.
   [[nodiscard]] std::optional<strategies::WorkerId> needs() const;

@@ -127,7 +127,9 @@ export function App(): JSX.Element {
   const [state, setState] = useState<"starting" | "out" | "in" | "failed">("starting");
   const [error, setError] = useState<string | null>(null);
   const link = useRef<string | null>(null); // the token of a link, until the service has answered
+  const asks = useRef(0); // how many answers are awaited
   const enter = async (token: string | null): Promise<void> => {
+    asks.current += 1;
     try {
       if (token !== null) await put("POST", "/session", { token });
       setServer(await get<Server>("/server"));
@@ -138,14 +140,17 @@ export function App(): JSX.Element {
       const refused = problem instanceof ApiError && problem.status === 401;
       if (refused) link.current = null;
       setError(refused && token === null ? null : message(problem));
-      setState(refused || (token !== null && token !== link.current) ? "out" : "failed");
+      const next = refused || (token !== null && token !== link.current) ? "out" : "failed";
+      setState((now) => (now === "in" && next === "failed" ? now : next)); // another request was answered meanwhile
+    } finally {
+      asks.current -= 1;
     }
   };
   const follow = (token: string | null): void => {
     link.current = token;
     void enter(token);
   };
-  useEvery(kAgainMs, () => state === "failed" && void enter(link.current));
+  useEvery(kAgainMs, () => state === "failed" && asks.current === 0 && void enter(link.current));
   const leave = (): void => {
     put("DELETE", "/session").catch(() => undefined).finally(() => {
       setServer(null);

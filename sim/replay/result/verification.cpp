@@ -104,7 +104,8 @@ core::Result<void> remember(const std::string& run_directory, Verification found
   replays.push_back(std::move(found));
   if (replays.size() > kMostReplays)
     replays.erase(replays.begin(), replays.end() - static_cast<std::ptrdiff_t>(kMostReplays));
-  const auto text = to_json(replays);
+  auto text = to_json(replays);
+  for (; text.size() > kMostReplayBytes && replays.size() > 1; text = to_json(replays)) replays.erase(replays.begin());
   const std::array parts{std::as_bytes(std::span(text))};
   return nn::replace_file(nn::system_files(), run_directory, kReplayFile, parts);
 }

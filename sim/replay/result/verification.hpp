@@ -17,6 +17,8 @@ namespace troupe::replay {
 
 inline constexpr const char* kReplayFile = "replay.json";
 inline constexpr std::size_t kMostReplays = 100;  // that the file keeps: the newest
+inline constexpr std::size_t kMostReplayBytes =
+    std::size_t{8} << 20;  // of the file, unless one replay has more; readers take twice that
 
 /// The first event of a segment that a replay found not to be the recorded one.
 struct Difference {

@@ -247,6 +247,18 @@ TEST(TrialOfStatistics, WithoutMemoryLeavesThemToAPassOfTheirOwn) {
   EXPECT_FALSE(cache.find(to_string(summed_convolution()))) << "more memory may be free the next time";
 }
 
+/// Workers of one run, and its replay, choose by themselves then: the bits must not depend on what memory is free.
+TEST(ChoicesOfStatistics, ByRuleWithoutMemoryAreRefused) {
+  HostDevice scarce(HostDeviceOptions{.memory = 1000, .is_measurable = true});
+  Choices choices(scarce, nn::Precision::fp16, false);
+  try {
+    choose(choices);
+    FAIL() << "something was chosen";
+  } catch (const LoweringFailed& failed) {
+    EXPECT_EQ(failed.error.code, core::Errc::out_of_memory);
+  }
+}
+
 TEST(TimesOfStatistics, AreOfBothWays) {
   HostDevice device(HostDeviceOptions{.is_measurable = true});
   const auto stream = device.make_stream().value();

@@ -54,6 +54,7 @@ export class Loader<T> {
     }, (problem: unknown) => {
       if (over()) return;
       this.failed(problem);
+      if (this.wished && !mayPass(problem)) return this.ask(); // what was asked for has changed meanwhile
       if (!mayPass(problem)) return;
       this.timer = this.timers.later(() => this.ask(), this.pauseMs);
       this.pauseMs = Math.min(this.pauseMs * 2, kLongestPauseMs);

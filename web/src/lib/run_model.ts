@@ -155,6 +155,10 @@ export class RunModel {
       this.columns = this.names(Math.max(...this.workers.map((w) => w.worker)) + 1);
     }
     const row = this.workers.indexOf(now);
+    if (at < 0) { // the rows behind it move, and few lines of a worker have tables
+      this.waits.splice(row, 0, []);
+      this.staleness.workers.splice(row, 0, []);
+    }
     if (Array.isArray(line["waits"])) {
       const waits = line["waits"] as number[];
       if (waits.length !== this.columns.length) this.columns = this.names(waits.length - this.servers);

@@ -67,6 +67,17 @@ test("APermanentErrorIsNotRetried", async () => {
     assert.equal(mayPass(new ApiError(status, "", "")), passes, String(status));
 });
 
+test("AWishDuringARequestIsFulfilledAlsoWhereThatFailsForGood", async () => {
+  const { loader, told, requests, timers } = world();
+  loader.ask();
+  loader.ask();
+  await requests[0]!.no(new ApiError(409, "busy", "not now"));
+  assert.equal(requests.length, 2);
+  await requests[1]!.yes("there");
+  assert.equal(told[told.length - 1], "there");
+  assert.deepEqual([requests.length, timers.length], [2, 0]);
+});
+
 test("NothingIsToldAfterTheEnd", async () => {
   const { loader, told, requests, timers } = world();
   loader.ask();

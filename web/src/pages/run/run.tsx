@@ -42,12 +42,12 @@ export function RunPage({ run, tab }: { run: string; tab: string }): JSX.Element
     if ((other && model && model.status !== "running") || adopted) live.reload();
   });
   useEvery(kAgainMs, () => {
-    if (live.error) live.reload(); // a job's run may not be there yet, or the service not for a moment
+    if (live.error) live.again(); // a job's run may not be there yet, or the service not for a moment
     else if (details && model && model.status !== "running") { // it ended a moment ago, and not all of that was there
       const late = details.status === "running" || (!details.summary && kSummed.test(model.status));
       if (late && tries.current < kMostTries) {
         tries.current += 1;
-        live.reload();
+        live.again();
       }
     } else tries.current = 0;
   });

@@ -20,6 +20,7 @@ export interface LiveRun {
   connection: Connection | "over";
   error: string | null;
   reload: () => void;
+  again: () => void; // reload() unless it loads
 }
 
 export function useRun(run: string): LiveRun {
@@ -29,8 +30,10 @@ export function useRun(run: string): LiveRun {
   const [version, setVersion] = useState(0);
   const [turn, setTurn] = useState(0);
   const model = useRef<RunModel | null>(null);
+  const busy = useRef(false);
   useEffect(() => {
     const control = new AbortController();
+    busy.current = true;
     let stopStream: (() => void) | null = null;
     let timer: ReturnType<typeof setTimeout> | null = null;
     const redraw = (): void => {
@@ -78,7 +81,8 @@ export function useRun(run: string): LiveRun {
         }, setConnection);
       stopStream = whileVisible(stream);
     };
-    load().catch((problem: unknown) => !control.signal.aborted && setError(message(problem)));
+    load().catch((problem: unknown) => !control.signal.aborted && setError(message(problem)))
+      .finally(() => { busy.current &&= control.signal.aborted; }); // one that was aborted has a successor
     return () => {
       control.abort();
       stopStream?.();
@@ -86,5 +90,7 @@ export function useRun(run: string): LiveRun {
     };
   }, [run, turn]);
   const reload = useCallback(() => setTurn((n) => n + 1), []);
-  return { details, model: model.current, version, connection, error, reload };
+  /** Not while it loads: the service answers what was aborted, too, and a slow answer would never come. */
+  const again = useCallback(() => !busy.current && setTurn((n) => n + 1), []);
+  return { details, model: model.current, version, connection, error, reload, again };
 }
