@@ -1,5 +1,7 @@
 #include "gpu/program/choices.hpp"
 
+#include <type_traits>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
