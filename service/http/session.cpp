@@ -2,7 +2,6 @@
 
 #include <array>
 #include <ctime>
-#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -95,7 +94,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void read_header() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
-    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // the path decides
+    parser_->body_limit(boost::none);  // the path decides
     if (!first_) lowest().expires_after(limits_.idle_time);
     http::async_read_header(
         stream_, buffer_, *parser_,
@@ -103,8 +102,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   }
 
   void got_header(const error_code& error) {
-    first_ = false;
-    keep_alive_ = false;
+    first_ = keep_alive_ = false;
     if (auto refusal = refusal_of(error)) return respond(std::move(*refusal));
     if (error) return part();
     request_ = request_of(parser_->get(), peer_, std::is_same_v<Stream, Secure>);
@@ -312,16 +310,14 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
     timer_.async_wait([weak = this->weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (!self || error || self->closed_) return;
-      if (++self->silent_looks_ >= 2 && !self->writing_) {
-        self->silent_looks_ = 0;
-        self->write_events(": \n\n");
-      }
+      if (++self->silent_looks_ > 1 && !self->writing_) self->write_events(": \n\n");
       self->comment_when_silent();
     });
   }
 
   void write_events(std::string text) {
     writing_ = true;
+    silent_looks_ = 0;
     head_ = std::move(text);
     lowest().expires_after(limits_.write_time);  // of the write: the read has begun without one
     net::async_write(stream_, net::buffer(head_),
