@@ -94,7 +94,7 @@ class Session final : public OpenSession, public std::enable_shared_from_this<Se
   void read_header() {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
-    parser_->body_limit(boost::none);  // the path decides
+    parser_->body_limit(UINT64_MAX);  // the path decides
     if (!first_) lowest().expires_after(limits_.idle_time);
     http::async_read_header(
         stream_, buffer_, *parser_,
