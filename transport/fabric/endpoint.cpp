@@ -247,13 +247,12 @@ void FabricEndpoint::close() noexcept {
   }
   thread_.join();
   if (device_) device_->enter();  // from here on this thread calls the library
-  // Only the thread that has ended begins sums. Others may look at this endpoint while the device finishes them.
-  const auto drained = checksums_.drain();
   const std::lock_guard lock(mutex_);
   for (const auto& link : links_)
     if (!link->lost) end(*link, Outcome::cancelled, "this endpoint was closed", kClosed);
   for (const auto& [address, caller] : callers_) dismiss(address, caller);
-  for (const auto& ended : drained) summed(ended);
+  // Behind end(): peers hear of it before the device has ended.
+  for (const auto& ended : checksums_.drain()) summed(ended);
   fabric_->shutdown(*this);
 }
 
