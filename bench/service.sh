@@ -13,7 +13,7 @@
 #   bench/service.sh [PAIRS [SECONDS of a window]]        default 40 pairs of 2 s
 #
 # BIN: where the programs are.  ROWS: some of "dashboards requests crowd idle".  PLACES: some of "own same shared".  CONFIG: what is trained.  KEEP: a directory for
-# the windows' figures.  Needs two cores. With the defaults a row takes 3.5 minutes, of the crowd 6.
+# the windows' figures, which exists. What the kernel does for the crowd counts as other programs: OTHERS=1000 keeps its pairs.  Needs two cores. With the defaults a row takes 3.5 minutes, of the crowd 6.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ ${1:-} != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
