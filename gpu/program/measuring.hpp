@@ -21,9 +21,10 @@ struct Fastest {
 [[nodiscard]] core::Result<bool> remove_hiding_nan(Device& device, Stream& stream, const Convolution& description,
                                                    std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
 
-/// Removes those of `plans` whose statistics are wrong: each is executed twice on tensors of one number, into sums that are NaN before. They
-/// must be overwritten, be what a kernel of our own finds in y but for rounding, and with `deterministic` have the same bits both times. All
-/// are removed where there is no memory for it, none of a description without statistics. `stream`, result and errors: as above.
+/// Removes those of `plans` whose statistics are wrong: each is executed three times on tensors of different positive numbers, into sums that
+/// are NaN before. They must be overwritten, be what a kernel of our own finds in y but for rounding, and with `deterministic` have the same
+/// bits each time. All are removed where there is no memory for it, none of a description without statistics. `stream`, result and errors: as
+/// above.
 [[nodiscard]] core::Result<bool> remove_wrong_statistics(Device& device, Stream& stream, const Convolution& description,
                                                          std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
 

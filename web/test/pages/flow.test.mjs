@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { explained, hasServe, serve } from "./server.mjs";
+import { endJobs, explained, hasServe, serve } from "./server.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
@@ -55,18 +55,8 @@ before(async () => {
   browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
 }, { timeout: 300_000 });
 
-/** Jobs survive the service: where a test has failed, one may run on. */
-async function endJobs() {
-  const headers = { Authorization: `Bearer ${service.token}`, "Content-Type": "application/json" };
-  const jobs = async () => (await (await fetch(`${service.origin}/api/v1/jobs`, { headers })).json()).filter((j) => /queued|running|stopping/.test(j.state));
-  for (let i = 0, left = await jobs(); left.length > 0 && i < 100; i += 1, left = await jobs()) {
-    for (const { id } of left) await fetch(`${service.origin}/api/v1/jobs/${id}/stop`, { method: "POST", headers, body: '{"checkpoint": false}' });
-    await new Promise((done) => setTimeout(done, 200));
-  }
-}
-
 after(async () => {
-  if (service) await endJobs();
+  if (service) await endJobs(service);
   await browser?.close();
   await service?.stop();
   if (scratch) rmSync(scratch, { recursive: true, force: true });

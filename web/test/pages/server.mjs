@@ -84,3 +84,13 @@ export async function explained(page, work) {
     throw error;
   }
 }
+
+/** Jobs survive the service: where a test has failed, one may run on. Ends them. */
+export async function endJobs(service) {
+  const headers = { Authorization: `Bearer ${service.token}`, "Content-Type": "application/json" };
+  const jobs = async () => (await (await fetch(`${service.origin}/api/v1/jobs`, { headers })).json()).filter((j) => /queued|running|stopping/.test(j.state));
+  for (let i = 0, left = await jobs(); left.length > 0 && i < 100; i += 1, left = await jobs()) {
+    for (const { id } of left) await fetch(`${service.origin}/api/v1/jobs/${id}/stop`, { method: "POST", headers, body: '{"checkpoint": false}' });
+    await new Promise((done) => setTimeout(done, 200));
+  }
+}
