@@ -35,7 +35,7 @@ core::Result<std::shared_ptr<data::LeaseScheduler>> cut_leases(const RunSpec& sp
 std::vector<Note> unused(const Settings& settings, const strategies::Needs& needs) {
   std::vector<Note> notes;
   for (const auto& key : settings.config.unused())
-    notes.push_back({Note::Level::info, key + " is not used by strategy " + settings.strategy});
+    notes.push_back({Note::Level::info, unused_text(key, settings.strategy)});
   if (!settings.cluster.deterministic)
     notes.push_back(
         {Note::Level::info, settings.backends() == std::vector<std::string_view>{"cpu"}
@@ -66,6 +66,10 @@ core::Result<void> check_parallel(const Settings& settings, const nn::Graph& gra
 }
 
 }  // namespace
+
+std::string unused_text(const std::string& key, const std::string& strategy) {
+  return key + " is not used by strategy " + strategy;
+}
 
 std::vector<Note> notes_on(const Settings& settings, const strategies::Needs& needs, std::uint64_t steps_per_worker) {
   auto notes = unused(settings, needs);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct RunSpec {
 /// The parts of a summary that do not depend on the result; the caller adds the others.
 [[nodiscard]] Summary summary_of(const Settings& settings, const nn::Graph& graph, std::uint32_t workers,
                                  std::uint32_t servers, const std::string& directory);
+
+/// The note on a key that `strategy` does not use.
+[[nodiscard]] std::string unused_text(const std::string& key, const std::string& strategy);
 
 /// Valid settings that are probably mistakes: keys that the strategy does not read, periods longer than the run. If the data set is not
 /// open, its published length is used; without one, periods are not checked.

@@ -18,6 +18,9 @@
 namespace troupe::gpu {
 namespace {
 
+/// The longest message whose checksum needs no further memory: exchangers send pieces, which are shorter.
+constexpr std::size_t kMostSummed = std::size_t{16} << 20;
+
 class GpuBackend final : public nn::Backend {
  public:
   GpuBackend(std::vector<std::shared_ptr<Device>> devices, std::string name, core::MemorySpace arenas)
@@ -62,7 +65,10 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::shared_ptr<core::DeviceChecksum> checksum_for(const core::Allocator& memory) override {
     for (const auto& seat : seats_)
-      if (&memory == &seat->device->memory()) return std::make_shared<StreamChecksum>(seat->device);
+      if (&memory == &seat->device->memory()) {
+        auto made = std::make_shared<StreamChecksum>(seat->device);
+        if (made->prepare(kMostSummed)) return made;
+      }
     return nullptr;
   }
 

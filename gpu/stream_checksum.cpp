@@ -27,6 +27,10 @@ StreamChecksum::~StreamChecksum() {
   if (thread_.joinable()) thread_.join();
 }
 
+core::Result<void> StreamChecksum::prepare(std::size_t bytes) {
+  return make_room(xxh3_scratch(static_cast<std::int64_t>(bytes)));
+}
+
 void StreamChecksum::sum(const std::byte* device, std::size_t bytes, Done done) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back({device, bytes, std::move(done)});

@@ -1,4 +1,5 @@
-/// core::DeviceChecksum over any Device: a stream and a thread, which waits for the stream. Both are made at the first sum.
+/// core::DeviceChecksum over any Device: a stream and a thread, which waits for the stream. The thread is made at the first sum, the stream and the
+/// memory by prepare() or then.
 #pragma once
 
 #include <condition_variable>
@@ -20,6 +21,9 @@ class StreamChecksum final : public core::DeviceChecksum {
   StreamChecksum& operator=(const StreamChecksum&) = delete;
   ~StreamChecksum() override;
 
+  /// Takes now what a sum of up to `bytes` needs, so that none of those fails for want of memory. Before the first sum. Errors: the device's.
+  [[nodiscard]] core::Result<void> prepare(std::size_t bytes);
+
   void sum(const std::byte* device, std::size_t bytes, Done done) override;
 
  private:
@@ -31,12 +35,12 @@ class StreamChecksum final : public core::DeviceChecksum {
   static constexpr std::size_t kMost = 64;  // sums that begin together
 
   void run();
-  /// Enqueues the sums, at most kMost. REQUIRES the thread, as all below it.
+  /// Enqueues the sums, at most kMost. REQUIRES the thread, or that there is none yet; as all below it.
   [[nodiscard]] core::Result<void> begin(const std::deque<Sum>& sums);
   [[nodiscard]] core::Result<void> make_room(std::size_t words);
 
   const std::shared_ptr<Device> device_;
-  std::unique_ptr<Stream> stream_;  // of the thread, made by its first sum, as the buffers
+  std::unique_ptr<Stream> stream_;  // of the thread, made by prepare() or its first sum, as the buffers
   core::Buffer scratch_;            // shared by the sums, which follow each other on the stream
   core::Buffer results_;            // kMost words on the device
   core::Buffer pinned_;             // the same on the host

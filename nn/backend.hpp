@@ -246,7 +246,8 @@ class Backend {
   /// Copies between `memory` and the host without a thread of the caller; null where the host reads `memory`. The backend outlives it. Errors:
   /// Errc::config, no copier is there, and why.
   [[nodiscard]] virtual core::Result<std::shared_ptr<core::DeviceCopier>> copier_for(const core::Allocator& memory);
-  /// Checksums of what is in `memory`, computed on its device; null where the host reads it. The backend outlives it.
+  /// Checksums of what is in `memory`, computed on its device; null where the host reads it, or the device has no memory for them. The
+  /// backend outlives it.
   [[nodiscard]] virtual std::shared_ptr<core::DeviceChecksum> checksum_for(const core::Allocator& memory);
   /// Further memory of the device of `memory`, which other processes of the host map: replicas take it for their arenas, and kernels_for(memory)
   /// compute with it. Each call makes one of its own, which the backend outlives. Errc::config: there is none, and why.

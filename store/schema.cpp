@@ -15,15 +15,12 @@ constexpr const char* kTables = R"(
 CREATE TABLE store(generation INTEGER NOT NULL);
 INSERT INTO store VALUES(random());
 CREATE TABLE directories(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, modified INTEGER NOT NULL, problem TEXT);
-CREATE INDEX folders ON directories(path) WHERE kind <> 'run';
 CREATE TABLE runs(id INTEGER PRIMARY KEY, name TEXT, started TEXT, status TEXT, grid TEXT, config INTEGER, seed INTEGER, strategy TEXT,
   model TEXT, dataset TEXT, workers INTEGER, epochs REAL, steps INTEGER, accuracy REAL, loss REAL, train_loss REAL, images_per_s REAL,
   wall_s REAL, error TEXT, note TEXT);
 CREATE INDEX runs_by_start ON runs(started, id);
 CREATE INDEX runs_by_accuracy ON runs(accuracy, id);
 CREATE INDEX runs_by_config ON runs(config);
-CREATE INDEX runs_by_name ON runs(name);
-CREATE INDEX runs_by_status ON runs(status);
 CREATE TABLE readings(run INTEGER PRIMARY KEY, file INTEGER NOT NULL, position INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE keys(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -60,6 +57,7 @@ core::Result<void> make_schema(Database& database, Make make) {
     old.push_back(tables.text(0));
   for (const auto& table : old) database.run(fmt::format("DROP TABLE \"{}\"", table));
   database.run(kTables);
+  add_indexes(database);
   database.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplication, kSchemaVersion));
   return all.commit();
 }

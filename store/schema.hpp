@@ -49,7 +49,7 @@ enum class Make : std::uint8_t { anew, unless_there };
 /// Drops all tables and creates empty ones. `unless_there`: leaves a store of this version as it is.
 [[nodiscard]] core::Result<void> make_schema(Database& database, Make make);
 
-/// Adds what stores of earlier programs lack; waits for no writer where nothing is missing. A failure is the database's.
+/// Adds the indexes that stores of earlier programs lack; waits for no writer where nothing is missing. A failure is the database's.
 void add_indexes(Database& database);
 
 /// A random number of this database. Ids are valid within one generation only.

@@ -14,6 +14,7 @@
 #include "apps/progress_line.hpp"
 #include "core/text/layout.hpp"
 #include "core/text/plural.hpp"
+#include "core/text/utc_text.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "sim/replay/run.hpp"
 #include "sim/replay/session.hpp"
@@ -65,7 +66,7 @@ std::string sentences(const replay::ReplayReport& report) {
 /// Keeps beside the journal what was found. Where that cannot be written, the replay is as good.
 void keep(const std::string& run, std::vector<replay::SegmentVerification> found) {
   if (found.empty()) return;
-  const auto kept = replay::remember(run, {replay::utc_text(std::time(nullptr)), TROUPE_VERSION, std::move(found)});
+  const auto kept = replay::remember(run, {core::utc_text(std::time(nullptr)), TROUPE_VERSION, std::move(found)});
   if (!kept)
     print_note(
         {experiment::Note::Level::warning, "the replay's result is not kept with the run: " + kept.error().message});

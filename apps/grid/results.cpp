@@ -111,6 +111,12 @@ std::vector<std::pair<std::string, OrderedJson>> flatten(const OrderedJson& summ
   return flat;
 }
 
+std::optional<double> number_in(const RunStatus& run_status, std::string_view metric) {
+  for (const auto& [key, value] : flatten(summary_of(run_status)))
+    if (key == metric && value.is_number()) return value.get<double>();
+  return std::nullopt;
+}
+
 std::string aligned(const std::vector<std::vector<std::string>>& cells) {
   std::vector<std::size_t> widths;
   for (const auto& line : cells) {

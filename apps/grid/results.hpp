@@ -2,6 +2,7 @@
 /// write_results().
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ namespace troupe::grid {
 /// The scalars of a summary under dotted names ("test.accuracy"), in its order. Omits lists, and objects that contain lists.
 [[nodiscard]] std::vector<std::pair<std::string, nlohmann::ordered_json>> flatten(
     const nlohmann::ordered_json& summary);
+
+/// The number `metric` of the run's summary; none: it has no such number, or there is no summary.
+[[nodiscard]] std::optional<double> number_in(const RunStatus& run_status, std::string_view metric);
 
 /// The numbers in every summary: a table can be sorted by them.
 [[nodiscard]] std::vector<std::string> metric_names();

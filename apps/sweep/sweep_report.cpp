@@ -56,13 +56,7 @@ std::string score_text(const std::string& metric, const std::optional<double>& s
 
 TrialMetric metric_of(const std::string& name, std::span<const grid::RunStatus> statuses) {
   TrialMetric metric{name, {}};
-  for (const auto& status : statuses) {
-    auto& value = metric.values.emplace_back();
-    const auto summary = nlohmann::ordered_json::parse(status.summary, nullptr, false);
-    if (!summary.is_object()) continue;
-    for (const auto& [key, number] : grid::flatten(summary))
-      if (key == name && number.is_number()) value = number.get<double>();
-  }
+  for (const auto& status : statuses) metric.values.push_back(grid::number_in(status, name));
   return metric;
 }
 

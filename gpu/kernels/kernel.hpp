@@ -1,5 +1,5 @@
 /// The kernels of Troupe's own on a device, as data: what to compute on which memory. gpu/kernels/bodies/ has the arithmetic, in functions
-/// that run on host and device alike; dispatch() (gpu/kernels/dispatch.hpp) finds the body for a call, and each Device launches it. Pointers
+/// that run on host and device alike; dispatch() (gpu/kernels/launch/dispatch.hpp) finds the body for a call, and each Device launches it. Pointers
 /// are device memory. Activations are NHWC and of the call's `type`; sums and parameters are float32. Every kernel gives the same bits each
 /// time: sums run in a fixed order. Thread rule: plain values.
 #pragma once

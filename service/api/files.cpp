@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text/utc_text.hpp"
 #include "nn/checkpoint/manifest.hpp"
 #include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
@@ -113,7 +114,7 @@ Response show_checkpoints(const Context& context, const Request& request) {
                                   {"step", step},
                                   {"epoch", epoch == epochs.end() ? Json(nullptr) : epoch->second},
                                   {"bytes", status.st_size},
-                                  {"written", utc_text(status.st_mtim.tv_sec)}});
+                                  {"written", core::utc_text(status.st_mtim.tv_sec)}});
   }
   std::ranges::sort(found, std::ranges::greater{}, &std::pair<std::int64_t, Json>::first);
   auto all = Json::array();

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text/utc_text.hpp"
 #include "service/access/gate.hpp"
 #include "service/api/answers.hpp"
 #include "service/api/routes.hpp"
@@ -43,7 +44,7 @@ Response close_session(const Request& request) {
 Response describe_server(const Context& context, const Request& request) {
   const auto slots = context.jobs.slots ? context.jobs.slots() : JobSlots{};
   return answer({{"version", context.version},
-                 {"started", utc_text(context.started)},
+                 {"started", core::utc_text(context.started)},
                  {"directory", context.directory},
                  {"user", request.user},
                  {"role", name(request.role)},

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/run_spec.hpp"
 #include "experiment/settings.hpp"
 #include "sim/cluster/cluster_file.hpp"
 #include "sim/forecast/forecast.hpp"
@@ -137,7 +138,7 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   const auto is_of_own = [&](const std::string& text) {
     return !question.strategy.empty() && std::ranges::any_of(request.settings.config.unused(), [&](const auto& key) {
       const auto asked = [&](const std::string& one) { return one.starts_with(key + "="); };
-      return text.starts_with(key + " is not used") && std::ranges::none_of(question.overrides, asked);
+      return text == experiment::unused_text(key, strategy) && std::ranges::none_of(question.overrides, asked);
     });
   };
   if (forecast)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace troupe::service {
@@ -31,8 +30,6 @@ std::optional<JobKind> job_kind(std::string_view text) noexcept {
   if (found == kKindNames.end()) return std::nullopt;
   return found->first;
 }
-
-std::string utc_text(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time)); }
 
 core::Result<void> check_spec(const JobSpec& spec) {
   const auto refuse = [](std::string text) { return core::fail(core::Errc::config, std::move(text)); };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,9 +20,6 @@ enum class JobKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(JobKind kind) noexcept;
 [[nodiscard]] std::optional<JobKind> job_kind(std::string_view name) noexcept;
-
-/// "2026-01-02T03:04:05Z".
-[[nodiscard]] std::string utc_text(std::time_t time);
 
 struct JobSpec {
   std::string name = {};

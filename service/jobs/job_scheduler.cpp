@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text/utc_text.hpp"
 #include "service/jobs/service_folder.hpp"
 
 namespace troupe::service {
@@ -23,7 +24,7 @@ constexpr std::chrono::milliseconds kRunSoon{200};  // a run that gets its direc
 constexpr std::chrono::milliseconds kLater{1000};   // what failed, or ends by itself
 constexpr std::chrono::milliseconds kLongest{60'000};
 
-std::string utc_now() { return utc_text(std::time(nullptr)); }
+std::string utc_now() { return core::utc_text(std::time(nullptr)); }
 
 /// A service that was killed holds its lock until the kernel has ended it.
 core::Result<experiment::DirectoryLock> take_service(const std::string& directory) {

@@ -158,11 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, FaultWhileMeasuring,
                                            CallKind::event, CallKind::plan, CallKind::copy, CallKind::launch,
                                            CallKind::run, CallKind::record, CallKind::synchronize, CallKind::capture,
                                            CallKind::graph, CallKind::timing),
-                         [](const auto& info) {
-                           std::string name = to_string(info.param);
-                           std::ranges::replace(name, ' ', '_');
-                           return name;
-                         });
+                         kind_name);
 
 }  // namespace
 }  // namespace troupe::gpu::testing

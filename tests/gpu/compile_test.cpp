@@ -315,11 +315,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, EveryFault,
                                            CallKind::event, CallKind::plan, CallKind::copy, CallKind::launch,
                                            CallKind::run, CallKind::record, CallKind::wait, CallKind::synchronize,
                                            CallKind::capture, CallKind::graph),
-                         [](const auto& info) {
-                           std::string name = to_string(info.param);
-                           std::ranges::replace(name, ' ', '_');
-                           return name;
-                         });
+                         kind_name);
 
 }  // namespace
 }  // namespace troupe::gpu::testing

@@ -1,10 +1,15 @@
 /// A compiled model on a HostDevice of its own, with random parameters and one random batch. For tests.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "gpu/backend.hpp"
+#include "gpu/device/faulty_device.hpp"
 #include "gpu/device/host_device.hpp"
 #include "gpu/replica.hpp"
 #include "nn/graph.hpp"
@@ -18,6 +23,13 @@ namespace troupe::gpu::testing {
 [[nodiscard]] nn::Graph zoo(const std::string& name, nn::Shape input, std::int64_t classes);
 
 [[nodiscard]] std::vector<float> random_floats(std::size_t count, double deviation, std::uint64_t index);
+
+/// The name of a test of one kind of calls.
+[[nodiscard]] inline std::string kind_name(const ::testing::TestParamInfo<CallKind>& info) {
+  std::string name = to_string(info.param);
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
 
 /// A replica with its backend. Throws with the error's message when it cannot be compiled.
 class TrainedModel {

@@ -32,8 +32,11 @@ core::Result<UcxContext> make_ucx_context(const std::string& transports) {
   if (status == UCS_OK) status = ucp_init(&params, config, &context.handle);
   ucp_config_release(config);
   if (status != UCS_OK)
-    return core::fail(core::Errc::config,
-                      fmt::format("UCX cannot start with {}: {}", named(transports), ucs_status_string(status)));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("UCX cannot start with {}: {}; set UCX_TLS to transports that `ucx_info -d` lists, or "
+                    "unset it",
+                    named(transports), ucs_status_string(status)));
   ucp_context_attr_t found{};
   found.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
   context.takes_device = ucp_context_query(context.handle, &found) == UCS_OK &&

@@ -1,4 +1,5 @@
-/// UCX's context: the transports that it uses here, and the memory that these take. Only the module troupe_ucx.so contains it. Pure functions.
+/// UCX's context: the transports that it uses here, and the memory that these take. Only the module troupe_ucx.so contains it. Thread rule: any
+/// thread; it reads the environment.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -32,12 +32,7 @@ struct ChannelSumsBody {
   const float* squares;
   std::int64_t rows;
   ColumnTiles<1> tiles;
-  float epsilon;
-  float* mean;
-  float* inverse_deviation;
-  float* variance;  // null: not kept
-  MoveStatisticsBody running;
-  bool moves_running;
+  StatisticsResults results;
 
   [[nodiscard]] std::int64_t blocks() const { return tiles.tiles; }
   TROUPE_HOST_DEVICE void phase(int phase, std::int64_t tile, int thread, Shared& shared) const {
@@ -51,11 +46,7 @@ struct ChannelSumsBody {
     Moment all = of_sums(column);
     if (cancels(all))
       all = joined(0, tiles.y_threads(), 1, [&](std::int64_t y) { return shared.parts[(y << tiles.x_bits) + thread]; });
-    const float deviation = all.squares / static_cast<float>(rows);
-    mean[column] = all.mean;
-    inverse_deviation[column] = inverse_root(deviation, epsilon);
-    if (variance != nullptr) variance[column] = deviation;
-    if (moves_running) running.move(column, all.mean, deviation);
+    results.write(column, all, rows);
   }
 
  private:

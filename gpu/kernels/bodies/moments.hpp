@@ -130,6 +130,24 @@ struct ChunkMomentsBody {
   }
 };
 
+/// Where the statistics of a batch go.
+struct StatisticsResults {
+  float epsilon;
+  float* mean;
+  float* inverse_deviation;
+  float* variance;  // null: not kept
+  MoveStatisticsBody running;
+  bool moves_running;
+
+  TROUPE_HOST_DEVICE void write(std::int64_t column, const Moment& all, std::int64_t rows) const {
+    const float deviation = all.squares / static_cast<float>(rows);
+    mean[column] = all.mean;
+    inverse_deviation[column] = inverse_root(deviation, epsilon);
+    if (variance != nullptr) variance[column] = deviation;
+    if (moves_running) running.move(column, all.mean, deviation);
+  }
+};
+
 /// The chunks' moments to those of the batch.
 struct BatchMomentsBody {
   static constexpr int kThreads = ColumnTiles<1>::kThreads;
@@ -144,12 +162,7 @@ struct BatchMomentsBody {
   const float* chunk_squares;
   RowChunks rows;
   ColumnTiles<1> tiles;
-  float epsilon;
-  float* mean;
-  float* inverse_deviation;
-  float* variance;  // null: not kept
-  MoveStatisticsBody running;
-  bool moves_running;
+  StatisticsResults results;
 
   [[nodiscard]] std::int64_t blocks() const { return tiles.tiles; }
   TROUPE_HOST_DEVICE void phase(int phase, std::int64_t tile, int thread, Shared& shared) const {
@@ -167,11 +180,7 @@ struct BatchMomentsBody {
     if (tiles.y(thread) != 0 || column >= tiles.columns) return;
     const Moment all =
         joined(0, tiles.y_threads(), 1, [&](std::int64_t y) { return shared.parts[(y << tiles.x_bits) + thread]; });
-    const float deviation = all.squares / static_cast<float>(rows.rows);
-    mean[column] = all.mean;
-    inverse_deviation[column] = inverse_root(deviation, epsilon);
-    if (variance != nullptr) variance[column] = deviation;
-    if (moves_running) running.move(column, all.mean, deviation);
+    results.write(column, all, rows.rows);
   }
 };
 

@@ -183,11 +183,12 @@ void launch(const BatchStatistics& k, Launcher& launcher) {
   const MoveStatisticsBody running{nullptr, nullptr,    k.running_mean,    k.running_variance,
                                    nullptr, k.momentum, unbiased(k.pixels)};
   const ColumnTiles<1> tiles(k.channels, BatchMomentsBody::kMostX);
+  const StatisticsResults results{k.epsilon,  k.mean,  k.inverse_deviation,
+                                  k.variance, running, k.running_mean != nullptr};
   if (k.sum != nullptr) {
     with_type(k.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      blocks(launcher, ChannelSumsBody<T>{of<T>(k.x), k.sum, k.squares, k.pixels, tiles, k.epsilon, k.mean,
-                                          k.inverse_deviation, k.variance, running, k.running_mean != nullptr});
+      blocks(launcher, ChannelSumsBody<T>{of<T>(k.x), k.sum, k.squares, k.pixels, tiles, results});
     });
     return;
   }
@@ -203,8 +204,7 @@ void launch(const BatchStatistics& k, Launcher& launcher) {
                              of<T>(k.x), chunks, Tiles(k.channels, Tiles::kMostX), chunk_mean, chunk_squares});
       },
       k.x);
-  blocks(launcher, BatchMomentsBody{chunk_mean, chunk_squares, chunks, tiles, k.epsilon, k.mean, k.inverse_deviation,
-                                    k.variance, running, k.running_mean != nullptr});
+  blocks(launcher, BatchMomentsBody{chunk_mean, chunk_squares, chunks, tiles, results});
 }
 template <class Launcher>
 void launch(const MoveStatistics& k, Launcher& launcher) {

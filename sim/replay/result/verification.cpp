@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <span>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -43,8 +42,6 @@ SegmentVerification segment_of(const Json& row) {
 }
 
 }  // namespace
-
-std::string utc_text(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time)); }
 
 std::string to_json(const std::vector<Verification>& replays) {
   auto rows = Json::array();
@@ -96,9 +93,11 @@ core::Result<void> remember(const std::string& run_directory, Verification found
   std::vector<Verification> replays;
   if (std::error_code error; std::filesystem::exists(path, error)) {
     const auto text = core::read_text("result of replays", path);
-    if (!text) return tl::unexpected(text.error());
+    if (!text) return core::fail(core::Errc::io, text.error().message);
     auto earlier = parse_verifications(*text);
-    if (!earlier) return core::fail(earlier.error().code, run_directory + "/" + earlier.error().message);
+    if (!earlier)
+      return core::fail(earlier.error().code, fmt::format("{}/{}: remove it, and the next replay writes it anew",
+                                                          run_directory, earlier.error().message));
     replays = std::move(*earlier);
   }
   replays.push_back(std::move(found));

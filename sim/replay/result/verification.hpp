@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,9 +15,9 @@
 namespace troupe::replay {
 
 inline constexpr const char* kReplayFile = "replay.json";
-inline constexpr std::size_t kMostReplays = 100;  // that the file keeps: the newest
-inline constexpr std::size_t kMostReplayBytes =
-    std::size_t{8} << 20;  // of the file, unless one replay has more; readers take twice that
+inline constexpr std::size_t kMostReplays = 10;  // that the file keeps: the newest
+/// Of the file, unless one replay has more; readers take twice that. It is read for each page of a journal.
+inline constexpr std::size_t kMostReplayBytes = std::size_t{1} << 20;
 
 /// The first event of a segment that a replay found not to be the recorded one.
 struct Difference {
@@ -45,9 +44,6 @@ struct Verification {
   std::vector<SegmentVerification> segments{};
   bool operator==(const Verification&) const = default;
 };
-
-/// "2026-01-02T03:04:05Z".
-[[nodiscard]] std::string utc_text(std::time_t time);
 
 /// Oldest first.
 [[nodiscard]] std::string to_json(const std::vector<Verification>& replays);

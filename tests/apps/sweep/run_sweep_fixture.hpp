@@ -40,9 +40,7 @@ if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exi
 if [ -n "$dir" ] && [ -e "$here/moved" ] && [ -z "$replan" ]; then echo "troupe: another plan: give --replan" >&2; exit 78; fi
 if [ -e "$here/watches" ]; then
   rm "$here/watches"
-  for try in $(seq 5000); do
-    grep -q '"state":"running".*"training_to":[1-9]' "$here/runs/s/sweep.json" 2> /dev/null && break
-  done
+  until grep -q '"state":"running".*"training_to":[1-9]' "$here/runs/s/sweep.json" 2> /dev/null || [ $SECONDS -ge 120 ]; do :; done
   cp "$here/runs/s/sweep.json" "$here/seen"
 fi
 value() { sed -n "s/^$1 = \"\?\([^\"]*\)\"\?$/\1/p" "${config:-$dir/config.toml}" | head -1; }
@@ -59,7 +57,7 @@ touch "$dir/checkpoints/step-1.safetensors"
 if [ -e "$here/long" ]; then
   trap 'echo "{\"run\": \"$dir\"}"; exit 130' INT
   echo >> "$here/trains"
-  for try in $(seq 3000); do sleep 0.02; done
+  until [ $SECONDS -ge 120 ]; do sleep 0.02; done
   exit 1
 fi
 epochs=$(value epochs) lr=$(value lr)

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/text/utc_text.hpp"
 #include "strategies/host/journal_codec.hpp"
 #include "tests/folder.hpp"
 #include "tests/sim/replay/replayed.hpp"
@@ -120,7 +121,7 @@ Verification replay_at(const std::string& at, std::uint64_t events, std::optiona
 
 TEST(ReplayFile, TheTextIsReadBack) {
   const std::vector<Verification> all{replay_at("2026-01-02T03:04:05Z", 7),
-                                      replay_at(replay::utc_text(0), 3, replay::Difference{"worker0", 3, "\"x\"\n"})};
+                                      replay_at(core::utc_text(0), 3, replay::Difference{"worker0", 3, "\"x\"\n"})};
   EXPECT_EQ(all[1].at, "1970-01-01T00:00:00Z");
   const auto read = replay::parse_verifications(replay::to_json(all));
   ASSERT_TRUE(read) << read.error().message;

@@ -58,6 +58,16 @@ class FabricDeviceMemory : public ::testing::Test {
   const std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
 };
 
+/// A long message from a's device to b's, under way. Its memory lives as long as this.
+struct UnderWay {
+  UnderWay(Party& a, Party& b, const Pair& pair)
+      : at_b(b.receive(pair.a_at_b, tag(1), on_device(view(got)))),
+        at_a(a.send(pair.b_at_a, tag(1), on_device(view(there)))) {}
+  const Bytes there = pattern(kLong, 1);
+  Bytes got = Bytes(kLong);
+  const OperationId at_b, at_a;
+};
+
 TEST_F(FabricDeviceMemory, LongMessagesGoStraightAndShortOnesAreStaged) {
   net_->take_device();
   device_->make_known();
@@ -115,12 +125,9 @@ TEST_F(FabricDeviceMemory, DamageIsFoundByTheReceiversDevice) {
   Party a = party("a", true, sums_at_a_), b = party("b", true, sums_at_b_);
   const Pair pair = join(a, b);
   net_->set([](std::span<std::byte> payload) { payload[payload.size() / 2] ^= std::byte{1}; });
-  const Bytes there = pattern(kLong, 1);
-  Bytes got(kLong);
-  const OperationId at_b = b.receive(pair.a_at_b, tag(1), on_device(view(got)));
-  const OperationId at_a = a.send(pair.b_at_a, tag(1), on_device(view(there)));
-  b.expect_failed(at_b, core::Errc::corrupt, "/a");
-  a.expect_failed(at_a, core::Errc::peer_lost, "/b");
+  const UnderWay message(a, b, pair);
+  b.expect_failed(message.at_b, core::Errc::corrupt, "/a");
+  a.expect_failed(message.at_a, core::Errc::peer_lost, "/b");
 }
 
 /// Waits until the checksum has begun `count` sums.
@@ -132,40 +139,33 @@ TEST_F(FabricDeviceMemory, IsLentUntilTheDeviceHasSummedItWhateverElseEnds) {
   take_and_check();
   Party a = party("a", true, sums_at_a_), b = party("b", true, sums_at_b_);
   const Pair pair = join(a, b);
-  const Bytes there = pattern(kLong, 1);
-  Bytes got(kLong);
   sums_at_b_->hold();
-  const OperationId at_b = b.receive(pair.a_at_b, tag(1), on_device(view(got)));
-  const OperationId at_a = a.send(pair.b_at_a, tag(1), on_device(view(there)));
+  const UnderWay message(a, b, pair);
   await(*sums_at_b_, 1);
-  b->cancel(at_b);  // too late: it is matched
+  b->cancel(message.at_b);  // too late: it is matched
   const OperationId other = b.receive(pair.a_at_b, tag(2), MemoryView{});
   b->disconnect(pair.a_at_b, "the test says so");
   b.expect_failed(other, core::Errc::peer_lost, "the test says so");
   EXPECT_EQ(b.untaken(), 0U) << "the device reads the memory of the first one";
   sums_at_b_->release();
-  b.expect_failed(at_b, core::Errc::peer_lost, "the test says so");
-  a.expect_failed(at_a, core::Errc::peer_lost, "the test says so");
+  b.expect_failed(message.at_b, core::Errc::peer_lost, "the test says so");
+  a.expect_failed(message.at_a, core::Errc::peer_lost, "the test says so");
 }
 
 TEST_F(FabricDeviceMemory, IsLentToTheSendersDeviceToo) {
   take_and_check();
   Party a = party("a", true, sums_at_a_), b = party("b", true, sums_at_b_);
   const Pair pair = join(a, b);
-  const Bytes there = pattern(kLong, 1);
-  Bytes got(kLong);
   sums_at_a_->hold();
-  const OperationId at_b = b.receive(pair.a_at_b, tag(1), on_device(view(got)));
-  const OperationId at_a = a.send(pair.b_at_a, tag(1), on_device(view(there)));
+  const UnderWay message(a, b, pair);
   await(*sums_at_a_, 1);
   const OperationId other = a.receive(pair.b_at_a, tag(2), MemoryView{});
-  a->cancel(at_a);
+  a->cancel(message.at_a);
   b.destroy();
   a.expect_failed(other, core::Errc::peer_lost, "/b");
   EXPECT_EQ(a.untaken(), 0U) << "the device reads the memory of the send";
   sums_at_a_->release();
-  a.expect_failed(at_a, core::Errc::peer_lost, "/b");
-  (void)at_b;
+  a.expect_failed(message.at_a, core::Errc::peer_lost, "/b");
 }
 
 TEST_F(FabricDeviceMemory, ADeviceThatCannotSumEndsTheOperationWithItsErrorAndThePeerLearnsOfIt) {
@@ -176,12 +176,9 @@ TEST_F(FabricDeviceMemory, ADeviceThatCannotSumEndsTheOperationWithItsErrorAndTh
     broken->fail({core::Errc::io, "the device is on fire"});
     Party a = party("a", true, sender ? broken : sums), b = party("b", true, sender ? sums : broken);
     const Pair pair = join(a, b);
-    const Bytes there = pattern(kLong, 1);
-    Bytes got(kLong);
-    const OperationId at_b = b.receive(pair.a_at_b, tag(1), on_device(view(got)));
-    const OperationId at_a = a.send(pair.b_at_a, tag(1), on_device(view(there)));
-    (sender ? a : b).expect_failed(sender ? at_a : at_b, core::Errc::io, "on fire");
-    (sender ? b : a).expect_failed(sender ? at_b : at_a, core::Errc::peer_lost, "the device failed");
+    const UnderWay message(a, b, pair);
+    (sender ? a : b).expect_failed(sender ? message.at_a : message.at_b, core::Errc::io, "on fire");
+    (sender ? b : a).expect_failed(sender ? message.at_b : message.at_a, core::Errc::peer_lost, "the device failed");
   }
 }
 
@@ -189,19 +186,16 @@ TEST_F(FabricDeviceMemory, AnEndpointClosesWhenItsDeviceHasEndedItsSums) {
   take_and_check();
   Party a = party("a", true, sums_at_a_), b = party("b", true, sums_at_b_);
   const Pair pair = join(a, b);
-  const Bytes there = pattern(kLong, 1);
-  Bytes got(kLong);
   sums_at_b_->hold();
-  const OperationId at_b = b.receive(pair.a_at_b, tag(1), on_device(view(got)));
-  const OperationId at_a = a.send(pair.b_at_a, tag(1), on_device(view(there)));
+  const UnderWay message(a, b, pair);
   await(*sums_at_b_, 1);
   std::thread closing([&] { b->close(); });
-  a.expect_failed(at_a, core::Errc::peer_lost, "/b");  // so it has begun to
+  a.expect_failed(message.at_a, core::Errc::peer_lost, "/b");  // so it has begun to
   EXPECT_EQ(b.untaken(), 0U) << "the device reads the memory";
   sums_at_b_->release();
   closing.join();
   EXPECT_EQ(sums_at_b_->ended(), 1U);
-  b.expect_cancelled(at_b);
+  b.expect_cancelled(message.at_b);
 }
 
 TEST_F(FabricDeviceMemory, OneEndMayBeHostMemory) {

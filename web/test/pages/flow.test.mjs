@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { endJobs, explained, hasServe, serve } from "./server.mjs";
+import { complaints, endJobs, explained, hasServe, serve } from "./server.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
@@ -71,10 +71,8 @@ async function flow(name, viewport) {
 
 async function fromDataToAnalytics(page, name, viewport) {
   const set = kSets[name];
-  const failures = [];
+  const failures = complaints(page);
   page.setDefaultTimeout(kWaitMs);
-  page.on("pageerror", (e) => failures.push(e.stack));
-  page.on("console", (m) => m.type() === "error" && !/Failed to load resource|net::ERR_/.test(m.text()) && failures.push(m.text()));
   const heading = (text) => page.getByRole("heading", { level: 1, name: text, exact: true }).waitFor();
   const visit = async (entry) => {
     if (viewport.width < 500) await page.getByRole("button", { name: "Menu" }).click();

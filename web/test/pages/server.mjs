@@ -85,6 +85,13 @@ export async function explained(page, work) {
   }
 }
 
+/** What the page complains of from now on: exceptions, and errors on its console but those of requests. */
+export function complaints(page, found = []) {
+  page.on("pageerror", (e) => found.push(`${page.url()}: ${e.stack}`));
+  page.on("console", (m) => m.type() === "error" && !/Failed to load resource|net::ERR_/.test(m.text()) && found.push(`${page.url()}: ${m.text()}`));
+  return found;
+}
+
 /** Jobs survive the service: where a test has failed, one may run on. Ends them. */
 export async function endJobs(service) {
   const headers = { Authorization: `Bearer ${service.token}`, "Content-Type": "application/json" };
