@@ -39,6 +39,7 @@ struct BenchArguments {
   bool precision_given = false;
   bool threads_given = false;
   bool breakdown = false;
+  bool nondeterministic = false;
   bool statistics_apart = false;
   bool json = false;
 };
@@ -93,6 +94,7 @@ core::Result<void> run_step(BenchArguments arguments) {
   if (!model) return tl::unexpected(model.error());
   const auto& graph = *model;
   ProgressLine progress("measuring");
+  if (arguments.nondeterministic) arguments.compile.deterministic = false;
   arguments.compile.statistics_in_convolutions = !arguments.statistics_apart;
   arguments.compile.precision = nn::parse_precision(arguments.precision).value();  // declare_step() checks the name
   const cpu::StepBenchOptions options{.compile = arguments.compile,
@@ -157,8 +159,12 @@ Action declare_step(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--breakdown", a->breakdown, "also the time of each layer, beside what this machine reaches at best");
+  auto* nondeterministic =
+      app.add_flag("--nondeterministic", a->nondeterministic,
+                   "on a GPU: engines may add in another order each time, as with cluster.deterministic = false");
   app.add_flag("--statistics-apart", a->statistics_apart,
-               "on a GPU in 16 bits: no convolution sums up the statistics of the batch norm behind it");
+               "no convolution sums up the statistics of the batch norm behind it, as some do in 16 bits")
+      ->needs(nondeterministic);
   app.add_flag("--json", a->json, "one line of JSON");
   return [a, batch, precision, threads] {
     a->batch_given = batch->count() > 0;

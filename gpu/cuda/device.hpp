@@ -37,6 +37,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] core::Result<std::unique_ptr<MatrixPlan>> plan(const MatrixProduct& product, std::size_t workspace,
                                                                const std::string& engine) override;
   [[nodiscard]] bool is_measurable() const noexcept override { return true; }
+  /// cuDNN 9.19 has engines that say nothing of tensor cores, and whose gradients of weights are as far off as TF32's.
+  [[nodiscard]] bool has_exact_engines() const noexcept override { return false; }
   [[nodiscard]] core::Result<double> seconds_between(const Event& first, const Event& second) override;
 
  private:

@@ -90,6 +90,7 @@ class FaultyDevice final : public Device {
   [[nodiscard]] core::Result<std::unique_ptr<MatrixPlan>> plan(const MatrixProduct& product, std::size_t workspace,
                                                                const std::string& engine) override;
   [[nodiscard]] bool is_measurable() const noexcept override { return device_.is_measurable(); }
+  [[nodiscard]] bool has_exact_engines() const noexcept override { return device_.has_exact_engines(); }
   [[nodiscard]] core::Result<double> seconds_between(const Event& first, const Event& second) override;
 
  private:

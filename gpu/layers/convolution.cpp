@@ -179,9 +179,11 @@ Lowered lower_convolution(Lowering& lowering, const LayerContext& context, const
                  .bias = layer.bias,
                  .deterministic = lowering.options.deterministic};
   const Operand y = program.make(out, lowering.type);
-  // In float32 sums of squares would lose what a pass of its own keeps (gpu/kernels/bodies/channel_sums.hpp).
+  // In float32 sums of squares would lose what a pass of its own keeps (gpu/kernels/bodies/channel_sums.hpp). Engines add such sums atomically,
+  // in an order that changes from run to run, though cuDNN does not say so of them (measured on an H200).
   const bool summable = context.is_normalised && lowering.options.training && lowering.type != Type::fp32 &&
-                        !context.activation && lowering.options.statistics_in_convolutions;
+                        !context.activation && !description.deterministic &&
+                        lowering.options.statistics_in_convolutions;
   if (summable) {
     const ChannelSums sums = add_normalised_forward(lowering, sides, y);
     return {.output = y,

@@ -15,6 +15,7 @@ struct NcclUniqueId {
   std::array<char, 128> bytes{};
 };
 inline constexpr int kNcclSuccess = 0;
+inline constexpr int kNcclInvalidUsage = 5;
 inline constexpr int kNcclInProgress = 7;
 inline constexpr int kNcclFloat32 = 7;
 inline constexpr int kNcclSum = 0;

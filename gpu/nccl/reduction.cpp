@@ -32,6 +32,15 @@ constexpr std::chrono::milliseconds kCallTime{200};
 
 core::Error over() { return {core::Errc::interrupted, "sums by NCCL have ended"}; }
 
+core::Error join_error(const NcclLibrary& library, int status) {
+  core::Error error = library.error(status, "ncclCommInitRank");
+  if (status == kNcclInvalidUsage)
+    error.message +=
+        "; NCCL wants a GPU of its own for each worker: with several workers on one GPU use exchange.algorithm = "
+        "\"auto\"";
+  return error;
+}
+
 }  // namespace
 
 struct NcclReduction::State {
@@ -106,7 +115,7 @@ void NcclReduction::State::run(const NcclUniqueId& id, int rank, int ranks) {
   if (!stream) result = tl::unexpected(stream.error());
   if (stream)
     if (const int status = library->init_rank(&made, ranks, id, rank); status != kNcclSuccess)
-      result = tl::unexpected(library->error(status, "ncclCommInitRank"));
+      result = tl::unexpected(join_error(*library, status));
   Done join;
   {
     const std::lock_guard lock(mutex);

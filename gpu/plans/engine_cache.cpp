@@ -15,7 +15,7 @@
 namespace troupe::gpu {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;  // 1: had engines for float32 that are as inexact as TF32
 
 std::filesystem::path absolute_variable(const char* name) {
   const char* value = std::getenv(name);

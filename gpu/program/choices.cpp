@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/program/measuring.hpp"
+#include "gpu/program/trials.hpp"
 
 namespace troupe::gpu {
 namespace {

@@ -55,6 +55,7 @@ class TimedDevice final : public Device {
     return device_->plan(product, workspace, engine);
   }
   [[nodiscard]] bool is_measurable() const noexcept override { return device_->is_measurable(); }
+  [[nodiscard]] bool has_exact_engines() const noexcept override { return device_->has_exact_engines(); }
   [[nodiscard]] core::Result<double> seconds_between(const Event& first, const Event& second) override {
     return device_->seconds_between(first, second);
   }

@@ -41,7 +41,7 @@ int forward_convolutions(const std::vector<Operation>& operations, When when, bo
 TEST(BatchStatistics, BelongToTheConvolutionsInFrontOfBatchNormsIn16Bits) {
   for (const auto precision : {nn::Precision::bf16, nn::Precision::fp16}) {
     TrainedModel model(std::make_shared<HostDevice>(), zoo("resnet18", {3, 32, 32}, 10),
-                       {.batch = 2, .precision = precision});
+                       {.batch = 2, .precision = precision, .deterministic = false});
     const auto& forward = model.gpu().program().forward;
     EXPECT_EQ(operations_of(forward, "batch statistics of sums", When::training), 20);
     EXPECT_EQ(operations_of(forward, "batch statistics", When::training), 0);
@@ -60,7 +60,7 @@ TEST(BatchStatistics, AreAPassOfTheirOwnWhereNoEngineSumsThemUpOrTheOptionSaysSo
     EXPECT_EQ(forward_convolutions(forward, When::training, true), 0);
   };
   const TrainedModel none(std::make_shared<HostDevice>(HostDeviceOptions{.sums_statistics = false}), graph,
-                          {.batch = 2, .precision = nn::Precision::fp16});
+                          {.batch = 2, .precision = nn::Precision::fp16, .deterministic = false});
   expect_apart(none);
   int named = 0;
   const auto json = nlohmann::json::parse(none.replica->plan().json);
@@ -70,16 +70,20 @@ TEST(BatchStatistics, AreAPassOfTheirOwnWhereNoEngineSumsThemUpOrTheOptionSaysSo
       ++named;
     }
   EXPECT_GT(named, 5);
-  const TrainedModel off(std::make_shared<HostDevice>(), graph,
-                         {.batch = 2, .precision = nn::Precision::fp16, .statistics_in_convolutions = false});
+  const TrainedModel off(
+      std::make_shared<HostDevice>(), graph,
+      {.batch = 2, .precision = nn::Precision::fp16, .deterministic = false, .statistics_in_convolutions = false});
   expect_apart(off);
+  // Engines add atomically: their sums have other bits each time.
+  const TrainedModel same_bits(std::make_shared<HostDevice>(), graph, {.batch = 2, .precision = nn::Precision::fp16});
+  expect_apart(same_bits);
   EXPECT_EQ(off.replica->plan().json.find("statistics"), std::string::npos);
 }
 
 /// The two ways differ by what rounding of sums is worth, in forward, backward and the running values.
 TEST(BatchStatistics, OfSumsTrainAsThoseOfAPassOfTheirOwn) {
   for (const auto precision : {nn::Precision::bf16, nn::Precision::fp16}) {
-    nn::CompileOptions options{.batch = 4, .precision = precision};
+    nn::CompileOptions options{.batch = 4, .precision = precision, .deterministic = false};
     TrainedModel summed(std::make_shared<HostDevice>(), branching_net(), options);
     options.statistics_in_convolutions = false;
     TrainedModel apart(std::make_shared<HostDevice>(), branching_net(), options);
@@ -108,7 +112,7 @@ TEST(BatchStatistics, AreSummedByASmallerEngineAndApartWhereNoneIsSmallEnough) {
   const auto engine_with = [&](bool needs_workspace, std::size_t memory) {
     auto device =
         std::make_shared<HostDevice>(HostDeviceOptions{.memory = memory, .sums_when_staged = needs_workspace});
-    const TrainedModel model(device, graph, {.batch = 2, .precision = nn::Precision::bf16});
+    const TrainedModel model(device, graph, {.batch = 2, .precision = nn::Precision::bf16, .deterministic = false});
     std::string engine;
     const auto json = nlohmann::json::parse(model.replica->plan().json);
     for (const auto& [description, name] : json.at("engines").items())
@@ -131,7 +135,8 @@ TEST_P(FaultWhileMeasuring, IsAnErrorOrCostsAnEngineAndLeavesNothingBehind) {
   HostDevice host(HostDeviceOptions{.is_measurable = true});
   core::HostAllocator arenas;
   const auto graph = normalised_net();
-  const nn::CompileOptions options{.batch = 2, .precision = nn::Precision::fp16, .arenas = &arenas};
+  const nn::CompileOptions options{
+      .batch = 2, .precision = nn::Precision::fp16, .arenas = &arenas, .deterministic = false};
   for (const bool lost : {false, true})
     for (const auto code : {core::Errc::io, core::Errc::out_of_memory}) {
       std::uint64_t number = 1;

@@ -96,10 +96,12 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual((contract["passed"] + contract["skipped"]) % 15, 0)
         self.assertGreaterEqual(contract["passed"], 30)
         speed = results["speed", "lenet, batch 2"]["figures"]["images_per_s"]
-        apart = results["speed", "lenet, batch 2, statistics apart"]
+        together, apart = (results["speed", "lenet, batch 2, bf16, any order" + more] for more in ("", ", statistics apart"))
         listed = self.run_check("--on-host", "--dry-run").stdout
         self.assertEqual(listed.count("--statistics-apart"), 2, listed)
-        self.assertAlmostEqual(apart["figures"]["of_together"], apart["figures"]["images_per_s"] / speed)
+        self.assertEqual(listed.count("--nondeterministic"), 4, listed)
+        self.assertAlmostEqual(together["figures"]["of_the_other"], together["figures"]["images_per_s"] / speed)
+        self.assertAlmostEqual(apart["figures"]["of_the_other"], apart["figures"]["images_per_s"] / together["figures"]["images_per_s"])
         for part in ("torch_eager", "torch_compile"):
             self.assertAlmostEqual(results[part, "lenet, batch 2"]["figures"]["troupe_by_torch"], speed / 0.5)
         self.assertIn("elastic_pair", results["device", "kernels over vectors"]["figures"]["of_a_copy"])

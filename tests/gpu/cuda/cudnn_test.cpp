@@ -70,7 +70,8 @@ TEST_F(CudnnForH100, FusesABiasAndReluInEveryType) {
 /// Without a driver cuDNN compiles no fusion, and its compiled engines sum up statistics in fp16 alone, of no convolution of 8 channels: what
 /// is refused must be refused as no engine, so that a step goes on without it.
 TEST_F(CudnnForH100, SumsUpStatisticsInFp16AndRefusesOtherwiseWithoutHarm) {
-  for (const Convolution& c : gpu::testing::record_descriptions("resnet50", nn::Precision::fp16, 64).convolutions) {
+  for (const Convolution& c :
+       gpu::testing::record_descriptions("resnet50", nn::Precision::fp16, 64, false).convolutions) {
     if (!c.statistics) continue;
     graphs_.clear();
     CudnnFilter filter = filter_for(c);

@@ -80,7 +80,7 @@ TEST_P(DamagedEngineCache, IsIgnoredWithANoteAndReplaced) {
 }
 
 constexpr const char* kHead =
-    R"({"version":1,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0")";
+    R"({"version":2,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0")";
 const std::string kNoEngines = std::string(kHead) + "}";
 const std::string kEngineOfNumbers = std::string(kHead) + R"(,"engines":{"a":{"engine":1,"seconds":1}}})";
 const std::string kEnginesInAList = std::string(kHead) + R"(,"engines":[]})";
@@ -89,8 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
     Texts, DamagedEngineCache,
     ::testing::Values(
         "", "{", "[]", "\xff\xfe", R"({"version":1})",
-        R"({"version":2,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
-        R"({"version":1,"device":"NVIDIA A100","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
+        R"({"version":1,"device":"NVIDIA H200","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
+        R"({"version":2,"device":"NVIDIA A100","libraries":"CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0","engines":{}})",
         kNoEngines.c_str(), kEngineOfNumbers.c_str(), kEnginesInAList.c_str()));
 
 TEST(EngineCache, WithoutAFolderItKeepsChoicesForTheProcess) {

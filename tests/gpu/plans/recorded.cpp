@@ -25,12 +25,13 @@ class RecordingDevice final : public IdleDevice {
 
 }  // namespace
 
-RecordedDescriptions record_descriptions(const std::string& model, nn::Precision precision, std::int64_t batch) {
+RecordedDescriptions record_descriptions(const std::string& model, nn::Precision precision, std::int64_t batch,
+                                         bool deterministic) {
   RecordingDevice device;
   for (const nn::ZooEntry& entry : nn::model_zoo()) {
     if (entry.name != model) continue;
     const nn::Graph graph = zoo(entry.name, entry.input, entry.classes);
-    const nn::CompileOptions options{.batch = batch, .precision = precision};
+    const nn::CompileOptions options{.batch = batch, .precision = precision, .deterministic = deterministic};
     const Type type = precision == nn::Precision::bf16   ? Type::bf16
                       : precision == nn::Precision::fp16 ? Type::fp16
                                                          : Type::fp32;

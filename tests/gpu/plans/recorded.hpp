@@ -17,7 +17,7 @@ struct RecordedDescriptions {
 
 /// Of a model of the zoo with its own input, for training with batches of `batch`. No memory is needed.
 [[nodiscard]] RecordedDescriptions record_descriptions(const std::string& model, nn::Precision precision,
-                                                       std::int64_t batch);
+                                                       std::int64_t batch, bool deterministic = true);
 
 /// The names of all models of the zoo.
 [[nodiscard]] std::vector<std::string> all_models();

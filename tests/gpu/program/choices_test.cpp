@@ -9,6 +9,7 @@
 
 #include "gpu/device/host_device.hpp"
 #include "gpu/program/measuring.hpp"
+#include "gpu/program/trials.hpp"
 #include "tests/gpu/idle_device.hpp"
 
 namespace troupe::gpu::testing {

@@ -37,6 +37,8 @@ TEST_F(Cuda, MessagesOfManyLengthsBetweenTwoDeviceMemories) {
     const Bytes sent = pattern(size, 1);
     Bytes received(size);
     ASSERT_EQ(cudaMemcpy(from, sent.data(), size, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(),
+              cudaSuccess);  // from pageable memory the copy may still be under way, and no stream waits for it
     const OperationId receiving =
         b.receive(at_b.peer, tag(1), {static_cast<std::byte*>(to), size, core::MemorySpace::device});
     a.expect_done(a.send(at_a.peer, tag(1), {static_cast<std::byte*>(from), size, core::MemorySpace::device}), size);
