@@ -34,9 +34,8 @@ struct Compiled {
 
 /// What is where in the scratch memory of an optimizer step and of the check of gradients in fp16, in bytes.
 struct UpdateScratch {
-  static constexpr std::size_t kNumbers = 0;   // core::StepNumbers
-  static constexpr std::size_t kNorm = 64;     // double: the gradient's squared norm
-  static constexpr std::size_t kFinite = 96;   // int32: whether the gradients of a step in fp16 are finite
+  static constexpr std::size_t kNorm = 0;      // double: the gradient's squared norm
+  static constexpr std::size_t kFinite = 32;   // int32: whether the gradients of a step in fp16 are finite
   static constexpr std::size_t kChunks = 128;  // doubles: squared_norm_scratch()
 };
 

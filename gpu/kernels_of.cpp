@@ -168,21 +168,14 @@ void DeviceKernels::reduce_all(std::span<const core::Span> all, float scale) con
 void DeviceKernels::update(float* x, float* g, core::ConstSpan parameters, core::ConstSpan gradients,
                            const core::OptimizerState& state, const core::OptimizerStep& step, bool delta) const {
   core::check_optimizer(parameters, gradients, state, step);
-  const core::StepNumbers values = core::step_numbers(step);
-  const auto scratch = unwrap(scratch_.take(sizeof(values), sizeof(values)));
-  std::memcpy(scratch->pinned.data(), &values, sizeof(values));
-  on_stream([&](Stream& stream) -> core::Result<void> {
-    if (auto ran = stream.copy_to_device(scratch->device.data(), scratch->pinned.data(), sizeof(values)); !ran)
-      return ran;
-    return stream.launch(Optimize{.kind = step.kind,
-                                  .x = x,
-                                  .g = g,
-                                  .first = state.first.data(),
-                                  .second = state.second.data(),
-                                  .numbers = reinterpret_cast<const core::StepNumbers*>(scratch->device.data()),
-                                  .delta = delta,
-                                  .count = count_of(parameters)});
-  });
+  run(Optimize{.kind = step.kind,
+               .x = x,
+               .g = g,
+               .first = state.first.data(),
+               .second = state.second.data(),
+               .numbers = core::step_numbers(step),
+               .delta = delta,
+               .count = count_of(parameters)});
 }
 
 }  // namespace

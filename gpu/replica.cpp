@@ -17,8 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
-static_assert(sizeof(core::StepNumbers) <= UpdateScratch::kNorm);
-
 std::size_t floats_for(std::size_t bytes) { return core::align_floats((bytes + sizeof(float) - 1) / sizeof(float)); }
 
 /// Names what a stream is told in profiles.
@@ -159,7 +157,9 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   }
   if (auto recorded = compute_->record(*begun_); !recorded) return recorded;
   if (auto ran = (training ? forward_ : evaluation_).run(*compute_, captures_); !ran) return ran;
-  return compute_->record(*forward_done_);
+  if (auto recorded = compute_->record(*forward_done_); !recorded) return recorded;
+  // Now, so that a step ends with its last kernel.
+  return compute_->copy_to_host(sums_.data(), compiled_.program.sums, graph_.heads().size() * sizeof(LossSums));
 }
 
 core::Result<void> GpuReplica::enqueue_buckets(const std::function<void(int)>& on_bucket_ready) {
@@ -184,8 +184,6 @@ core::Result<void> GpuReplica::give_buckets(const std::function<void(int)>& on_b
 
 core::Result<nn::StepResult> GpuReplica::finish(std::int64_t samples, bool training) {
   const std::size_t heads = graph_.heads().size();
-  if (auto copied = compute_->copy_to_host(sums_.data(), compiled_.program.sums, heads * sizeof(LossSums)); !copied)
-    return tl::unexpected(std::move(copied.error()));
   if (auto waited = compute_->synchronize(); !waited) return tl::unexpected(std::move(waited.error()));
   is_busy_ = false;
   inputs_->ended();
@@ -243,8 +241,6 @@ core::Result<void> GpuReplica::update(const core::OptimizerStep& step, core::Opt
   auto on = arenas_->before_update(*compute_, state);
   if (!on) return tl::unexpected(std::move(on.error()));
   auto* scratch = reinterpret_cast<std::byte*>(compiled_.update_scratch.data());
-  const core::StepNumbers numbers = core::step_numbers(step);
-  if (auto copied = staging_->upload(*compute_, scratch, &numbers, sizeof(numbers)); !copied) return copied;
   const auto count = static_cast<std::int64_t>(on->parameters.size());
   float* g = on->gradients.data();
   // As core::clip(), without waiting for the norm.
@@ -261,7 +257,7 @@ core::Result<void> GpuReplica::update(const core::OptimizerStep& step, core::Opt
                           .g = g,
                           .first = on->state.first.data(),
                           .second = on->state.second.data(),
-                          .numbers = reinterpret_cast<const core::StepNumbers*>(scratch),
+                          .numbers = core::step_numbers(step),
                           .count = count};
   if (auto ran = compute_->launch(optimize); !ran) return ran;
   return arenas_->after_update(*compute_, state);

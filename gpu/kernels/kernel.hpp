@@ -347,7 +347,7 @@ struct Optimize {  // optimize, or with `delta` optimize_delta
   float* g = nullptr;
   float* first = nullptr;
   float* second = nullptr;
-  const core::StepNumbers* numbers = nullptr;  // core::step_numbers(), in device memory: a captured step takes new ones
+  core::StepNumbers numbers{};  // core::step_numbers()
   bool delta = false;
   std::int64_t count = 0;
 };

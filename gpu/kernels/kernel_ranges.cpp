@@ -162,7 +162,6 @@ class RangesOf {
     const int states = core::optimizer_info(k.kind).state_slots;
     if (states > 0) need("first", k.first, k.count);
     if (states > 1) need("second", k.second, k.count);
-    add("numbers", k.numbers, sizeof(core::StepNumbers));
   }
   void operator()(const SquaredNorm& k) {
     need("x", k.x, k.count);

@@ -22,7 +22,7 @@ struct RatedKernel {
   Kernel kernel;
 };
 
-std::vector<RatedKernel> rated_kernels(Vectors& v, std::size_t floats, const core::StepNumbers* numbers) {
+std::vector<RatedKernel> rated_kernels(Vectors& v, std::size_t floats) {
   const auto count = static_cast<std::int64_t>(floats);
   const auto at = [&](std::size_t i) { return v[i].data(); };
   std::vector<RatedKernel> all{
@@ -37,6 +37,7 @@ std::vector<RatedKernel> rated_kernels(Vectors& v, std::size_t floats, const cor
       {"widen bf16", 1.5,
        Widen{at(0), reinterpret_cast<const std::uint16_t*>(at(1)), core::HalfKind::bf16, false, count}},
   };
+  const auto numbers = core::step_numbers({.lr = 1e-6F, .momentum = 0.9F, .weight_decay = 1e-6F});
   const auto optimizer = [&](const char* name, core::OptimizerKind kind, double passes, bool delta = false) {
     all.push_back({name, passes,
                    Optimize{.kind = kind,
@@ -87,16 +88,6 @@ core::Result<std::vector<VectorRate>> vector_rates(Device& device, std::size_t f
     if (!made) return tl::unexpected(std::move(made.error()));
     vector = std::move(*made);
   }
-  const std::size_t few = core::align_floats(sizeof(core::StepNumbers) / sizeof(float));
-  auto numbers = core::Buffer::allocate(device.memory(), few);
-  if (!numbers) return tl::unexpected(std::move(numbers.error()));
-  auto pinned = core::Buffer::allocate(device.pinned(), few);
-  if (!pinned) return tl::unexpected(std::move(pinned.error()));
-  const auto values = core::step_numbers({.lr = 1e-6F, .momentum = 0.9F, .weight_decay = 1e-6F});
-  std::memcpy(pinned->data(), &values, sizeof(values));
-  if (auto copied = (*stream)->copy_to_device(numbers->data(), pinned->data(), sizeof(values)); !copied)
-    return tl::unexpected(std::move(copied.error()));
-
   const std::size_t bytes = floats * sizeof(float);
   const auto copy = [&](int i) {
     const auto pair =
@@ -105,8 +96,7 @@ core::Result<std::vector<VectorRate>> vector_rates(Device& device, std::size_t f
   };
   std::vector<VectorRate> rates{{"copy", 0, 1}};
   std::vector<double> copies;  // bytes per second
-  for (const auto& rated :
-       rated_kernels(vectors, floats, reinterpret_cast<const core::StepNumbers*>(numbers->data()))) {
+  for (const auto& rated : rated_kernels(vectors, floats)) {
     const double of_kernel = rated.passes * static_cast<double>(bytes);
     const int repeats = std::clamp(static_cast<int>(kBytesOfARound / of_kernel), 1, kMostRepeats);
     const auto launch = [&](int) { return (*stream)->launch(rated.kernel); };

@@ -1,5 +1,5 @@
 /// One step of an optimizer over a flat arena, in one pass: the operations of core/kernels_reference.cpp in its order, and so its bits.
-/// A body for Flat. Its numbers lie in device memory, so that a captured step takes new ones. Thread rule: plain values.
+/// A body for Flat. Thread rule: plain values.
 #pragma once
 
 #include "core/kernels_check.hpp"
@@ -53,11 +53,10 @@ struct OptimizeBody {
   float* g;
   float* first;
   float* second;
-  const core::StepNumbers* numbers;
+  core::StepNumbers step;
   template <int kCount>
   TROUPE_HOST_DEVICE void run(std::int64_t i) const {
     constexpr int kVectors = state_vectors(kKind);
-    const core::StepNumbers step = *numbers;
     const auto old = load<kCount>(x + i);
     const auto gradient = load<kCount>(g + i);
     Lanes<kCount> a{};

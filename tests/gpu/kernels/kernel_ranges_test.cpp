@@ -88,14 +88,13 @@ std::vector<KernelCase> kernel_cases() {
                               .output = {1, 2, 2, 2},
                               .type = Type::bf16}};
        }},
-      {{{"x", 24}, {"g", 24}, {"first", 24}, {"second", 24}, {"numbers", 28}},
+      {{{"x", 24}, {"g", 24}, {"first", 24}, {"second", 24}},
        [](const auto& m) {
          return Optimize{.kind = core::OptimizerKind::adam,
                          .x = at<float>(m[0]),
                          .g = at<float>(m[1]),
                          .first = at<float>(m[2]),
                          .second = at<float>(m[3]),
-                         .numbers = at<core::StepNumbers>(m[4]),
                          .count = 6};
        }},
       // 5000 floats are two chunks of 4096

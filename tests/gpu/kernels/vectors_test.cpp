@@ -128,7 +128,7 @@ TEST_P(Vectors, OptimizersHaveTheBitsOfTheReference) {
           state->host[static_cast<std::size_t>(i)] = std::abs(state->host[static_cast<std::size_t>(i)]);
         }
       run(Optimize{row.kind, x.at(), g.at(), row.state_slots > 0 ? first.at() : nullptr,
-                   row.state_slots > 1 ? second.at() : nullptr, &numbers, delta, count()});
+                   row.state_slots > 1 ? second.at() : nullptr, numbers, delta, count()});
       if (delta)
         reference().optimize_delta(x.host, g.host, {first.host, second.host}, step);
       else
