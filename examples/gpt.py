@@ -123,13 +123,14 @@ def shape_arguments(parser):
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="what computes: cpu, cuda, cuda:1 …")
 
 
 def model_of(arguments):
     model = GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
     if arguments.start:
         troupe.load(model, arguments.start)
-    return model
+    return model.to(arguments.device)
 
 
 def text_of(arguments, otherwise=debian_text):
@@ -142,7 +143,7 @@ def main():
     arguments = parser.parse_args()
 
     torch.manual_seed(arguments.seed)
-    train, test = windows(text_of(arguments), arguments.context)
+    train, test = (part.to(arguments.device) for part in windows(text_of(arguments), arguments.context))
     model = model_of(arguments)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, weight_decay=0.1, betas=(0.9, 0.95))
 

@@ -66,11 +66,13 @@ def main():
 
     torch.manual_seed(arguments.seed)
     model = GPT(arguments.layers, arguments.width, arguments.heads, arguments.context)
-    text, test = windows(text_of(arguments, debian_text if arguments.train else python_text), arguments.context)
+    chosen = text_of(arguments, debian_text if arguments.train else python_text)
+    text, test = (part.to(arguments.device) for part in windows(chosen, arguments.context))
     if not arguments.train:
-        model.load_state_dict(torch.load(arguments.base))
+        model.load_state_dict(torch.load(arguments.base, map_location="cpu"))
         if arguments.rank > 0:
             adapt(model, arguments.rank)
+    model.to(arguments.device)
     trained = [value for value in model.parameters() if value.requires_grad]
     scores = train(model, torch.optim.AdamW(trained, lr=arguments.lr), text, test, arguments)
     if scores:

