@@ -32,6 +32,12 @@ std::vector<std::string> kind_names() {
 
 }  // namespace
 
+std::int64_t DataConfig::batches_ahead(std::size_t loaders) const noexcept {
+  const auto sharing = static_cast<std::int64_t>(std::max<std::size_t>(loaders, 1));
+  const std::int64_t decoders = (decode_threads + sharing - 1) / sharing;
+  return std::max(prefetch, decoders + 1);  // one that is ready
+}
+
 const core::Table<DataConfig>& data_table() {
   using core::at_least;
   using core::between;
@@ -54,7 +60,8 @@ const core::Table<DataConfig>& data_table() {
         "glyphs, synthetic: which images are drawn (run.seed shuffles and augments)"},
        {"batch", &DataConfig::batch, between(1, core::kMostCount),
         "samples per worker and step: one number, or a list with one per worker"},
-       {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers), "batches that a loader keeps ready"},
+       {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers),
+        "batches that a loader keeps ready, at least: one more than its decode_threads"},
        {"decode_threads", &DataConfig::decode_threads, between(1, 256), "threads per process that decode and augment"},
        {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
        {"drop_tail", &DataConfig::drop_tail, core::anything(),

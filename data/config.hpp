@@ -50,6 +50,10 @@ struct DataConfig {
   std::string validation = "none";  // data/validation.hpp
   std::string stage;                // directory for copies that the ranks of a job make; empty: none
   std::string staged{};             // no key: the directory of this process's copies; empty: none
+
+  /// How many batches each of `loaders` loaders of a process holds beside the one that its worker computes: `prefetch`, or more where its share of
+  /// decode_threads would find no batch to fill.
+  [[nodiscard]] std::int64_t batches_ahead(std::size_t loaders) const noexcept;
 };
 
 [[nodiscard]] const core::Table<DataConfig>& data_table();

@@ -124,14 +124,14 @@ MemberMessageChecks Assembly::member_message_checks() const {
     if (!handle.members.loaders.empty()) nodes->set(handle.number, handle.members.loaders.front().node());
     if (!handle.members.servers.empty()) nodes->set(handle.number, handle.members.servers.front().node());
   }
-  const auto prefetch = static_cast<std::uint64_t>(spec_.settings->data.prefetch);
+  const auto most_ahead = static_cast<std::uint64_t>(spec_.settings->data.batches_ahead(1));
   return MemberMessageChecks(
       {.workers = spec_.workers,
        .servers = spec_.servers,
        .worker_sites = launch_.placement.worker_sites,
        .server_sites = launch_.placement.server_sites,
        .nodes = nodes,
-       .most_leases = prefetch + 1 + data::LeaseLookahead::kMost,
+       .most_leases = most_ahead + 1 + data::LeaseLookahead::kMost,
        .most_samples = static_cast<std::uint64_t>(std::ranges::max(spec_.settings->data.batch))});
 }
 

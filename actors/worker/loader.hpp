@@ -1,5 +1,5 @@
 /// The loader actor: builds batches from its worker's leases ahead of time, as long as a staging buffer is free. The worker returns each
-/// buffer. At most prefetch + 1 batches exist. Batches reach the worker in the order of its leases, with any number of decoders; a decoder has
+/// buffer. At most prefetch + 1 batches exist (DataConfig::batches_ahead). Batches reach the worker in the order of its leases, with any number of decoders; a decoder has
 /// at most one order of each loader, so that all loaders get their share. The loader asks for leases early enough to cover the time that a grant
 /// takes: the worker does not wait for leases on a busy link.
 #pragma once

@@ -86,7 +86,7 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.tensors = size.tensors;
   run.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
   run.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
-  run.prefetch = settings.data.prefetch;
+  run.prefetch = settings.data.batches_ahead(static_cast<std::size_t>(settings.cluster.workers));
   run.slowdown = settings.cluster.slowdown;
   run.synthetic_step =
       std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(settings.cluster.synthetic_step_ms));

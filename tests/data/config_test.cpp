@@ -57,6 +57,18 @@ TEST(DataConfigTest, HasDefaultsForAllButTheName) {
   EXPECT_FALSE(config->drop_tail);
 }
 
+TEST(DataConfigTest, ALoaderHasABatchForEachDecoderOfItsOwn) {
+  DataConfig config;
+  EXPECT_EQ(config.batches_ahead(1), 4);  // prefetch
+  config.decode_threads = 14;
+  EXPECT_EQ(config.batches_ahead(1), 15);
+  EXPECT_EQ(config.batches_ahead(3), 6);
+  EXPECT_EQ(config.batches_ahead(8), 4);
+  config.prefetch = 1;
+  EXPECT_EQ(config.batches_ahead(8), 3);
+  EXPECT_EQ(config.batches_ahead(0), 15);
+}
+
 TEST(DataConfigTest, RefusesValuesOutOfRange) {
   for (const std::string text : {"batch = 0", "batch = [64, 0]", "prefetch = 0", "decode_threads = 0", "crop = -1",
                                  "mean = \"median\"", "classes = 1"}) {
