@@ -35,7 +35,7 @@ std::vector<std::string> kind_names() {
 std::int64_t DataConfig::batches_ahead(std::size_t loaders) const noexcept {
   const auto sharing = static_cast<std::int64_t>(std::max<std::size_t>(loaders, 1));
   const std::int64_t decoders = (decode_threads + sharing - 1) / sharing;
-  return std::max(prefetch, decoders + 1);  // one that is ready
+  return decoders > 1 ? std::max(prefetch, decoders + 1) : prefetch;  // one for each decoder, and one that is ready
 }
 
 const core::Table<DataConfig>& data_table() {
@@ -61,7 +61,7 @@ const core::Table<DataConfig>& data_table() {
        {"batch", &DataConfig::batch, between(1, core::kMostCount),
         "samples per worker and step: one number, or a list with one per worker"},
        {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers),
-        "batches that a loader keeps ready, at least: one more than its decode_threads"},
+        "batches that a loader keeps ready; more where its share of decode_threads needs them"},
        {"decode_threads", &DataConfig::decode_threads, between(1, 256), "threads per process that decode and augment"},
        {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
        {"drop_tail", &DataConfig::drop_tail, core::anything(),

@@ -153,8 +153,9 @@ core::Result<Compiled> compile(Device& device, const nn::Graph& graph, const nn:
   for (const std::size_t limit : kWorkspaceLimits) {
     auto compiled = compile_within(device, graph, options, cache, limit, needs);
     if (compiled || compiled.error().code != core::Errc::out_of_memory || needs.is_host) return compiled;
-    if (options.plan != nullptr || limit == kWorkspaceLimits.back())
-      return tl::unexpected(too_little(device, graph, options, needs, compiled.error()));
+    const bool is_last = options.plan != nullptr || limit == kWorkspaceLimits.back();
+    if (is_last && needs.arenas == 0) return compiled;  // memory ran out before it was known how much is needed
+    if (is_last) return tl::unexpected(too_little(device, graph, options, needs, compiled.error()));
   }
   return core::fail(core::Errc::internal, "no limit of the workspace was tried");
 }

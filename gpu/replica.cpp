@@ -158,7 +158,7 @@ core::Result<void> GpuReplica::enqueue_forward(const nn::Batch& batch, std::int6
   if (auto recorded = compute_->record(*begun_); !recorded) return recorded;
   if (auto ran = (training ? forward_ : evaluation_).run(*compute_, captures_); !ran) return ran;
   if (auto recorded = compute_->record(*forward_done_); !recorded) return recorded;
-  // Now, so that a step ends with its last kernel.
+  // Here, not in finish(): a step ends with its last kernel then.
   return compute_->copy_to_host(sums_.data(), compiled_.program.sums, graph_.heads().size() * sizeof(LossSums));
 }
 

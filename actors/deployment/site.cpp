@@ -145,7 +145,7 @@ LoaderActor Site::spawn_loader(std::uint32_t w) const {
   LoaderSetup setup{.worker = w,
                     .builder = context_.spec->source.train,
                     .batch = settings.batch(w),
-                    .prefetch = settings.data.batches_ahead(setup_.workers.size()),
+                    .batches_ahead = settings.data.batches_ahead(setup_.workers.size()),
                     .decoders = decoders_,
                     .loaders = setup_.workers.size(),
                     .cpus = decoders_.empty() ? pinning_.loaders : core::Cpus(),

@@ -124,7 +124,8 @@ MemberMessageChecks Assembly::member_message_checks() const {
     if (!handle.members.loaders.empty()) nodes->set(handle.number, handle.members.loaders.front().node());
     if (!handle.members.servers.empty()) nodes->set(handle.number, handle.members.servers.front().node());
   }
-  const auto most_ahead = static_cast<std::uint64_t>(spec_.settings->data.batches_ahead(1));
+  const auto most_ahead =
+      static_cast<std::uint64_t>(spec_.settings->data.batches_ahead(1));  // of a site with one worker
   return MemberMessageChecks(
       {.workers = spec_.workers,
        .servers = spec_.servers,

@@ -23,7 +23,7 @@ class LoaderBody {
  public:
   LoaderBody(LoaderActor::stateful_pointer<LoaderState> self, LoaderSetup setup)
       : self_(self), setup_(std::move(setup)), thread_(setup_.cpus, *setup_.clock) {
-    for (std::int64_t k = 0; k <= setup_.prefetch; ++k) {
+    for (std::int64_t k = 0; k <= setup_.batches_ahead; ++k) {
       buffers_.push_back(std::make_shared<StagingBuffer>(setup_.form, *setup_.builder, setup_.batch));
       free_.push_back(static_cast<std::uint32_t>(k));
     }

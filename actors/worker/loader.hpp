@@ -1,7 +1,7 @@
 /// The loader actor: builds batches from its worker's leases ahead of time, as long as a staging buffer is free. The worker returns each
-/// buffer. At most prefetch + 1 batches exist (DataConfig::batches_ahead). Batches reach the worker in the order of its leases, with any number of decoders; a decoder has
-/// at most one order of each loader, so that all loaders get their share. The loader asks for leases early enough to cover the time that a grant
-/// takes: the worker does not wait for leases on a busy link.
+/// buffer. At most batches_ahead + 1 batches exist. Batches reach the worker in the order of its leases, with any number of decoders; a decoder
+/// has at most one order of each loader, so that all loaders get their share. The loader asks for leases early enough to cover the time that a
+/// grant takes: the worker does not wait for leases on a busy link.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct LoaderSetup {
   std::uint32_t worker = 0;
   std::shared_ptr<const data::BatchBuilder> builder;
   std::int64_t batch = 64;
-  std::int64_t prefetch = 4;
+  std::int64_t batches_ahead = 4;      // data::DataConfig::batches_ahead()
   std::vector<DecoderActor> decoders;  // of the site; none: the loader itself decodes
   std::size_t loaders = 1;             // that share them
   core::Cpus cpus{};                   // for a loader that decodes, which is then spawned detached; empty: any

@@ -88,6 +88,10 @@ core::Result<void> run_step(BenchArguments arguments) {
     return core::fail(core::Errc::usage, "--set changes a key of a CONFIG: name one; see `troupe bench step --help`");
   if (arguments.breakdown && arguments.device != "cpu")
     return core::fail(core::Errc::usage, "--breakdown times the layers of the CPU: use it with --device cpu");
+  if ((arguments.nondeterministic || arguments.statistics_apart) && arguments.device == "cpu")
+    return core::fail(
+        core::Errc::usage,
+        "--nondeterministic and --statistics-apart are about engines of a GPU: use them with --device cuda");
   const auto backend = make_backend(arguments.device);
   if (!backend) return tl::unexpected(backend.error());
   const auto model = arguments.config.empty() ? nn::zoo_model(arguments.model) : configured_model(arguments);
@@ -95,6 +99,9 @@ core::Result<void> run_step(BenchArguments arguments) {
   const auto& graph = *model;
   ProgressLine progress("measuring");
   if (arguments.nondeterministic) arguments.compile.deterministic = false;
+  if (arguments.statistics_apart && arguments.compile.deterministic)
+    return core::fail(core::Errc::usage,
+                      "--statistics-apart changes nothing with engines that are deterministic: add --nondeterministic");
   arguments.compile.statistics_in_convolutions = !arguments.statistics_apart;
   arguments.compile.precision = nn::parse_precision(arguments.precision).value();  // declare_step() checks the name
   const cpu::StepBenchOptions options{.compile = arguments.compile,
@@ -116,6 +123,7 @@ core::Result<void> run_step(BenchArguments arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json{
         {"images_per_s", bench->images_per_s}, {"ms_per_step", bench->ms_per_step}, {"gflops", bench->gflops}};
+    if (arguments.device != "cpu") json["deterministic"] = arguments.compile.deterministic;
     if (arguments.breakdown) json["breakdown"] = breakdown_json(bench->breakdown, ceilings);
     return print(json.dump() + "\n");
   }
@@ -132,7 +140,7 @@ Action declare_step(CLI::App& app) {
   const auto a = std::make_shared<BenchArguments>();
   auto* config = app.add_option("CONFIG", a->config,
                                 "measure the model of this configuration (TOML) as its worker 0 computes it; --batch, "
-                                "--precision and --threads say otherwise");
+                                "--precision, --threads and --nondeterministic say otherwise");
   add_set(app, a->overrides);
   app.add_option("--model", a->model, "a model of `troupe models`")
       ->check(word_of(model_names()))
@@ -159,12 +167,13 @@ Action declare_step(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--profile", a->profile, "write the time of every step, for `troupe simulate`")->type_name("FILE");
   app.add_flag("--breakdown", a->breakdown, "also the time of each layer, beside what this machine reaches at best");
-  auto* nondeterministic =
-      app.add_flag("--nondeterministic", a->nondeterministic,
-                   "on a GPU: engines may add in another order each time, as with cluster.deterministic = false");
-  app.add_flag("--statistics-apart", a->statistics_apart,
-               "no convolution sums up the statistics of the batch norm behind it, as some do in 16 bits")
-      ->needs(nondeterministic);
+  app.add_flag(
+      "--nondeterministic", a->nondeterministic,
+      "on a GPU: engines whose sums may have other last bits in each run, as with cluster.deterministic = false");
+  app.add_flag(
+      "--statistics-apart", a->statistics_apart,
+      "with such engines, in bf16 or fp16: the statistics of batch norms are a pass of their own, never part of the "
+      "convolution in front");
   app.add_flag("--json", a->json, "one line of JSON");
   return [a, batch, precision, threads] {
     a->batch_given = batch->count() > 0;
@@ -189,6 +198,7 @@ Command bench() {
                        .examples = "  troupe bench step --model lenet --batch 64 --threads 1 --profile lenet-64.json\n"
                                    "  troupe bench step configs/cifar10-easgd.toml --profile cifar.json\n"
                                    "  troupe bench step --model resnet50 --batch 8 --precision bf16 --breakdown\n"
+                                   "  troupe bench step --model resnet50 --batch 256 --precision bf16 --device cuda\n"
                                    "  troupe bench step --model mlp --batch 64 --json\n",
                        .declare = declare_step},
                       bench_device(),

@@ -47,7 +47,8 @@ core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
   progress.clear();
   if (!times) return tl::unexpected(times.error());
 
-  const auto per_step = [&](double seconds) { return 1e6 * seconds / times->steps; };
+  const double idle_us = 1e6 * times->device.idle / (times->device_steps - 1);  // it lies between two steps
+  const double copy_us = 1e6 * times->device.copy / times->device_steps;
   const auto& info = (*device)->info();
   if (arguments.json) {
     nlohmann::ordered_json json{
@@ -60,9 +61,9 @@ core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
                     {"precision", arguments.precision},
                     {"ms_per_step", times->ms_per_step},
                     {"captured", times->is_captured},
-                    {"operations_per_step", static_cast<double>(times->device.operations) / times->steps},
-                    {"idle_us_per_step", per_step(times->device.idle)},
-                    {"host_copy_us_per_step", per_step(times->device.copy)}};
+                    {"operations_per_step", static_cast<double>(times->device.operations) / times->device_steps},
+                    {"idle_us_per_step", idle_us},
+                    {"host_copy_us_per_step", copy_us}};
     return print(json.dump() + "\n");
   }
   std::string text = fmt::format("{}, {}; vectors of {} floats\n", info.name, info.libraries, arguments.parameters);
@@ -71,8 +72,8 @@ core::Result<void> run_bench_device(const BenchDeviceArguments& arguments) {
   text += fmt::format(
       "{}, batch {}, {}: {:.3f} ms per step; with events, the device waits {:.1f} us of a step for the "
       "host, and {:.1f} us for copies from and to it{}\n",
-      arguments.model, arguments.batch, arguments.precision, times->ms_per_step, per_step(times->device.idle),
-      per_step(times->device.copy), times->is_captured ? "" : "; its passes could not be captured as graphs");
+      arguments.model, arguments.batch, arguments.precision, times->ms_per_step, idle_us, copy_us,
+      times->is_captured ? "" : "; its passes could not be captured as graphs");
   return print(text);
 }
 

@@ -103,7 +103,8 @@ class WorkerMemory {
   core::Buffer remembered_;                            // host memory, from the first remember() that copies
   std::optional<DistanceMeter> meter_;
   std::map<strategies::Slot, Vector> extra_;
-  std::shared_ptr<nn::Replica> replica_;  // shared: loans of its arenas may outlive the worker. Ends before the vectors that its steps use
+  std::shared_ptr<nn::Replica>
+      replica_;  // shared: loans of its arenas may outlive the worker. Ends before the vectors that its steps use
   std::map<strategies::Slot, BorrowedView> mounted_;
   std::unique_ptr<const core::Kernels, Finish> kernels_;  // the backend's; the first member that ends
   strategies::ShardId shards_ = 0;

@@ -9,10 +9,6 @@ constexpr std::size_t kPartAlignment = 256;  // of the parts of a workspace
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment; }
 
-std::int64_t weights_of(const ConvolutionShape& shape) {
-  return shape.output.channels * shape.kernel * shape.kernel * (shape.input.channels / shape.groups);
-}
-
 }  // namespace
 
 std::size_t CudaConvolutionPlan::cast_bytes(const OperationGraph& graph) {
@@ -34,7 +30,7 @@ CudaConvolutionPlan::CudaConvolutionPlan(const Convolution& convolution, std::sh
   workspace_ = plan_.workspace;
   engine_ = to_string(plan_.engine);
   if (!operations.casts_weight_gradient) return;
-  cast_count_ = weights_of(convolution.shape);
+  cast_count_ = convolution.shape.weights();
   cast_at_ = aligned(plan_.workspace);
   workspace_ = cast_at_ + static_cast<std::size_t>(cast_count_) * bytes_of(type_);
   engine_ += kCastSuffix;

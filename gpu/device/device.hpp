@@ -134,7 +134,7 @@ class Device {
   /// Whether timings of this device say anything: false for the host's. Without it the first plan is taken.
   [[nodiscard]] virtual bool is_measurable() const noexcept = 0;
   /// Whether every engine for float32 without TF32 computes in float32: else each is tried before it is taken (gpu/program/trials.hpp).
-  [[nodiscard]] virtual bool has_exact_engines() const noexcept { return true; }
+  [[nodiscard]] virtual bool has_exact_engines() const noexcept = 0;
   /// Seconds between two recorded and reached events.
   [[nodiscard]] virtual core::Result<double> seconds_between(const Event& first, const Event& second) = 0;
 };

@@ -67,6 +67,7 @@ class HostDevice final : public Device {
   [[nodiscard]] core::Result<std::unique_ptr<MatrixPlan>> plan(const MatrixProduct& product, std::size_t workspace,
                                                                const std::string& engine) override;
   [[nodiscard]] bool is_measurable() const noexcept override { return options_.is_measurable; }
+  [[nodiscard]] bool has_exact_engines() const noexcept override { return true; }
   [[nodiscard]] core::Result<double> seconds_between(const Event& first, const Event& second) override;
 
   /// Bytes that are allocated now.

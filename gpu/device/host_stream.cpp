@@ -17,10 +17,6 @@ constexpr int kScribble = 0x5A;
 
 std::size_t bytes_of(std::int64_t count, Type type) { return static_cast<std::size_t>(count) * gpu::bytes_of(type); }
 
-std::size_t weights_of(const ConvolutionShape& s) {
-  return static_cast<std::size_t>(s.output.channels * s.kernel * s.kernel * (s.input.channels / s.groups));
-}
-
 /// What an engine leaves in its workspace.
 void scribble(void* workspace, std::size_t bytes) {
   if (bytes > 0) std::memset(found(workspace), kScribble, bytes);
@@ -121,7 +117,7 @@ core::Result<void> HostStream::run(const ConvolutionPlan& plan, const Convolutio
   auto ok =
       check_operands(to_string(c),
                      {{"x", operands.x, bytes_of(c.shape.input.size(), c.type)},
-                      {"w", operands.w, weights_of(c.shape) * gpu::bytes_of(weights)},
+                      {"w", operands.w, bytes_of(c.shape.weights(), weights)},
                       {"y", operands.y, bytes_of(c.shape.output.size(), c.type)},
                       {"bias", operands.bias, c.bias ? bytes_of(c.shape.output.channels, c.type) : 0},
                       {"addend", operands.addend, c.addend ? bytes_of(c.shape.output.size(), c.type) : 0},

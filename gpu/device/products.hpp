@@ -23,6 +23,10 @@ struct ConvolutionShape {
   std::int64_t stride = 1;
   std::int64_t padding = 0;
   std::int64_t groups = 1;
+  /// Elements of w.
+  [[nodiscard]] std::int64_t weights() const noexcept {
+    return output.channels * kernel * kernel * (input.channels / groups);
+  }
   auto operator<=>(const ConvolutionShape&) const = default;
 };
 

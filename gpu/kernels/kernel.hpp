@@ -347,7 +347,7 @@ struct Optimize {  // optimize, or with `delta` optimize_delta
   float* g = nullptr;
   float* first = nullptr;
   float* second = nullptr;
-  core::StepNumbers numbers{};  // core::step_numbers()
+  core::StepNumbers numbers{};  // core::step_numbers(); by value: an optimizer step is launched, never captured
   bool delta = false;
   std::int64_t count = 0;
 };

@@ -1,6 +1,6 @@
 /// Which engine was the fastest for a convolution or a matrix product, measured once for each device and its libraries and kept in the
 /// user's cache folder: a warm start measures nothing. One JSON file for each device and version:
-///   {"version": 1, "device": "NVIDIA H200", "libraries": "CUDA 13.0, …", "engines": {"forward 64x56x56 …": {"engine": "cudnn 41 2=7", "seconds": 0.0001}}}
+///   {"version": 2, "device": "NVIDIA H200", "libraries": "CUDA 13.0, …", "engines": {"forward 64x56x56 …": {"engine": "cudnn 41 2=7", "seconds": 0.0001}}}
 /// Several processes may use one file: save() adds to what is there. Losing the file costs a measurement, nothing else: a file that cannot
 /// be read, is damaged or belongs to another device or version is ignored with a note. Thread-safe.
 #pragma once

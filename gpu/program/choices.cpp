@@ -31,6 +31,8 @@ core::Result<void> Choices::take(const nn::Plan& plan) {
   if (engines == json.end() || !engines->is_object()) return refuse_plan("it has no engines");
   for (const auto& [description, engine] : engines->items()) {
     if (!engine.is_string()) return refuse_plan(fmt::format("the engine of {} is not a name", description));
+    // Of a version that took engines for deterministic which are not.
+    if (description.find(", deterministic") != std::string::npos && description.ends_with(", statistics")) continue;
     planned_[description] = engine.template get<std::string>();
   }
   engines_ = planned_;
@@ -48,16 +50,33 @@ std::vector<std::unique_ptr<Plan>> Choices::engines_for(const Description& descr
     if (!stream) throw LoweringFailed{std::move(stream.error())};
     trying_ = std::move(*stream);
   }
-  const bool offered = !plans->empty();
-  const auto tried = remove_unfit(device_, *trying_, description, *plans);
-  if (!tried) throw LoweringFailed{tried.error()};
-  if constexpr (std::is_same_v<Plan, ConvolutionPlan>)
+  if constexpr (std::is_same_v<Plan, ConvolutionPlan>) {
+    if (!measures_) return first_fit(description, name, std::move(*plans));
+    const bool offered = !plans->empty();
+    const auto tried = remove_unfit(device_, *trying_, description, *plans);
+    if (!tried) throw LoweringFailed{tried.error()};
+    // There is another way: relu behind the convolution, or statistics apart.
+    const bool may_do_without = description.statistics || description.activation;
+    if (*tried && offered && plans->empty() && may_do_without && cache_ != nullptr) cache_->put(name, {kNoEngine, 0});
+  }
+  return std::move(*plans);
+}
+
+std::vector<std::unique_ptr<ConvolutionPlan>> Choices::first_fit(const Convolution& description,
+                                                                 const std::string& name,
+                                                                 std::vector<std::unique_ptr<ConvolutionPlan>> plans) {
+  for (auto& plan : plans) {
+    std::vector<std::unique_ptr<ConvolutionPlan>> one;
+    one.push_back(std::move(plan));
+    const auto tried = remove_unfit(device_, *trying_, description, one);
+    if (!tried) throw LoweringFailed{tried.error()};
     // By rule, the choice must be the same in each process and each time, whatever memory is free: both ways have other bits.
-    if (!*tried && !measures_ && description.statistics)
+    if (!*tried && description.statistics)
       throw LoweringFailed{
           {core::Errc::out_of_memory, fmt::format("too little device memory to try engines for {}", name)}};
-  if (*tried && offered && plans->empty() && cache_ != nullptr) cache_->put(name, {kNoEngine, 0});
-  return std::move(*plans);
+    if (!one.empty()) return one;
+  }
+  return {};
 }
 
 template <class Plan, class Description>
@@ -73,9 +92,10 @@ std::shared_ptr<const Plan> Choices::measured(const Description& description, co
   if (plans.empty()) return nullptr;
   const auto best = fastest(device_, *trying_, description, plans);
   if (!best) throw LoweringFailed{best.error()};
+  const bool is_chosen = best->seconds > 0 || plans.size() == 1;
   std::shared_ptr<const Plan> plan = std::move(plans[best->index]);
   // A choice for less workspace than usual does not replace one that is known.
-  if (cache_ != nullptr && !known && best->seconds > 0) cache_->put(name, {plan->engine(), best->seconds});
+  if (cache_ != nullptr && !known && is_chosen) cache_->put(name, {plan->engine(), best->seconds});
   return plan;
 }
 

@@ -64,10 +64,14 @@ class Choices {
   template <class Plan, class Description>
   [[nodiscard]] Choice<Plan> choose_from(const std::vector<Description>& descriptions,
                                          std::map<std::string, std::shared_ptr<const Plan>>& made);
-  /// The engines of the device for the description that a trial found fit (remove_unfit). None: the device cannot execute it; that all are
-  /// unfit is kept in the cache.
+  /// The engines of the device for the description that a trial found fit (remove_unfit), by rule the first of them. None: the device cannot
+  /// execute it; that all are unfit is kept in the cache, where the caller has another way. Throws LoweringFailed, also of memory that a trial
+  /// does not find.
   template <class Plan, class Description>
   [[nodiscard]] std::vector<std::unique_ptr<Plan>> engines_for(const Description& description, const std::string& name);
+  /// At most one of `plans`: by rule no further ones are tried.
+  [[nodiscard]] std::vector<std::unique_ptr<ConvolutionPlan>> first_fit(
+      const Convolution& description, const std::string& name, std::vector<std::unique_ptr<ConvolutionPlan>> plans);
   /// The fastest engine, of an earlier measurement or a new one. None: the device cannot execute the description.
   template <class Plan, class Description>
   [[nodiscard]] std::shared_ptr<const Plan> measured(const Description& description, const std::string& name);

@@ -1,4 +1,5 @@
-/// Single elements of a convolution's result, in double: what an engine's result is compared with. Thread rule: pure functions.
+/// Single elements of a convolution's result, in double: what an engine's result is compared with. HostDevice's convolution would take seconds for the
+/// whole of a layer, and sums in float. Thread rule: pure functions.
 #pragma once
 
 #include <cstdint>

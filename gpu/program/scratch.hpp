@@ -1,4 +1,4 @@
-/// Memory in which engines are tried and timed, freed at the end: allocated zero. Compile time only. Thread rule: one thread.
+/// Memory in which engines are tried and timed, zero-filled, and freed at the end. Compile time only. Thread rule: one thread.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct ConvolutionScratch {
   ConvolutionScratch(Device& device, const Convolution& description,
                      const std::vector<std::unique_ptr<ConvolutionPlan>>& plans)
       : x(device, sized(description.shape.input.size(), description.type)),
-        w(device, sized(weights_of(description.shape), Type::fp32)),  // as gradients may be
+        w(device, sized(description.shape.weights(), Type::fp32)),  // as gradients may be
         y(device, sized(description.shape.output.size(), description.type)),
         bias(device, description.bias ? sized(description.shape.output.channels, description.type) : 0),
         addend(device, description.addend ? sized(description.shape.output.size(), description.type) : 0),
@@ -61,9 +61,6 @@ struct ConvolutionScratch {
   }
   [[nodiscard]] ConvolutionOperands operands() const {
     return {x.get(), w.get(), y.get(), bias.get(), addend.get(), sum.floats(), squares.floats()};
-  }
-  static std::int64_t weights_of(const ConvolutionShape& shape) {
-    return shape.output.channels * shape.kernel * shape.kernel * shape.input.channels / shape.groups;
   }
 
   Scratch x, w, y, bias, addend, sum, squares, workspace;

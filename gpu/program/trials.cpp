@@ -39,7 +39,7 @@ struct FetchedStatistics {
   const float* squares;
   const float* mean;      // of y, by a kernel of our own
   const float* variance;  // of y
-  /// NaN does not.
+  /// False if any is NaN.
   [[nodiscard]] bool agree(const TensorShape& output, Type type) const {
     const auto pixels = static_cast<double>(output.pixels());
     const double tolerance = kSumTolerance * unit_roundoff(type);
@@ -80,8 +80,8 @@ core::Result<void> fill(Stream& stream, const Scratch& scratch, std::size_t byte
 constexpr std::size_t kFewestSamples = 4;
 constexpr std::size_t kMostSamples = 64;
 constexpr std::int64_t kProducts = std::int64_t{1} << 22;
-/// Of the samples' errors to the samples, as roots of mean squares. Factors that are rounded to TF32's 11 bits give about 3e-4; `products` that are
-/// summed one by one in float32 give 4e-8 times their root.
+/// The largest error of an engine that computes in float32, relative to the samples, both as roots of mean squares. Factors that are rounded to TF32's 11
+/// bits give about 3e-4; `products` that are summed one by one in float32 give 4e-8 times their root.
 double exact_within(std::int64_t products) { return 3e-5 + 5e-8 * std::sqrt(static_cast<double>(products)); }
 
 struct Sample {
@@ -107,7 +107,7 @@ std::vector<Sample> samples_of(const Convolution& description, core::ConstSpan p
   return samples;
 }
 
-/// NaN is not.
+/// False if any is NaN.
 bool are_near(const std::vector<Sample>& samples, const float* found, double tolerance) {
   double errors = 0, squares = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -164,7 +164,7 @@ core::Result<bool> remove_wrong_statistics(Device& device, Stream& stream, const
   const auto& shape = description.shape;
   auto ready = fill(stream, scratch.x, sized(shape.input.size(), description.type), *pattern, kPiece);
   if (ready) {
-    const auto weights = ConvolutionScratch::weights_of(shape);
+    const auto weights = shape.weights();
     ready = fill(stream, scratch.w, sized(weights, description.type), *pattern, kPiece);
   }
   const auto copied = stream.synchronize();  // also behind a failed copy: the pattern is read until then
@@ -215,9 +215,8 @@ core::Result<void> remove_inexact(Device& device, Stream& stream, const Convolut
     std::int64_t elements;
   };
   auto ready = core::Result<void>();
-  for (const auto& [operand, elements] :
-       {Operand{&scratch.x, shape.input.size()}, Operand{&scratch.w, ConvolutionScratch::weights_of(shape)},
-        Operand{&scratch.y, shape.output.size()}})
+  for (const auto& [operand, elements] : {Operand{&scratch.x, shape.input.size()}, Operand{&scratch.w, shape.weights()},
+                                          Operand{&scratch.y, shape.output.size()}})
     if (ready && operand != &result)
       ready = fill(stream, *operand, sized(elements, Type::fp32), *pattern, kPattern * sizeof(float));
   const auto copied = stream.synchronize();  // also behind a failed copy: the pattern is read until then
@@ -226,14 +225,18 @@ core::Result<void> remove_inexact(Device& device, Stream& stream, const Convolut
 
   const std::vector<Sample> samples = samples_of(description, pattern->view().first(kPattern));
   const double tolerance = exact_within(products_of_an_element(description));
+  core::Result<void> scarce;  // an engine for which memory ran out is no inexact one
   std::erase_if(plans, [&](const std::unique_ptr<ConvolutionPlan>& plan) {
     std::memset(fetched->data(), kNanBytes, samples.size() * sizeof(float));
-    bool fetches = stream.run(*plan, scratch.operands(), scratch.workspace.get()).has_value();
-    for (std::size_t i = 0; i < samples.size() && fetches; ++i)
-      fetches = stream.copy_to_host(fetched->data() + i, result.floats() + samples[i].index, sizeof(float)).has_value();
-    return !stream.synchronize() || !fetches || !are_near(samples, fetched->data(), tolerance);
+    auto ran = stream.run(*plan, scratch.operands(), scratch.workspace.get());
+    for (std::size_t i = 0; i < samples.size() && ran; ++i)
+      ran = stream.copy_to_host(fetched->data() + i, result.floats() + samples[i].index, sizeof(float));
+    const auto waited = stream.synchronize();
+    if (!ran && ran.error().code == core::Errc::out_of_memory && scarce) scarce = ran;
+    return !waited || !ran || !are_near(samples, fetched->data(), tolerance);
   });
-  return stream.synchronize();
+  const auto idle = stream.synchronize();
+  return idle ? scarce : idle;
 }
 
 core::Result<bool> remove_unfit(Device& device, Stream& stream, const Convolution& description,

@@ -10,9 +10,11 @@
 namespace troupe::gpu {
 
 struct StepTimes {
-  int steps = 0;             // of each of the two measurements
-  double ms_per_step = 0;    // without events
-  DeviceTimes device;        // of steps with events
+  int steps = 0;           // without events
+  double ms_per_step = 0;  // of these
+  int device_steps =
+      0;  // with events, in each of five rounds: a fifth of `steps` and one more, so that as many have one before them
+  DeviceTimes device;        // of the round in the middle, by its idle time: a pause of the host's does not count
   bool is_captured = false;  // whether the host launches each pass as one graph
 };
 

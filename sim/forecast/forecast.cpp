@@ -86,6 +86,7 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.tensors = size.tensors;
   run.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
   run.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
+  // As if all were in one process: with several, loaders hold more, which changes no time as long as none waits.
   run.prefetch = settings.data.batches_ahead(static_cast<std::size_t>(settings.cluster.workers));
   run.slowdown = settings.cluster.slowdown;
   run.synthetic_step =

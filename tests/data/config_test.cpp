@@ -57,7 +57,7 @@ TEST(DataConfigTest, HasDefaultsForAllButTheName) {
   EXPECT_FALSE(config->drop_tail);
 }
 
-TEST(DataConfigTest, ALoaderHasABatchForEachDecoderOfItsOwn) {
+TEST(DataConfigTest, ALoaderHoldsOneBatchMoreThanItHasDecoders) {
   DataConfig config;
   EXPECT_EQ(config.batches_ahead(1), 4);  // prefetch
   config.decode_threads = 14;
@@ -66,6 +66,7 @@ TEST(DataConfigTest, ALoaderHasABatchForEachDecoderOfItsOwn) {
   EXPECT_EQ(config.batches_ahead(8), 4);
   config.prefetch = 1;
   EXPECT_EQ(config.batches_ahead(8), 3);
+  EXPECT_EQ(config.batches_ahead(14), 1);  // two buffers keep one decoder busy
   EXPECT_EQ(config.batches_ahead(0), 15);
 }
 

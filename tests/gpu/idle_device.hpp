@@ -37,6 +37,7 @@ class IdleDevice : public Device {
     return host_.plan(p, w, engine);
   }
   [[nodiscard]] bool is_measurable() const noexcept override { return true; }
+  [[nodiscard]] bool has_exact_engines() const noexcept override { return true; }
   core::Result<double> seconds_between(const Event& first, const Event& second) override {
     return static_cast<const IdleEvent&>(second).at - static_cast<const IdleEvent&>(first).at;
   }

@@ -175,7 +175,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         count = {part: sum(1 for line in lines if line.startswith(part + " ")) for part in ("training", "speed", "torch_eager", "torch_compile", "sanitizer")}
-        self.assertEqual(count, {"training": 20, "speed": 11, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
+        self.assertEqual(count, {"training": 20, "speed": 12, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
         self.assertTrue(all("at most" in line for line in lines))
         self.assertFalse(self.json.exists())
         commands = [line for line in lines if "cluster.workers=8" in line]

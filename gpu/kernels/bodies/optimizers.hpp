@@ -53,7 +53,7 @@ struct OptimizeBody {
   float* g;
   float* first;
   float* second;
-  core::StepNumbers step;
+  core::StepNumbers numbers;
   template <int kCount>
   TROUPE_HOST_DEVICE void run(std::int64_t i) const {
     constexpr int kVectors = state_vectors(kKind);
@@ -66,7 +66,7 @@ struct OptimizeBody {
     Lanes<kCount> result;
     TROUPE_UNROLL
     for (int l = 0; l < kCount; ++l) {
-      const float change = change_of<kKind>(old[l], gradient[l], a[l], b[l], step);
+      const float change = change_of<kKind>(old[l], gradient[l], a[l], b[l], numbers);
       result[l] = kDelta ? change : old[l] + change;
     }
     store((kDelta ? g : x) + i, result);

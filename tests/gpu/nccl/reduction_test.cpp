@@ -47,20 +47,21 @@ struct Rank {
 };
 
 /// Bundles have the tests without the stand-in.
-class NcclStandIn : public ::testing::Test {
+class NcclReductionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (auto opened = NcclLibrary::open(TROUPE_FAKE_NCCL_LIBRARY); !opened)
       GTEST_SKIP() << "the stand-in for NCCL is not here: " << opened.error().message;
   }
 };
+
 class Fails {
  public:
   explicit Fails(const char* call) { ::setenv("TROUPE_FAKE_NCCL", call, 1); }
   ~Fails() { ::unsetenv("TROUPE_FAKE_NCCL"); }
 };
 
-TEST_F(NcclStandIn, SaysWhatItIsAndWhatIsMissing) {
+TEST_F(NcclReductionTest, LibrarySaysWhatItIsAndWhatIsMissing) {
   EXPECT_EQ(library()->version(), "2.27.3");
   EXPECT_EQ(library()->path(), TROUPE_FAKE_NCCL_LIBRARY);
   const auto missing = NcclLibrary::open("libno-such-nccl.so.2");
@@ -79,7 +80,7 @@ TEST(NcclLibrary, TheRealOneHasTheSameFunctions) {
   EXPECT_NE((*real)->error(2, "a call").message.find("NCCL: a call: "), std::string::npos);
 }
 
-TEST_F(NcclStandIn, RanksSumInPlaceOneAfterTheOther) {
+TEST_F(NcclReductionTest, RanksSumInPlaceOneAfterTheOther) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (std::size_t r = 0; r < 3; ++r) ranks.push_back(std::make_unique<Rank>(r));
   const auto group = ranks[0]->reduction.make_group().value();
@@ -100,7 +101,7 @@ TEST_F(NcclStandIn, RanksSumInPlaceOneAfterTheOther) {
   }
 }
 
-TEST_F(NcclStandIn, JoinsOneGroupOnly) {
+TEST_F(NcclReductionTest, JoinsOneGroupOnly) {
   Rank alone(0);
   const auto group = alone.reduction.make_group().value();
   End first, second;
@@ -111,7 +112,7 @@ TEST_F(NcclStandIn, JoinsOneGroupOnly) {
   EXPECT_EQ(alone.reduction.members(), 1U);
 }
 
-TEST_F(NcclStandIn, RanksMayBeProcesses) {
+TEST_F(NcclReductionTest, RanksMayBeProcesses) {
   const auto group = NcclReduction(std::make_shared<HostDevice>(), library()).make_group().value();
   const auto sum_as = [&](std::size_t r) {
     Rank rank(r);
@@ -129,7 +130,7 @@ TEST_F(NcclStandIn, RanksMayBeProcesses) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(NcclStandIn, AbortEndsASumThatWaitsForALostMemberAndAllThatFollow) {
+TEST_F(NcclReductionTest, AbortEndsASumThatWaitsForALostMemberAndAllThatFollow) {
   Rank first(0), second(1);
   const auto group = first.reduction.make_group().value();
   End joined[2];
@@ -145,7 +146,7 @@ TEST_F(NcclStandIn, AbortEndsASumThatWaitsForALostMemberAndAllThatFollow) {
   for (auto& sum : sums) EXPECT_EQ(sum.code(), core::Errc::peer_lost);
 }
 
-TEST_F(NcclStandIn, AMemberThatNeverJoinsDoesNotHoldTheOthersForEver) {
+TEST_F(NcclReductionTest, AMemberThatNeverJoinsDoesNotHoldTheOthersForEver) {
   End joined;
   {
     Rank first(0);
@@ -155,7 +156,7 @@ TEST_F(NcclStandIn, AMemberThatNeverJoinsDoesNotHoldTheOthersForEver) {
   EXPECT_EQ(joined.code(), core::Errc::peer_lost);
 }
 
-TEST_F(NcclStandIn, FailedCallsAreErrorsThatNameThem) {
+TEST_F(NcclReductionTest, FailedCallsAreErrorsThatNameThem) {
   Rank rank(0);
   {
     const Fails call("ncclGetUniqueId");

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/device/host_device.hpp"
-#include "gpu/program/measuring.hpp"
 #include "gpu/program/trials.hpp"
 #include "tests/gpu/idle_device.hpp"
 

@@ -183,6 +183,20 @@ TEST(ChoicesOfStatistics, OfAPlanThatKnowsNothingOfThemAreApart) {
   EXPECT_EQ(second.to_plan().json, first.to_plan().json);
 }
 
+/// Earlier versions took engines for deterministic whose sums are not.
+TEST(ChoicesOfStatistics, OfAPlanForADeterministicRunAreForgotten) {
+  SummingDevice device;
+  Convolution deterministic = summed_convolution();
+  deterministic.deterministic = true;
+  Choices first(device, nn::Precision::fp16, true);
+  (void)choose(first);
+  auto old = nlohmann::json::parse(first.to_plan().json);
+  old["engines"][to_string(deterministic)] = "sums a";
+  Choices second(device, nn::Precision::fp16, true);
+  ASSERT_TRUE(second.take({old.dump()}));
+  EXPECT_EQ(second.to_plan().json, first.to_plan().json);
+}
+
 TEST(ChoicesOfStatistics, OfAPlanWithAnEngineThatIsGoneAreRefused) {
   SummingDevice device;
   Choices first(device, nn::Precision::fp16, true);

@@ -1,10 +1,9 @@
 // Engines that do not compute as exactly as asked are found by what they compute; single elements of convolutions beside whole ones.
 #include "gpu/program/trials.hpp"
 
-#include <cstring>
-
 #include <gtest/gtest.h>
 
+#include "gpu/device/faulty_device.hpp"
 #include "gpu/device/host_device.hpp"
 #include "gpu/program/sampled_convolution.hpp"
 #include "gpu/program/scratch.hpp"
@@ -41,7 +40,7 @@ TEST(SampledConvolution, HasEveryElementOfTheWhole) {
     };
     fill(scratch.x, c.shape.input.size());
     fill(scratch.y, c.shape.output.size());
-    fill(scratch.w, ConvolutionScratch::weights_of(c.shape));
+    fill(scratch.w, c.shape.weights());
     ASSERT_TRUE(stream->run(*plans.front(), scratch.operands(), scratch.workspace.get()));
     ASSERT_TRUE(stream->synchronize());
     const Scratch& result = c.direction == Direction::forward         ? scratch.y
@@ -77,6 +76,30 @@ TEST(TrialOfExactness, KeepsFloat32AndRemovesTf32) {
       EXPECT_EQ(allowed.size(), offered);
       EXPECT_FALSE(plans.empty());
     }
+}
+
+/// Or plain convolutions would have no engine for good, and those by rule another one each time.
+TEST(TrialOfExactness, AnEngineThatFindsNoMemoryIsAnErrorAndOneThatFailsIsRemoved) {
+  for (const auto code : {core::Errc::out_of_memory, core::Errc::io}) {
+    HostDevice host;
+    FaultyDevice device(host);
+    const auto stream = device.make_stream().value();
+    const Convolution description = some_convolutions(Type::fp32, Math::fp32).front();
+    auto plans = device.plans(description, kWorkspace).value();
+    const std::size_t offered = plans.size();
+    device.set(Fault{.kind = CallKind::run, .number = 1, .code = code});
+    const auto tried = remove_inexact(device, *stream, description, plans);
+    EXPECT_TRUE(device.struck());
+    if (code == core::Errc::out_of_memory) {
+      ASSERT_FALSE(tried);
+      EXPECT_EQ(tried.error().code, code);
+    } else {
+      ASSERT_TRUE(tried);
+      EXPECT_EQ(plans.size(), offered - 1);
+    }
+    plans.clear();
+    EXPECT_EQ(host.live_bytes(), 0U);
+  }
 }
 
 TEST(TrialOfExactness, WithoutMemoryIsAnErrorThatSaysSo) {

@@ -21,7 +21,7 @@ std::string absence_of_cuda() { return cuda_device() ? "" : cuda_device().error(
 std::unique_ptr<Backend> make_cuda() { return gpu::make_backend({cuda_device().value()}, "cuda"); }
 /// The same, with arenas in its memory.
 std::unique_ptr<Backend> make_cuda_arenas() {
-  return gpu::make_backend({cuda_device().value()}, "cuda", core::MemorySpace::device);
+  return gpu::make_backend({cuda_device().value()}, "cuda_arenas", core::MemorySpace::device);
 }
 
 /// Another backend whose replicas all have canonical arenas.

@@ -65,7 +65,7 @@ TEST_P(WholeZoo, OneStepIsThatOfTheFirstBackend) {
   EXPECT_NEAR(got.result.loss, want.result.loss, 1e-4 * want.result.loss);
   EXPECT_EQ(got.result.top1, want.result.top1);
   // Rounding moves values across 0 of a relu: parameters that are a last place apart move resnet50's gradients by 0.02 to 0.03.
-  EXPECT_LT(apart(got.gradients, want.gradients), 0.04);
+  EXPECT_LT(apart(got.gradients, want.gradients), param() == "resnet50" ? 0.04 : 0.01);
   if (!want.statistics.empty()) {
     EXPECT_LT(apart(got.statistics, want.statistics), 1e-4);
   }
