@@ -76,10 +76,10 @@ core::Result<void> fill(Stream& stream, const Scratch& scratch, std::size_t byte
   return {};
 }
 
-/// Elements of a result that are compared: as many as the host sums up in some hundredths of a second.
-constexpr std::size_t kFewestSamples = 4;
+/// Elements of a result that are compared: as many as kProducts products of the host make, but some.
+constexpr std::size_t kFewestSamples = 8;
 constexpr std::size_t kMostSamples = 64;
-constexpr std::int64_t kProducts = std::int64_t{1} << 22;
+constexpr std::int64_t kProducts = std::int64_t{1} << 20;
 /// The largest error of an engine that computes in float32, relative to the samples, both as roots of mean squares. Factors that are rounded to TF32's 11
 /// bits give about 3e-4; `products` that are summed one by one in float32 give 4e-8 times their root.
 double exact_within(std::int64_t products) { return 3e-5 + 5e-8 * std::sqrt(static_cast<double>(products)); }

@@ -22,9 +22,10 @@ namespace troupe::gpu {
                                                          std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
 
 /// Of a convolution in float32 without TF32: removes those of `plans` that compute it less exactly, whatever they say of themselves. Each is
-/// executed once on random numbers, with a bias and an addend of 0; up to 64 elements of its result are compared with sums in double, some millions of
-/// products for all of them. Without activation, or with relu. `stream`: as above. Errors: those of a lost device; Errc::out_of_memory where there is no
-/// memory for it, since an engine that was not tried must not be used, and there may be no other way.
+/// executed once on random numbers, with a bias and an addend of 0; 8 to 64 elements of its result are compared with sums in double, which take the
+/// host some hundredths of a second, longer only for gradients of weights over millions of pixels. Without activation, or with relu. `stream`: as above.
+/// Errors: those of a lost device; Errc::out_of_memory where there is no memory for it, since an engine that was not tried must not be used, and there
+/// may be no other way.
 [[nodiscard]] core::Result<void> remove_inexact(Device& device, Stream& stream, const Convolution& description,
                                                 std::vector<std::unique_ptr<ConvolutionPlan>>& plans);
 
