@@ -56,6 +56,7 @@ for count in 2 10 200; do
   measure "runs compare, $count runs" "${runs[@]}" compare "${dir[@]}" "${some[@]}"
 done
 
+"$bin/troupe" serve "${dir[@]}" --remove-user bench > "$folder/answer" 2>&1 || true  # of a folder that is used again
 token=$("$bin/troupe" serve "${dir[@]}" --add-user bench --role read | sed 's/.*: //')
 "$bin/troupe" serve "${dir[@]}" --listen 127.0.0.1:0 > "$folder/out" &
 service=$!
@@ -69,6 +70,7 @@ request() {  # request WHAT PATH: when the last look is young, and after a pause
 printf '\n%-80s %8s %8s\n' "a request, by curl" "median" "longest"
 measure "GET openapi.json (what curl costs)" ask openapi.json
 request "runs" runs
+PAUSE=10.5 rounds=3 measure "GET runs, when nobody has asked for ten seconds" ask runs
 request "runs?sort=wall_s" 'runs?sort=wall_s'
 request "runs?filter=strategy=easgd accuracy>0.5&sort=accuracy" 'runs?filter=strategy%3Deasgd%20accuracy%3E0.5&sort=accuracy'
 request "runs?filter=lr<0.05" 'runs?filter=lr%3C0.05'

@@ -13,8 +13,9 @@
 namespace troupe::service {
 namespace {
 
-constexpr std::chrono::seconds kWatch{2};  // between looks at which runs have changed
-constexpr std::int64_t kWatched = 200;     // the newest runs: only those change by themselves
+constexpr std::chrono::seconds kWatch{2};        // between looks at which runs have changed
+constexpr std::chrono::milliseconds kSoon{200};  // after a look that goes on
+constexpr std::int64_t kWatched = 200;           // the newest runs: only those change by themselves
 
 constexpr std::chrono::milliseconds kTidy{2'000};  // between looks for files of removed data sets
 constexpr std::size_t kMostArchives = 8;           // that wait
@@ -100,6 +101,7 @@ core::Result<void> Service::open_jobs() {
   if (!setup_.jobs) return {};
   auto options = *setup_.jobs;
   options.on_change = [this](const Job& job) {
+    store_.expire();  // it may have a run now, or its run may be over
     events_.publish("job", json_of(job).dump(-1, ' ', false, Json::error_handler_t::replace));
   };
   options.on_remove = [this](std::int64_t id) {
@@ -154,6 +156,7 @@ std::optional<std::chrono::milliseconds> Service::watch_runs() {
   }
   const auto store = store_.fresh();
   if (!store) return kWatch;
+  if (store_.is_looking()) return kSoon;  // without keeping questions waiting
   store::ListQuery query;
   query.limit = kWatched;
   const auto rows = run_rows(context_.jobs, **store, query);

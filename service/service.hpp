@@ -1,5 +1,5 @@
 /// `troupe serve`: the HTTP service over a directory of runs (docs/service.md). Thread rule: one thread starts and stops it; it has threads of
-/// its own: one for connections, one each for the run store, files, archives, running runs, jobs' requests, uploads and unpacking; one for forecasts when
+/// its own: one for connections, one each for the run store, looks at the directories, files, archives, running runs, jobs' requests, uploads and unpacking; one for forecasts when
 /// one is asked for; JobRunner's; one per node.
 #pragma once
 

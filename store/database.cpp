@@ -44,9 +44,13 @@ core::Result<Database> Database::open(const std::string& path, bool shared_memor
   const int code = sqlite3_open_v2(path.c_str(), &database.handle_,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) database.fail(code);
-  if (database.handle_ != nullptr) sqlite3_busy_timeout(database.handle_, static_cast<int>(kBusyWait.count()));
+  database.set_busy_wait(kBusyWait);
   // The directories are the truth: a power failure may cost the newest transactions, which the next look reads again.
   database.run(shared_memory ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL" : "PRAGMA journal_mode=DELETE");
+  int on = 1;  // the file of the log is emptied by the last who closes it, but not removed
+  if (shared_memory && database.handle_ != nullptr)
+    sqlite3_file_control(database.handle_, nullptr, SQLITE_FCNTL_PERSIST_WAL, &on);
+  if (shared_memory) database.run("PRAGMA journal_size_limit=67108864");
   database.run("PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY");
   if (auto opened = database.check(); !opened) return tl::unexpected(opened.error());
   return database;
@@ -85,6 +89,10 @@ void Database::run(const std::string& statements) {
 std::int64_t Database::number(const std::string& statement) {
   Statement asked(*this, statement);
   return asked.next() ? asked.integer(0) : 0;
+}
+
+void Database::set_busy_wait(std::chrono::milliseconds wait) {
+  if (handle_ != nullptr) sqlite3_busy_timeout(handle_, static_cast<int>(wait.count()));
 }
 
 core::Result<void> Database::check() const {

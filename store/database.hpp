@@ -27,7 +27,7 @@ using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 class Database {
  public:
   /// Opens the file for writing and creates it if it is missing; ":memory:" is a database that ends with the connection. `shared_memory`: all
-  /// processes that use the file can share memory, so it has a write-ahead log; otherwise (network file systems) a rollback journal.
+  /// processes that use the file can share memory, so it has a write-ahead log, which stays (a look would take its end for a change of the directory); otherwise (network file systems) a rollback journal.
   /// `if_damaged`: what to do about a damaged file, the end of that error's message.
   [[nodiscard]] static core::Result<Database> open(const std::string& path, bool shared_memory,
                                                    std::string if_damaged = {});
@@ -40,6 +40,9 @@ class Database {
   void run(const std::string& statements);
   /// The only value of a statement's first row; 0 without a row.
   [[nodiscard]] std::int64_t number(const std::string& statement);
+
+  /// How long a statement waits for another writer; kBusyWait from the beginning.
+  void set_busy_wait(std::chrono::milliseconds wait);
 
   /// The first failure since clear(). Errc::corrupt: no database, or a damaged one; timeout: another process writes; no_space; io.
   [[nodiscard]] core::Result<void> check() const;

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
-#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,39 +18,49 @@ namespace troupe::store {
 
 struct KnownDirectory {
   enum class Kind : std::uint8_t { run, grid, foreign };
+  std::string_view path{}, problem{};
   std::int64_t id = 0;
-  std::string_view path{};
-  std::int64_t modified = 0;             // 0: look at it again
-  std::int64_t now = kUnasked;           // of a run in a grid: when it last changed, as this look saw it
-  std::int64_t position = 0;             // of a run without an end: what was read of its metrics.jsonl
-  std::string_view status{}, problem{};  // the status of a run without an end
+  std::int64_t modified = 0;        // 0: look at it again
+  std::int64_t now = kNoDirectory;  // when it last changed, as this look saw it
   Kind kind = Kind::foreign;
-  bool over = true;   // no run without an end
-  bool seen = false;  // it is there still
-
-  static constexpr std::int64_t kUnasked = -2;
+  bool over = true;     // no run without an end
+  bool listed = false;  // its name was found by a listing
+  bool seen = false;    // it is there still
 };
 
 class KnownDirectories {
  public:
-  /// Reads the table `directories`, and of runs without an end their status. REQUIRES a database with the schema. A failure is the database's. `texts`
-  /// outlives this.
-  KnownDirectories(Database& database, Texts& texts);
+  /// Neighbours, which one thread asks for.
+  using Piece = std::vector<KnownDirectory>;
+  /// A run without an end.
+  struct Unfinished {
+    std::string status;
+    std::int64_t position = 0;  // what was read of its metrics.jsonl
+  };
 
-  /// Null: it is not known. Valid as long as this.
-  [[nodiscard]] KnownDirectory* find(std::string_view path);
-  [[nodiscard]] std::vector<KnownDirectory>& all() noexcept { return all_; }
+  /// Reads the table `directories`, and of runs without an end their status. REQUIRES a database with the schema. A failure is the database's. `texts`
+  /// outlives this. `on_piece` gets each piece as soon as it is read, while others are still to come; it stays where it is.
+  KnownDirectories(Database& database, Texts& texts, const std::function<void(Piece&)>& on_piece);
+
+  [[nodiscard]] std::list<Piece>& pieces() noexcept { return pieces_; }
+  /// Marks the directories with these names; returns the names that are not known.
+  [[nodiscard]] std::vector<std::string_view> mark_listed(const std::vector<std::string_view>& names);
   /// The runs in the grid, by path.
   [[nodiscard]] const std::vector<KnownDirectory*>& in_grid(std::string_view grid) const;
+  /// One of them. Null: it is not known.
+  [[nodiscard]] KnownDirectory* in_grid(std::string_view grid, std::string_view path) const;
+  /// Null: it is over.
+  [[nodiscard]] const Unfinished* unfinished(std::int64_t id) const;
 
  private:
-  void read_all(Database& database);
   void read_unfinished(Database& database);
+  void read_all(Database& database, const std::function<void(Piece&)>& on_piece);
   void sort_grids();
 
   Texts& texts_;
-  std::vector<KnownDirectory> all_{};
-  std::pmr::unordered_map<std::string_view, std::size_t> places_;
+  std::list<Piece> pieces_{};
+  std::size_t count_ = 0;
+  std::unordered_map<std::int64_t, Unfinished> unfinished_{};
   std::map<std::string_view, std::vector<KnownDirectory*>> grids_{};
 };
 

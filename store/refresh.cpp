@@ -15,7 +15,9 @@
 
 #include "core/file_descriptor.hpp"
 #include "store/known_directories.hpp"
+#include "store/look/listing.hpp"
 #include "store/look/names.hpp"
+#include "store/look/thread_pool.hpp"
 #include "store/run_directory.hpp"
 #include "store/run_reader.hpp"
 #include "store/schema.hpp"
@@ -45,9 +47,10 @@ class Look {
     if (root_file_.get() < 0) return tl::unexpected(core::from_errno(errno, "open", root_));
     if (auto seen = see(); !seen) return tl::unexpected(seen.error());
     reader_.emplace(database_, root_);
-    for (const auto& [name, time] : changed_) look_at(std::string(name), time);
+    for (const auto& one : changed_) look_at(std::string(one.path), one.known, one.time);
     if (auto read = read_runs(); !read) return tl::unexpected(read.error());
     if (auto removed = remove_gone(); !removed) return tl::unexpected(removed.error());
+    keep_listing();
     return report_;
   }
 
@@ -57,56 +60,72 @@ class Look {
  private:
   using Kind = KnownDirectory::Kind;
 
-  /// What is in the root, and when each changed.
-  struct Listed {
-    std::vector<std::string_view> names{};
-    std::vector<std::int64_t> times{};
+  /// It needs a closer look. `known`: null unless the store has it.
+  struct Changed {
+    std::string_view path;
+    KnownDirectory* known = nullptr;
+    std::int64_t time = 0;
   };
-  core::Result<Listed> list_root() {
-    return directory_names(root_file_.get(), ".", root_, listed_).map([this](std::vector<std::string_view> names) {
-      auto times = times_of_change(root_file_.get(), names);
-      return Listed{std::move(names), std::move(times)};
-    });
-  }
 
-  /// Reads what is known, and meanwhile lists the root. The list is younger than what is known: a directory that is not in it is gone.
+  /// Reads what is known, and meanwhile asks when that changed. The root is listed too, unless it has the names that it had. The list is younger than
+  /// what is known: a directory that is not in it is gone.
   core::Result<void> see() {
     std::optional<Snapshot> now(std::in_place, database_);
     generation_ = generation(database_);
+    const auto known_time = known_listing(database_);
     if (auto begun = database_.check(); !begun) return begun;
-    auto listing = std::async(std::launch::async | std::launch::deferred, [this] { return list_root(); });
-    known_.emplace(database_, texts_);
+    listing_ = time_of_listing(root_file_.get());
+    const bool is_listed = listing_ == 0 || listing_ != known_time;
+    std::future<core::Result<std::vector<std::string_view>>> names;
+    if (is_listed)
+      names = std::async(std::launch::async | std::launch::deferred,
+                         [this] { return directory_names(root_file_.get(), ".", root_, listed_); });
+    ThreadPool pool;
+    known_.emplace(database_, texts_, [&](KnownDirectories::Piece& piece) {
+      pool.add([this, &piece] {
+        for (auto& known : piece) known.now = settled(time_of_change(root_file_.get(), known.path.data()));
+      });
+    });
     auto read = database_.check();
-    now.reset();  // a reader may keep others from writing, and a list of many directories takes long on some file systems
-    const auto listed = listing.get();
+    now.reset();  // a reader may keep others from writing, and asking many directories takes long on some file systems
+    pool.wait();
+    if (is_listed) {
+      const auto found = names.get();
+      if (!read) return read;
+      if (!found) return tl::unexpected(found.error());
+      note_new(known_->mark_listed(*found));
+    }
     if (!read) return read;
-    if (!listed) return tl::unexpected(listed.error());
-    note_times(*listed);
+    note_known(is_listed);
+    std::ranges::sort(changed_, {}, &Changed::path);
     return {};
   }
 
-  /// What needs a closer look is in changed_ then, by name; of known runs in grids the times are known.
-  void note_times(const Listed& listed) {
-    std::vector<KnownDirectory*> in_grids;
-    std::vector<std::string_view> paths;
-    for (std::size_t k = 0; k < listed.names.size(); ++k) {
-      auto* known = known_->find(listed.names[k]);
-      const auto time = settled(listed.times[k]);
-      if (known != nullptr && known->kind == Kind::run && known->over && is_same(*known, time)) {
-        known->seen = true;
-        ++report_.looked_at;
-        continue;
+  void note_new(const std::vector<std::string_view>& names) {
+    const auto times = times_of_change(root_file_.get(), names);
+    for (std::size_t k = 0; k < names.size(); ++k)
+      if (times[k] != kNoDirectory)
+        changed_.push_back({names[k], nullptr, settled(times[k])});
+      else
+        listing_ = 0;  // a link that leads nowhere: what it leads to may come without a change of the root
+  }
+
+  /// What is known by its name in the root. The runs in a grid are looked at with it.
+  void note_known(bool is_listed) {
+    for (auto& piece : known_->pieces())
+      for (auto& known : piece) {
+        if (known.now == kNoDirectory || (is_listed && !known.listed)) continue;
+        if (known.kind == Kind::run && known.over && is_same(known, known.now) && !is_in_grid(known)) {
+          known.seen = true;
+          ++report_.looked_at;
+        } else if (!is_in_grid(known)) {
+          changed_.push_back({known.path, &known, known.now});
+        }
       }
-      if (time != kNoDirectory) changed_.emplace_back(listed.names[k], time);
-      if (known == nullptr || known->kind != Kind::grid) continue;
-      for (auto* run : known_->in_grid(known->path)) {
-        in_grids.push_back(run);
-        paths.push_back(run->path);
-      }
-    }
-    const auto times = times_of_change(root_file_.get(), paths);
-    for (std::size_t k = 0; k < paths.size(); ++k) in_grids[k]->now = settled(times[k]);
-    std::ranges::sort(changed_);
+  }
+
+  static bool is_in_grid(const KnownDirectory& known) noexcept {
+    return known.path.find('/') != std::string_view::npos;
   }
 
   /// 0: it changed just now.
@@ -146,15 +165,14 @@ class Look {
     return contains_runs(root_file_.get(), path).value_or(false);
   }
 
-  void look_at(const std::string& path, std::int64_t time) {
+  void look_at(const std::string& path, KnownDirectory* known, std::int64_t time) {
     ++report_.looked_at;
-    auto* known = known_->find(path);
     const bool same = known != nullptr && is_same(*known, time);
     if (known != nullptr) known->seen = true;
     if (same && known->kind == Kind::foreign) return;
     if (same && known->kind == Kind::grid) return look_at_known_runs(path);
-    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", time);
-    look_at_folder(path, time);
+    if (same || (is_run(path) && !is_grid_with_config(path))) return look_at_run(path, "", known, time);
+    look_at_folder(path, known, time);
   }
 
   /// Of a grid to which no run has come.
@@ -163,12 +181,12 @@ class Look {
       if (run->now == kNoDirectory) continue;
       ++report_.looked_at;
       run->seen = true;
-      if (!run->over || !is_same(*run, run->now)) look_at_run(std::string(run->path), grid, run->now);
+      if (!run->over || !is_same(*run, run->now)) look_at_run(std::string(run->path), grid, run, run->now);
     }
   }
 
   /// A grid, or something else.
-  void look_at_folder(const std::string& path, std::int64_t time) {
+  void look_at_folder(const std::string& path, KnownDirectory* known, std::int64_t time) {
     Texts texts;
     auto names = directory_names(root_file_.get(), path, root_ + "/" + path, texts);
     bool is_grid = false;
@@ -184,11 +202,11 @@ class Look {
         }
         is_grid = true;
         ++report_.looked_at;
-        if (auto* known = known_->find(inner)) known->seen = true;
-        look_at_run(inner, path, inner_time);
+        auto* run = known_->in_grid(path, inner);
+        if (run != nullptr) run->seen = true;
+        look_at_run(inner, path, run, inner_time);
       }
     }
-    auto* known = known_->find(path);
     if (known != nullptr && known->kind == Kind::run) {
       known->seen = false;  // no run any more: the next look sees what it is
       return;
@@ -203,14 +221,14 @@ class Look {
       folders_.push_back(std::move(row));
   }
 
-  void look_at_run(const std::string& path, const std::string& grid, std::int64_t time) {
-    const auto* known = known_->find(path);
+  void look_at_run(const std::string& path, const std::string& grid, const KnownDirectory* known, std::int64_t time) {
     const bool same = known != nullptr && known->kind == Kind::run && is_same(*known, time);
     if (same && known->over) return;
-    // Of a run that is over the position was not read, and is not needed: it has changed.
-    if (!same || size_of_metrics(path) != known->position) return work_.push_back({path, grid, time, 0, {}});
+    const auto* before = same ? known_->unfinished(known->id) : nullptr;
+    if (before == nullptr || size_of_metrics(path) != before->position)
+      return work_.push_back({path, grid, time, 0, {}});
     auto status = reader_->status(known->id, path);
-    if (status != known->status) work_.push_back({path, grid, time, known->id, std::move(status)});
+    if (status != before->status) work_.push_back({path, grid, time, known->id, std::move(status)});
   }
 
   core::Result<void> read_runs() {
@@ -247,8 +265,9 @@ class Look {
 
   core::Result<void> remove_gone() {
     std::vector<std::int64_t> gone;
-    for (const auto& known : known_->all())
-      if (!known.seen) gone.push_back(known.id);
+    for (const auto& piece : known_->pieces())
+      for (const auto& known : piece)
+        if (!known.seen) gone.push_back(known.id);
     report_.removed = gone.size();
     if (gone.empty()) return {};
     Writer writer(database_);
@@ -256,7 +275,23 @@ class Look {
     if (auto same = check_generation(); !same) return same;
     for (const auto id : gone) writer.remove(id);
     writer.remove_unused_configs();
+    store::keep_listing(database_, 0);  // some may be there as something else, which the next look finds
     return all.commit();
+  }
+
+  /// The next look need not list the root if it has not changed by then. It is no loss if another process writes now.
+  void keep_listing() {
+    if (listing_ == 0 || listing_ == known_listing(database_) || settled(listing_) == 0 || report_.removed != 0) return;
+    database_.set_busy_wait(std::chrono::milliseconds(0));
+    {
+      Transaction now(database_);
+      if (generation(database_) == generation_) {
+        store::keep_listing(database_, listing_);
+        (void)now.commit();
+      }
+    }
+    database_.set_busy_wait(kBusyWait);
+    database_.clear();
   }
 
   Database& database_;
@@ -264,11 +299,12 @@ class Look {
   std::int64_t generation_ = 0;
   bool made_anew_ = false;
   core::FileDescriptor root_file_;
+  std::int64_t listing_ = 0;  // time_of_listing(), before the root was listed; 0: the next look lists it again
   std::int64_t begun_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   Texts texts_, listed_;  // each is filled by one thread
   std::optional<KnownDirectories> known_;
-  std::vector<std::pair<std::string_view, std::int64_t>> changed_;  // name, time
+  std::vector<Changed> changed_;
   std::optional<RunReader> reader_;
   std::vector<DirectoryRow> folders_;
   std::vector<Work> work_;

@@ -1,5 +1,6 @@
 /// Brings a store up to date with the directories of runs: reads what has changed since the last refresh; of a metrics.jsonl, the appended
-/// lines. A run that has ended costs one stat() of its directory. Thread rule: that of the database.
+/// lines. A run that has ended costs one stat() of its directory, and `root` is listed only when a name in it may have come or gone.
+/// Thread rule: that of the database.
 #pragma once
 
 #include <cstddef>

@@ -91,6 +91,7 @@ core::Result<void> RunStore::open_file() {
     auto memory = Database::open(":memory:", false);
     if (!memory) return tl::unexpected(memory.error());
     database_ = std::make_unique<Database>(std::move(*memory));
+    in_memory_ = true;
     remarks_.push_back(
         fmt::format("the run store in {} cannot be written: all runs are read anew each time", directory_));
     return make_schema(*database_, Make::anew);
@@ -104,8 +105,8 @@ core::Result<void> RunStore::open_file() {
       const auto ours = has_schema(*database_);
       if (ours) {
         if (*ours) {  // readers wait for no writer
-          add_indexes(*database_);
-          database_->clear();  // without one the store is slower
+          add_missing(*database_);
+          database_->clear();  // without them the store is slower
           return {};
         }
         if (database_->number("SELECT count(*) FROM sqlite_schema") > 0)
@@ -132,6 +133,13 @@ core::Result<void> RunStore::replace_file() {
   if (!opened) return tl::unexpected(opened.error());
   database_ = std::make_unique<Database>(std::move(*opened));
   return make_schema(*database_, Make::unless_there);
+}
+
+core::Result<std::unique_ptr<Database>> RunStore::connect() const {
+  if (in_memory_) return nullptr;
+  const auto together = lock_directory(directory_, LOCK_SH);
+  return Database::open(fmt::format("{}/{}", directory_, kStoreFile), shares_memory(directory_), kIfDamaged)
+      .map([](Database&& opened) { return std::make_unique<Database>(std::move(opened)); });
 }
 
 core::Result<void> RunStore::refresh_all() {

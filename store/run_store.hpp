@@ -32,6 +32,9 @@ class RunStore {
   /// The same, but rebuilds the whole store.
   [[nodiscard]] static core::Result<RunStore> make_anew(const std::string& directory);
 
+  /// A further connection to the same store, for another thread; null: the store is in memory. Errors: from Database::open().
+  [[nodiscard]] core::Result<std::unique_ptr<Database>> connect() const;
+
   /// Applies `change` to the tags and the note of the run in `path`, in its directory and in the store, and sorts the tags. Other processes that change notes
   /// through this store wait meanwhile.
   using Change = std::function<void(RunNotes&)>;
@@ -55,6 +58,7 @@ class RunStore {
 
   std::string directory_;
   std::unique_ptr<Database> database_;  // Statements need it to stay where it is
+  bool in_memory_ = false;
   std::vector<std::string> remarks_;
   Refreshed refreshed_;
 };

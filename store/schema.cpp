@@ -8,6 +8,10 @@
 namespace troupe::store {
 namespace {
 
+bool has_listing(Database& database) {
+  return database.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'listing'") == 1;
+}
+
 constexpr std::int64_t kApplication = 0x54525055;  // "TRPU"
 
 /// Numbers sort before texts in a column: `value < ''` are the numbers.
@@ -57,15 +61,26 @@ core::Result<void> make_schema(Database& database, Make make) {
     old.push_back(tables.text(0));
   for (const auto& table : old) database.run(fmt::format("DROP TABLE \"{}\"", table));
   database.run(kTables);
-  add_indexes(database);
+  add_missing(database);
   database.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplication, kSchemaVersion));
   return all.commit();
 }
 
-void add_indexes(Database& database) {
+void add_missing(Database& database) {
   database.run("CREATE INDEX IF NOT EXISTS folders ON directories(path) WHERE kind <> 'run'");
   database.run("CREATE INDEX IF NOT EXISTS runs_by_name ON runs(name)");
   database.run("CREATE INDEX IF NOT EXISTS runs_by_status ON runs(status)");
+  database.run("CREATE TABLE IF NOT EXISTS listing(changed INTEGER NOT NULL)");
+}
+
+std::int64_t known_listing(Database& database) {
+  return has_listing(database) ? database.number("SELECT changed FROM listing") : 0;
+}
+
+void keep_listing(Database& database, std::int64_t time) {
+  if (!has_listing(database)) return;
+  database.run("DELETE FROM listing");
+  if (time != 0) Statement(database, "INSERT INTO listing VALUES(?)").with(time).run();
 }
 
 std::int64_t generation(Database& database) { return database.number("SELECT generation FROM store"); }

@@ -49,8 +49,13 @@ enum class Make : std::uint8_t { anew, unless_there };
 /// Drops all tables and creates empty ones. `unless_there`: leaves a store of this version as it is.
 [[nodiscard]] core::Result<void> make_schema(Database& database, Make make);
 
-/// Adds the indexes that stores of earlier programs lack; waits for no writer where nothing is missing. A failure is the database's.
-void add_indexes(Database& database);
+/// Adds the indexes and the table `listing` that stores of earlier programs lack; waits for no writer where nothing is missing. A failure is the database's.
+void add_missing(Database& database);
+
+/// The time_of_listing() of the runs' directory when the store knew every directory in it; 0: it did at none. A failure is the database's.
+[[nodiscard]] std::int64_t known_listing(Database& database);
+/// Remembers that time; 0 forgets it. REQUIRES a transaction. Does nothing in an old store that lacks the table.
+void keep_listing(Database& database, std::int64_t time);
 
 /// A random number of this database. Ids are valid within one generation only.
 [[nodiscard]] std::int64_t generation(Database& database);

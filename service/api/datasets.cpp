@@ -81,7 +81,7 @@ Response remove_dataset(Context& context, const Request& request) {
   const auto& name = request.parameter("name");
   const auto entry = context.datasets->find(name);
   if (!entry) return no_such_dataset(name);
-  const auto store = context.store->fresh();
+  const auto store = context.store->current();
   if (!store) return failure(store.error());
   const auto users = used_by(**store, *entry);
   if (!users) return failure(users.error());

@@ -53,10 +53,15 @@ Json details_json(const Context& context, const store::RunDetails& run) {
   return json;
 }
 
+core::Result<store::RunDetails> details_of(const OpenRun& run) {
+  const store::Snapshot moment(run.store->database());  // a look may write meanwhile
+  return store::details_of(run.store->database(), run.id);
+}
+
 Response show_run(Context& context, const Request& request) {
   const auto run = open_run(context, request);
   if (!run) return run.error();
-  const auto details = store::details_of(run->store->database(), run->id);
+  const auto details = details_of(*run);
   if (!details) return failure(details.error());
   return answer(details_json(context, *details));
 }
@@ -69,7 +74,7 @@ Response compare_runs(Context& context, const Request& request) {
   for (const auto& name : names) {
     const auto run = open_run(context, name);
     if (!run) return run.error();
-    auto details = store::details_of(run->store->database(), run->id);
+    auto details = details_of(*run);
     if (!details) return failure(details.error());
     runs.push_back(std::move(*details));
   }

@@ -39,6 +39,7 @@ Json job_of_run(const JobFacts& jobs, const std::string& run) {
 
 core::Result<RunRows> run_rows(const JobFacts& jobs, store::RunStore& store, store::ListQuery query) {
   query.columns.insert(query.columns.begin(), kRowColumns.begin(), kRowColumns.end());
+  const store::Snapshot moment(store.database());  // a look may write meanwhile
   const auto listing = store::list(store.database(), query);
   if (!listing) return tl::unexpected(listing.error());
   RunRows found;

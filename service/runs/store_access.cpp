@@ -1,26 +1,89 @@
 #include "service/runs/store_access.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "store/refresh.hpp"
+#include "store/schema.hpp"
 
 namespace troupe::service {
 
-core::Result<store::RunStore*> StoreAccess::fresh() {
-  using Clock = std::chrono::steady_clock;
-  if (store_ && looked_ != Clock::time_point{} && Clock::now() - looked_ < kMostBehind) return &*store_;
-  if (store_) {
-    store_->database().clear();
-    const auto refreshed = store::refresh(store_->database(), directory_);
-    // Another process works on the store: what was read before is good enough.
-    const bool usable = refreshed || refreshed.error().code == core::Errc::timeout;
-    store_->database().clear();
-    if (!usable) store_.reset();
+core::Result<store::RunStore*> StoreAccess::fresh() { return after_look(false); }
+
+core::Result<store::RunStore*> StoreAccess::current() { return after_look(true); }
+
+core::Result<store::RunStore*> StoreAccess::after_look(bool whole) {
+  if (store_ && !is_usable()) {
+    look_.reset();
+    store_.reset();
   }
+  const bool expired = expired_.exchange(false);
   if (!store_) {
-    auto opened = store::RunStore::open(directory_);
-    if (!opened) return tl::unexpected(opened.error());
-    store_.emplace(std::move(*opened));
+    if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+    return &*store_;  // it has looked
   }
+  const auto now = Clock::now();
+  const auto behind = now - (look_ ? look_->state().ended : looked_);
+  if (!expired && behind < kMostBehind) return &*store_;
+  if (!look_) return look_here();
+  look(now, expired, whole || expired || behind >= kTooOld);
+  if (is_usable()) return &*store_;
+  look_.reset();
+  store_.reset();
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
+  return &*store_;
+}
+
+void StoreAccess::look(Clock::time_point now, bool anew, bool whole) {
+  const bool is_short = look_->state().took <= kPatience;
+  const auto when = whole || is_short ? now : now + kAnswerFirst;
+  // One that goes on is as good, unless something has changed since it began.
+  const auto going_on = anew ? 0 : look_->under_way();
+  const auto number = going_on != 0 ? going_on : look_->begin(when);
+  if (whole)
+    (void)look_->wait(number, now + kLongestLook);
+  else if (is_short)
+    (void)look_->wait(number, now + kPatience);
+}
+
+core::Result<void> StoreAccess::open() {
+  const auto begun = Clock::now();
+  auto opened = store::RunStore::open(directory_);
+  if (!opened) return tl::unexpected(opened.error());
+  store_.emplace(std::move(*opened));
   looked_ = Clock::now();
+  auto other = store_->connect();
+  if (!other) {
+    store_.reset();
+    return tl::unexpected(other.error());
+  }
+  if (*other) look_ = std::make_unique<BackgroundLook>(std::move(*other), directory_, looked_ - begun);
+  return {};
+}
+
+bool StoreAccess::is_usable() {
+  auto& database = store_->database();
+  const auto checked = database.check();
+  database.clear();
+  if (!checked && checked.error().code == core::Errc::corrupt) return false;
+  if (!look_) return true;
+  const auto state = look_->state();
+  if (!state.usable) return false;
+  // Another process may have put a new file in the store's place between the opening of the two connections.
+  const auto own = store::generation(database);
+  database.clear();
+  return state.generation == 0 || own == 0 || state.generation == own;
+}
+
+core::Result<store::RunStore*> StoreAccess::look_here() {
+  store_->database().clear();
+  const auto refreshed = store::refresh(store_->database(), directory_);
+  store_->database().clear();
+  const bool usable = refreshed || refreshed.error().code == core::Errc::timeout;
+  looked_ = Clock::now();
+  if (usable) return &*store_;
+  store_.reset();
+  if (auto opened = open(); !opened) return tl::unexpected(opened.error());
   return &*store_;
 }
 

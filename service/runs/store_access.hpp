@@ -1,32 +1,61 @@
-/// The run store of the service: opened once, brought up to date when it is asked. Thread rule: one thread at a time, that of Where::store.
+/// The run store of the service: opened once, brought up to date when it is asked. Looks at the directories are made in the background. Thread rule: one
+/// thread at a time, that of Where::store; expire() by any.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/error.hpp"
+#include "service/runs/background_look.hpp"
 #include "store/run_store.hpp"
 
 namespace troupe::service {
 
 class StoreAccess {
  public:
-  /// A look costs a stat() of each run: so the store may be this much behind the directories.
+  using Clock = BackgroundLook::Clock;
+
+  /// A look costs a stat() of each run: so there is none while the last one is younger.
   static constexpr std::chrono::milliseconds kMostBehind{500};
+  /// What a question waits for a look if the last one did not take longer. One at some ten thousand runs does not.
+  static constexpr std::chrono::milliseconds kPatience{40};
+  /// A longer look begins this much after the question, so that it does not take the processors from the answer.
+  static constexpr std::chrono::milliseconds kAnswerFirst{100};
+  /// A question after which nobody has asked for so long waits for the whole look: what it would get is too old.
+  static constexpr std::chrono::seconds kTooOld{10};
+  /// The most that anybody waits for a look; then the store answers as it is.
+  static constexpr std::chrono::seconds kLongestLook{60};
 
   explicit StoreAccess(std::string directory) : directory_(std::move(directory)) {}
 
-  /// The store, at most kMostBehind behind. Opens it, and opens it again when it was damaged. Valid until the next call. Errors: from
-  /// RunStore::open().
+  /// The store at most kMostBehind behind, where looks are short. Where they take longer, a look is then begun, and later questions see what it finds: who
+  /// asks again gets what is at most about a second old. Current after expire(), and when nobody has asked for kTooOld. Opens the store, and opens it
+  /// again when it was damaged. Valid until the next call. Errors: from RunStore::open().
   [[nodiscard]] core::Result<store::RunStore*> fresh();
-  /// The next fresh() looks at the directories again: one of them was changed here.
-  void expire() noexcept { looked_ = {}; }
+  /// The store at most kMostBehind behind: waits for the whole look.
+  [[nodiscard]] core::Result<store::RunStore*> current();
+  /// Whether a look goes on or is to come: the last answer may have been older than kMostBehind.
+  [[nodiscard]] bool is_looking() const { return look_ && look_->is_wanted(); }
+  /// The next question waits for a look that begins after this: a directory was changed by the service.
+  void expire() noexcept { expired_ = true; }
 
  private:
+  /// `whole`: waits for the look however long it takes.
+  core::Result<store::RunStore*> after_look(bool whole);
+  core::Result<void> open();
+  /// Whether both connections are those of one store, which is not damaged.
+  [[nodiscard]] bool is_usable();
+  void look(Clock::time_point now, bool anew, bool whole);
+  core::Result<store::RunStore*> look_here();
+
   std::string directory_;
   std::optional<store::RunStore> store_;
-  std::chrono::steady_clock::time_point looked_{};
+  std::unique_ptr<BackgroundLook> look_;  // null: the store is in memory, and is looked at here
+  Clock::time_point looked_{};            // here
+  std::atomic<bool> expired_ = false;
 };
 
 }  // namespace troupe::service

@@ -5,24 +5,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <system_error>
-#include <thread>
+
+#include "store/look/thread_pool.hpp"
 
 namespace troupe::store {
 namespace {
 
-constexpr std::size_t kPart = 512;       // paths that a thread takes at once
-constexpr std::size_t kMostThreads = 8;  // what a file server is asked at once
-
-std::int64_t time_of_change(int root, const char* path) {
-  struct stat status {};
-  if (::fstatat(root, path, &status, 0) != 0 || !S_ISDIR(status.st_mode)) return kNoDirectory;
-  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
+constexpr std::size_t kPart = 512;  // paths that a thread takes at once
 
 }  // namespace
 
@@ -48,25 +40,25 @@ core::Result<std::vector<std::string_view>> directory_names(int root, const std:
   return names;
 }
 
+std::int64_t time_of_change(int root, const char* path) {
+  struct stat status {};
+  if (::fstatat(root, path, &status, 0) != 0 || !S_ISDIR(status.st_mode)) return kNoDirectory;
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 std::vector<std::int64_t> times_of_change(int root, const std::vector<std::string_view>& paths) {
   std::vector<std::int64_t> times(paths.size());
-  std::atomic<std::size_t> taken = 0;
-  const auto ask = [&] {
-    for (;;) {
-      const auto begin = taken.fetch_add(kPart);
-      if (begin >= paths.size()) return;
-      for (auto k = begin; k < std::min(begin + kPart, paths.size()); ++k)
-        times[k] = time_of_change(root, paths[k].data());
-    }
+  const auto ask = [&](std::size_t begin) {
+    for (auto k = begin; k < std::min(begin + kPart, paths.size()); ++k)
+      times[k] = time_of_change(root, paths[k].data());
   };
-  std::vector<std::jthread> others;
-  try {
-    while (others.size() + 1 < std::min(kMostThreads, paths.size() / kPart)) others.emplace_back(ask);
-  } catch (const std::system_error&) {
-    // No more threads are to be had: those that are there ask for all.
+  if (paths.size() <= kPart) {
+    ask(0);
+    return times;
   }
-  ask();
-  others.clear();  // waits for them
+  ThreadPool pool;
+  for (std::size_t begin = 0; begin < paths.size(); begin += kPart) pool.add([&ask, begin] { ask(begin); });
+  pool.wait();
   return times;
 }
 

@@ -30,8 +30,10 @@ class Texts {
 /// Not the time of any change: there is no directory, or it cannot be seen.
 inline constexpr std::int64_t kNoDirectory = -1;
 
-/// When each of `paths` (relative to `root`, of Texts) last changed, in ns since 1970; kNoDirectory. Several threads ask: a file system over a network
-/// answers each question late, and a local one keeps a whole processor busy.
+/// When `path` (relative to `root`) last changed, in ns since 1970; kNoDirectory.
+[[nodiscard]] std::int64_t time_of_change(int root, const char* path);
+/// When each of `paths` (relative to `root`, of Texts) last changed. Several threads ask: a file system over a network answers each question
+/// late, and a local one keeps a whole processor busy.
 [[nodiscard]] std::vector<std::int64_t> times_of_change(int root, const std::vector<std::string_view>& paths);
 
 }  // namespace troupe::store

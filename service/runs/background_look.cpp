@@ -1,0 +1,81 @@
+#include "service/runs/background_look.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "service/http/worker.hpp"
+#include "store/refresh.hpp"
+#include "store/schema.hpp"
+
+namespace troupe::service {
+
+BackgroundLook::BackgroundLook(std::unique_ptr<store::Database> database, std::string directory, Clock::duration took)
+    : database_(std::move(database)), directory_(std::move(directory)), state_{.ended = Clock::now(), .took = took} {
+  thread_ = std::thread([this] { work(); });
+}
+
+BackgroundLook::~BackgroundLook() {
+  {
+    const std::scoped_lock lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::uint64_t BackgroundLook::begin(Clock::time_point when) {
+  std::uint64_t look = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    when_ = wanted_ > begun_ ? std::min(when_, when) : when;
+    look = wanted_ = begun_ + 1;
+  }
+  changed_.notify_all();
+  return look;
+}
+
+std::uint64_t BackgroundLook::under_way() const {
+  const std::scoped_lock lock(mutex_);
+  return begun_ > done_ ? begun_ : 0;
+}
+
+bool BackgroundLook::is_wanted() const {
+  const std::scoped_lock lock(mutex_);
+  return wanted_ > done_;
+}
+
+bool BackgroundLook::wait(std::uint64_t look, Clock::time_point until) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, until, [&] { return done_ >= look; });
+}
+
+BackgroundLook::State BackgroundLook::state() const {
+  const std::scoped_lock lock(mutex_);
+  return state_;
+}
+
+void BackgroundLook::work() {
+  work_in_background();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return over_ || wanted_ > begun_; });
+    while (!over_ && Clock::now() < when_) changed_.wait_until(lock, Clock::time_point(when_));
+    if (over_) return;
+    begun_ = wanted_;
+    lock.unlock();
+    const auto begun = Clock::now();
+    const auto refreshed = store::refresh(*database_, directory_);
+    database_->clear();
+    const auto generation = store::generation(*database_);
+    database_->clear();
+    lock.lock();
+    // Another process works on the store: what was read before is good enough.
+    const bool usable = refreshed || refreshed.error().code == core::Errc::timeout;
+    const auto now = Clock::now();
+    state_ = {.ended = now, .took = now - begun, .usable = usable, .generation = generation};
+    done_ = begun_;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace troupe::service
