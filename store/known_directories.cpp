@@ -36,8 +36,7 @@ bool is_in_grid(const KnownDirectory& directory) { return directory.path.find('/
 
 }  // namespace
 
-KnownDirectories::KnownDirectories(Database& database, Texts& texts, const std::function<void(Piece&)>& on_piece)
-    : texts_(texts) {
+void KnownDirectories::read(Database& database, const std::function<void(Piece&)>& on_piece) {
   read_unfinished(database);
   read_all(database, on_piece);
   sort_grids();

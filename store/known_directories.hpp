@@ -38,9 +38,12 @@ class KnownDirectories {
     std::int64_t position = 0;  // what was read of its metrics.jsonl
   };
 
-  /// Reads the table `directories`, and of runs without an end their status. REQUIRES a database with the schema. A failure is the database's. `texts`
-  /// outlives this. `on_piece` gets each piece as soon as it is read, while others are still to come; it stays where it is.
-  KnownDirectories(Database& database, Texts& texts, const std::function<void(Piece&)>& on_piece);
+  /// `texts` outlives this.
+  explicit KnownDirectories(Texts& texts) : texts_(texts) {}
+
+  /// Reads the table `directories`, and of runs without an end their status. REQUIRES a database with the schema. A failure is the database's.
+  /// `on_piece` gets each piece as soon as it is read, while others are still to come; it stays where it is, also after an exception.
+  void read(Database& database, const std::function<void(Piece&)>& on_piece);
 
   [[nodiscard]] std::list<Piece>& pieces() noexcept { return pieces_; }
   /// Marks the directories with these names; returns the names that are not known.

@@ -9,6 +9,7 @@
 #include <future>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,6 +31,8 @@ constexpr std::int64_t kSettled = 2'000'000'000;  // ns
 /// A directory in a grid becomes a run without a change of the grid's own time. So a grid with a younger one is listed again.
 constexpr std::int64_t kYoung = 600'000'000'000;  // ns
 constexpr std::size_t kBatch = 200;               // runs of one transaction
+/// Between two of them: who waits to write asks again after 1 to 100 ms, and would not find a moment without.
+constexpr std::chrono::milliseconds kPause{30};
 
 struct Work {
   std::string path, grid;
@@ -72,6 +75,7 @@ class Look {
   core::Result<void> see() {
     std::optional<Snapshot> now(std::in_place, database_);
     generation_ = generation(database_);
+    version_ = data_version();
     const auto known_time = known_listing(database_);
     if (auto begun = database_.check(); !begun) return begun;
     listing_ = time_of_listing(root_file_.get());
@@ -80,8 +84,9 @@ class Look {
     if (is_listed)
       names = std::async(std::launch::async | std::launch::deferred,
                          [this] { return directory_names(root_file_.get(), ".", root_, listed_); });
+    known_.emplace(texts_);  // outlives the pool
     ThreadPool pool;
-    known_.emplace(database_, texts_, [&](KnownDirectories::Piece& piece) {
+    known_->read(database_, [&](KnownDirectories::Piece& piece) {
       pool.add([this, &piece] {
         for (auto& known : piece) known.now = settled(time_of_change(root_file_.get(), known.path.data()));
       });
@@ -107,7 +112,7 @@ class Look {
       if (times[k] != kNoDirectory)
         changed_.push_back({names[k], nullptr, settled(times[k])});
       else
-        listing_ = 0;  // a link that leads nowhere: what it leads to may come without a change of the root
+        listing_ = 0;  // a link to no directory: what it leads to may become one without a change of the root
   }
 
   /// What is known by its name in the root. The runs in a grid are looked at with it.
@@ -235,6 +240,7 @@ class Look {
     Writer writer(database_);
     std::size_t done = 0;
     while (done < work_.size() || !folders_.empty()) {
+      if (done > 0) std::this_thread::sleep_for(kPause);
       Transaction batch(database_);
       if (auto same = check_generation(); !same) return same;
       reader_->begin();
@@ -254,6 +260,9 @@ class Look {
     }
     return database_.check();
   }
+
+  /// Changes when another connection has committed.
+  std::int64_t data_version() { return database_.number("PRAGMA data_version"); }
 
   core::Result<void> check_generation() {
     const bool same = generation(database_) == generation_;
@@ -279,13 +288,14 @@ class Look {
     return all.commit();
   }
 
-  /// The next look need not list the root if it has not changed by then. It is no loss if another process writes now.
+  /// The next look need not list the root if it has not changed by then. It is no loss if another process writes now, or has written since this look
+  /// read what is known: it may have forgotten a directory whose name this look did not list.
   void keep_listing() {
     if (listing_ == 0 || listing_ == known_listing(database_) || settled(listing_) == 0 || report_.removed != 0) return;
     database_.set_busy_wait(std::chrono::milliseconds(0));
     {
       Transaction now(database_);
-      if (generation(database_) == generation_) {
+      if (generation(database_) == generation_ && data_version() == version_) {
         store::keep_listing(database_, listing_);
         (void)now.commit();
       }
@@ -297,6 +307,7 @@ class Look {
   Database& database_;
   std::string root_;
   std::int64_t generation_ = 0;
+  std::int64_t version_ = 0;  // data_version() when what is known was read
   bool made_anew_ = false;
   core::FileDescriptor root_file_;
   std::int64_t listing_ = 0;  // time_of_listing(), before the root was listed; 0: the next look lists it again

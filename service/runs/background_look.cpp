@@ -1,6 +1,7 @@
 #include "service/runs/background_look.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "service/http/worker.hpp"
@@ -9,8 +10,10 @@
 
 namespace troupe::service {
 
-BackgroundLook::BackgroundLook(std::unique_ptr<store::Database> database, std::string directory, Clock::duration took)
-    : database_(std::move(database)), directory_(std::move(directory)), state_{.ended = Clock::now(), .took = took} {
+BackgroundLook::BackgroundLook(std::unique_ptr<store::Database> database, std::string directory)
+    : database_(std::move(database)),
+      directory_(std::move(directory)),
+      state_{.begun = Clock::now(), .ended = Clock::now()} {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -62,19 +65,30 @@ void BackgroundLook::work() {
     while (!over_ && Clock::now() < when_) changed_.wait_until(lock, Clock::time_point(when_));
     if (over_) return;
     begun_ = wanted_;
+    State state = state_;
+    state.begun = Clock::now();
+    state.generation = 0;
     lock.unlock();
-    const auto begun = Clock::now();
-    const auto refreshed = store::refresh(*database_, directory_);
-    database_->clear();
-    const auto generation = store::generation(*database_);
-    database_->clear();
+    look(state);
+    state.ended = Clock::now();
     lock.lock();
-    // Another process works on the store: what was read before is good enough.
-    const bool usable = refreshed || refreshed.error().code == core::Errc::timeout;
-    const auto now = Clock::now();
-    state_ = {.ended = now, .took = now - begun, .usable = usable, .generation = generation};
+    state_ = state;
     done_ = begun_;
     changed_.notify_all();
+  }
+}
+
+void BackgroundLook::look(State& state) {
+  try {
+    const auto refreshed = store::refresh(*database_, directory_);
+    database_->clear();
+    state.generation = store::generation(*database_);
+    database_->clear();
+    if (refreshed) state.directories = refreshed->looked_at;
+    // Another process works on the store: what was read before is good enough.
+    state.usable = refreshed || refreshed.error().code == core::Errc::timeout;
+  } catch (const std::exception&) {
+    state.usable = false;  // who asks opens the store anew, and gets the error
   }
 }
 

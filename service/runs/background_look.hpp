@@ -19,8 +19,8 @@ class BackgroundLook {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `database`: of the store of `directory`, for this alone. `took`: how long a look is expected to take.
-  BackgroundLook(std::unique_ptr<store::Database> database, std::string directory, Clock::duration took);
+  /// `database`: of the store of `directory`, for this alone.
+  BackgroundLook(std::unique_ptr<store::Database> database, std::string directory);
   /// Waits for the end of a look that is under way.
   ~BackgroundLook();
   BackgroundLook(const BackgroundLook&) = delete;
@@ -36,8 +36,8 @@ class BackgroundLook {
   [[nodiscard]] bool wait(std::uint64_t look, Clock::time_point until);
 
   struct State {
-    Clock::time_point ended;      // the last look; at first when this was made
-    Clock::duration took;         // the last look; at first what this was told
+    Clock::time_point begun, ended;  // the last look; at first when this was made
+    std::size_t directories = 0;     // that a look has seen
     bool usable = true;           // it could read the directories and the store, or another process worked on the store
     std::int64_t generation = 0;  // of the store as it saw it; 0: unknown
   };
@@ -45,6 +45,8 @@ class BackgroundLook {
 
  private:
   void work();
+  /// Says in `state` how it went.
+  void look(State& state);
 
   std::unique_ptr<store::Database> database_;
   std::string directory_;

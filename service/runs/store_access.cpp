@@ -23,10 +23,14 @@ core::Result<store::RunStore*> StoreAccess::after_look(bool whole) {
     return &*store_;  // it has looked
   }
   const auto now = Clock::now();
-  const auto behind = now - (look_ ? look_->state().ended : looked_);
+  const auto state = look_ ? look_->state() : BackgroundLook::State{.begun = looked_, .ended = looked_};
+  // What came after a look had begun may be missing in it.
+  const auto behind = now - (whole ? state.begun : state.ended);
   if (!expired && behind < kMostBehind) return &*store_;
   if (!look_) return look_here();
-  look(now, expired, whole || expired || behind >= kTooOld);
+  const bool seen = look(now, whole || expired, whole || expired || behind >= kTooOld);
+  if (whole && !seen)
+    return core::fail(core::Errc::timeout, directory_ + ": looking at the runs takes longer than a minute: try again");
   if (is_usable()) return &*store_;
   look_.reset();
   store_.reset();
@@ -34,20 +38,17 @@ core::Result<store::RunStore*> StoreAccess::after_look(bool whole) {
   return &*store_;
 }
 
-void StoreAccess::look(Clock::time_point now, bool anew, bool whole) {
-  const bool is_short = look_->state().took <= kPatience;
+bool StoreAccess::look(Clock::time_point now, bool anew, bool whole) {
+  const bool is_short = look_->state().directories < kMany;
   const auto when = whole || is_short ? now : now + kAnswerFirst;
   // One that goes on is as good, unless something has changed since it began.
   const auto going_on = anew ? 0 : look_->under_way();
   const auto number = going_on != 0 ? going_on : look_->begin(when);
-  if (whole)
-    (void)look_->wait(number, now + kLongestLook);
-  else if (is_short)
-    (void)look_->wait(number, now + kPatience);
+  if (whole) return look_->wait(number, now + kLongestLook);
+  return is_short && look_->wait(number, now + kPatience);
 }
 
 core::Result<void> StoreAccess::open() {
-  const auto begun = Clock::now();
   auto opened = store::RunStore::open(directory_);
   if (!opened) return tl::unexpected(opened.error());
   store_.emplace(std::move(*opened));
@@ -57,7 +58,7 @@ core::Result<void> StoreAccess::open() {
     store_.reset();
     return tl::unexpected(other.error());
   }
-  if (*other) look_ = std::make_unique<BackgroundLook>(std::move(*other), directory_, looked_ - begun);
+  if (*other) look_ = std::make_unique<BackgroundLook>(std::move(*other), directory_);
   return {};
 }
 

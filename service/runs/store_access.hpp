@@ -20,9 +20,11 @@ class StoreAccess {
 
   /// A look costs a stat() of each run: so there is none while the last one is younger.
   static constexpr std::chrono::milliseconds kMostBehind{500};
-  /// What a question waits for a look if the last one did not take longer. One at some ten thousand runs does not.
-  static constexpr std::chrono::milliseconds kPatience{40};
-  /// A longer look begins this much after the question, so that it does not take the processors from the answer.
+  /// A look at so many directories is a long one.
+  static constexpr std::size_t kMany = 20'000;
+  /// What a question waits for a short look: that takes a few milliseconds, longer on a busy machine or while another process writes.
+  static constexpr std::chrono::milliseconds kPatience{500};
+  /// A long look begins this much after the question, so that it does not take the processors from the answer.
   static constexpr std::chrono::milliseconds kAnswerFirst{100};
   /// A question after which nobody has asked for so long waits for the whole look: what it would get is too old.
   static constexpr std::chrono::seconds kTooOld{10};
@@ -31,11 +33,11 @@ class StoreAccess {
 
   explicit StoreAccess(std::string directory) : directory_(std::move(directory)) {}
 
-  /// The store at most kMostBehind behind, where looks are short. Where they take longer, a look is then begun, and later questions see what it finds: who
+  /// The store at most kMostBehind behind, where looks are short. Where they are long, a look is then begun, and later questions see what it finds: who
   /// asks again gets what is at most about a second old. Current after expire(), and when nobody has asked for kTooOld. Opens the store, and opens it
   /// again when it was damaged. Valid until the next call. Errors: from RunStore::open().
   [[nodiscard]] core::Result<store::RunStore*> fresh();
-  /// The store at most kMostBehind behind: waits for the whole look.
+  /// The store at most kMostBehind behind: waits for the whole of a look that begins now. Errors: as fresh(); Errc::timeout after kLongestLook.
   [[nodiscard]] core::Result<store::RunStore*> current();
   /// Whether a look goes on or is to come: the last answer may have been older than kMostBehind.
   [[nodiscard]] bool is_looking() const { return look_ && look_->is_wanted(); }
@@ -48,7 +50,8 @@ class StoreAccess {
   core::Result<void> open();
   /// Whether both connections are those of one store, which is not damaged.
   [[nodiscard]] bool is_usable();
-  void look(Clock::time_point now, bool anew, bool whole);
+  /// False: the look goes on.
+  bool look(Clock::time_point now, bool anew, bool whole);
   core::Result<store::RunStore*> look_here();
 
   std::string directory_;

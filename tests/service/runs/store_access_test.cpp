@@ -114,7 +114,7 @@ TEST_F(StoreAccessTest, ALookIsMadeOnlyWhenItIsToldAndOneServesAllWhoWait) {
   ASSERT_TRUE(store.has_value());
   auto connection = store->connect();
   ASSERT_TRUE(connection.has_value());
-  BackgroundLook look(std::move(*connection), folder_.path(), {});
+  BackgroundLook look(std::move(*connection), folder_.path());
   const auto now = BackgroundLook::Clock::now();
   EXPECT_FALSE(look.is_wanted());
   EXPECT_EQ(look.state().generation, 0);
@@ -143,7 +143,7 @@ TEST_F(StoreAccessTest, ALookThatIsToBeginLaterBeginsEarlierForWhoWaits) {
   ASSERT_TRUE(store.has_value());
   auto connection = store->connect();
   ASSERT_TRUE(connection.has_value());
-  BackgroundLook look(std::move(*connection), folder_.path(), {});
+  BackgroundLook look(std::move(*connection), folder_.path());
   const auto now = BackgroundLook::Clock::now();
   const auto later = look.begin(now + std::chrono::hours(1));
   EXPECT_TRUE(look.is_wanted());
