@@ -91,6 +91,7 @@ core::Result<std::unique_ptr<Service>> Service::start(ServiceSetup setup, std::s
 void Service::stop() {
   if (server_) server_->stop();
   tidying_.request_stop();
+  store_.stop();
   for (auto* worker : {store_worker_.get(), files_worker_.get(), archives_worker_.get(), live_worker_.get(),
                        jobs_worker_.get(), uploads_worker_.get(), unpacking_worker_.get()})
     if (worker != nullptr) worker->stop();

@@ -27,7 +27,8 @@ using Cell = std::variant<std::monostate, std::int64_t, double, std::string>;
 class Database {
  public:
   /// Opens the file for writing and creates it if it is missing; ":memory:" is a database that ends with the connection. `shared_memory`: all
-  /// processes that use the file can share memory, so it has a write-ahead log, which stays (a look would take its end for a change of the directory); otherwise (network file systems) a rollback journal.
+  /// processes that use the file can share memory, so it has a write-ahead log, whose file stays (a look would take its end for a change of the
+  /// directory); otherwise (network file systems) a rollback journal.
   /// `if_damaged`: what to do about a damaged file, the end of that error's message.
   [[nodiscard]] static core::Result<Database> open(const std::string& path, bool shared_memory,
                                                    std::string if_damaged = {});

@@ -43,7 +43,8 @@ struct Work {
 
 class Look {
  public:
-  Look(Database& database, const std::string& root) : database_(database), root_(root) {}
+  Look(Database& database, const std::string& root, std::stop_token stop)
+      : database_(database), root_(root), stop_(std::move(stop)) {}
 
   core::Result<Refreshed> run() {
     root_file_ = core::FileDescriptor(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -88,6 +89,7 @@ class Look {
     ThreadPool pool;
     known_->read(database_, [&](KnownDirectories::Piece& piece) {
       pool.add([this, &piece] {
+        if (stop_.stop_requested()) return;
         for (auto& known : piece) known.now = settled(time_of_change(root_file_.get(), known.path.data()));
       });
     });
@@ -101,6 +103,7 @@ class Look {
       note_new(known_->mark_listed(*found));
     }
     if (!read) return read;
+    if (auto goes_on = check_stop(); !goes_on) return goes_on;  // some were not asked
     note_known(is_listed);
     std::ranges::sort(changed_, {}, &Changed::path);
     return {};
@@ -240,6 +243,7 @@ class Look {
     Writer writer(database_);
     std::size_t done = 0;
     while (done < work_.size() || !folders_.empty()) {
+      if (auto goes_on = check_stop(); !goes_on) return goes_on;
       if (done > 0) std::this_thread::sleep_for(kPause);
       Transaction batch(database_);
       if (auto same = check_generation(); !same) return same;
@@ -259,6 +263,11 @@ class Look {
       if (auto committed = batch.commit(); !committed) return committed;
     }
     return database_.check();
+  }
+
+  core::Result<void> check_stop() const {
+    if (!stop_.stop_requested()) return {};
+    return core::fail(core::Errc::interrupted, fmt::format("{}: the look at the runs was ended", root_));
   }
 
   /// Changes when another connection has committed.
@@ -306,6 +315,7 @@ class Look {
 
   Database& database_;
   std::string root_;
+  std::stop_token stop_;
   std::int64_t generation_ = 0;
   std::int64_t version_ = 0;  // data_version() when what is known was read
   bool made_anew_ = false;
@@ -324,10 +334,10 @@ class Look {
 
 }  // namespace
 
-core::Result<Refreshed> refresh(Database& database, const std::string& root) {
+core::Result<Refreshed> refresh(Database& database, const std::string& root, std::stop_token stop) {
   constexpr int kLooks = 3;
   for (int looks = 1;; ++looks) {
-    Look look(database, root);
+    Look look(database, root, stop);
     auto refreshed = look.run();
     if (!look.made_anew() || looks == kLooks) return refreshed;
   }

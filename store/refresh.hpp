@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stop_token>
 #include <string>
 
 #include "core/error.hpp"
@@ -19,7 +20,7 @@ struct Refreshed {
 
 /// `root` holds directories of runs, and of grids with runs in them. Commits from time to time, so that an interrupted refresh keeps what it
 /// has read. Directories that are not runs, and files that cannot be read, are problems in the table `directories`, not errors. Errc::io:
-/// `root` cannot be listed; and the database's errors.
-[[nodiscard]] core::Result<Refreshed> refresh(Database& database, const std::string& root);
+/// `root` cannot be listed; Errc::interrupted: `stop` was requested, which is noticed between some hundred directories; and the database's errors.
+[[nodiscard]] core::Result<Refreshed> refresh(Database& database, const std::string& root, std::stop_token stop = {});
 
 }  // namespace troupe::store

@@ -10,21 +10,14 @@
 
 namespace troupe::service {
 
-BackgroundLook::BackgroundLook(std::unique_ptr<store::Database> database, std::string directory)
+BackgroundLook::BackgroundLook(std::unique_ptr<store::Database> database, std::string directory, std::stop_token stop)
     : database_(std::move(database)),
       directory_(std::move(directory)),
-      state_{.begun = Clock::now(), .ended = Clock::now()} {
-  thread_ = std::thread([this] { work(); });
-}
+      state_{.begun = Clock::now(), .ended = Clock::now()},
+      thread_([this](const std::stop_token& own) { work(own); }),
+      ends_(std::move(stop), [this] { thread_.request_stop(); }) {}
 
-BackgroundLook::~BackgroundLook() {
-  {
-    const std::scoped_lock lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
+BackgroundLook::~BackgroundLook() = default;
 
 std::uint64_t BackgroundLook::begin(Clock::time_point when) {
   std::uint64_t look = 0;
@@ -49,7 +42,7 @@ bool BackgroundLook::is_wanted() const {
 
 bool BackgroundLook::wait(std::uint64_t look, Clock::time_point until) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, until, [&] { return done_ >= look; });
+  return changed_.wait_until(lock, thread_.get_stop_token(), until, [&] { return done_ >= look; });
 }
 
 BackgroundLook::State BackgroundLook::state() const {
@@ -57,19 +50,20 @@ BackgroundLook::State BackgroundLook::state() const {
   return state_;
 }
 
-void BackgroundLook::work() {
+void BackgroundLook::work(const std::stop_token& stop) {
   work_in_background();
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return over_ || wanted_ > begun_; });
-    while (!over_ && Clock::now() < when_) changed_.wait_until(lock, Clock::time_point(when_));
-    if (over_) return;
+    changed_.wait(lock, stop, [this] { return wanted_ > begun_; });
+    while (!stop.stop_requested() && Clock::now() < when_)
+      changed_.wait_until(lock, stop, Clock::time_point(when_), [this] { return Clock::now() >= when_; });
+    if (stop.stop_requested()) return;
     begun_ = wanted_;
     State state = state_;
     state.begun = Clock::now();
     state.generation = 0;
     lock.unlock();
-    look(state);
+    look(state, stop);
     state.ended = Clock::now();
     lock.lock();
     state_ = state;
@@ -78,9 +72,9 @@ void BackgroundLook::work() {
   }
 }
 
-void BackgroundLook::look(State& state) {
+void BackgroundLook::look(State& state, const std::stop_token& stop) {
   try {
-    const auto refreshed = store::refresh(*database_, directory_);
+    const auto refreshed = store::refresh(*database_, directory_, stop);
     database_->clear();
     state.generation = store::generation(*database_);
     database_->clear();

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -19,9 +21,9 @@ class BackgroundLook {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `database`: of the store of `directory`, for this alone.
-  BackgroundLook(std::unique_ptr<store::Database> database, std::string directory);
-  /// Waits for the end of a look that is under way.
+  /// `database`: of the store of `directory`, for this alone. `stop`: no look begins after it, and nobody waits for one.
+  BackgroundLook(std::unique_ptr<store::Database> database, std::string directory, std::stop_token stop = {});
+  /// Ends a look that is under way, and waits for that: the time of some hundred directories, and store::kBusyWait if another process writes.
   ~BackgroundLook();
   BackgroundLook(const BackgroundLook&) = delete;
   BackgroundLook& operator=(const BackgroundLook&) = delete;
@@ -32,7 +34,7 @@ class BackgroundLook {
   [[nodiscard]] std::uint64_t under_way() const;
   /// Whether one goes on or is to come.
   [[nodiscard]] bool is_wanted() const;
-  /// Whether that look ends before `until`.
+  /// Whether that look ends before `until` and before a stop.
   [[nodiscard]] bool wait(std::uint64_t look, Clock::time_point until);
 
   struct State {
@@ -44,19 +46,19 @@ class BackgroundLook {
   [[nodiscard]] State state() const;
 
  private:
-  void work();
+  void work(const std::stop_token& stop);
   /// Says in `state` how it went.
-  void look(State& state);
+  void look(State& state, const std::stop_token& stop);
 
   std::unique_ptr<store::Database> database_;
   std::string directory_;
   mutable std::mutex mutex_;  // guards all that follows
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::uint64_t wanted_ = 0, begun_ = 0, done_ = 0;
   Clock::time_point when_;  // the look that is wanted may begin
   State state_;
-  bool over_ = false;
-  std::thread thread_;
+  std::jthread thread_;
+  std::stop_callback<std::function<void()>> ends_;  // the thread, with the stop that this was told
 };
 
 }  // namespace troupe::service

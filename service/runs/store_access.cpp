@@ -58,7 +58,7 @@ core::Result<void> StoreAccess::open() {
     store_.reset();
     return tl::unexpected(other.error());
   }
-  if (*other) look_ = std::make_unique<BackgroundLook>(std::move(*other), directory_);
+  if (*other) look_ = std::make_unique<BackgroundLook>(std::move(*other), directory_, stop_.get_token());
   return {};
 }
 
@@ -78,7 +78,7 @@ bool StoreAccess::is_usable() {
 
 core::Result<store::RunStore*> StoreAccess::look_here() {
   store_->database().clear();
-  const auto refreshed = store::refresh(store_->database(), directory_);
+  const auto refreshed = store::refresh(store_->database(), directory_, stop_.get_token());
   store_->database().clear();
   const bool usable = refreshed || refreshed.error().code == core::Errc::timeout;
   looked_ = Clock::now();

@@ -1,11 +1,12 @@
 /// The run store of the service: opened once, brought up to date when it is asked. Looks at the directories are made in the background. Thread rule: one
-/// thread at a time, that of Where::store; expire() by any.
+/// thread at a time, that of Where::store; expire() and stop() by any.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "core/error.hpp"
@@ -43,6 +44,8 @@ class StoreAccess {
   [[nodiscard]] bool is_looking() const { return look_ && look_->is_wanted(); }
   /// The next question waits for a look that begins after this: a directory was changed by the service.
   void expire() noexcept { expired_ = true; }
+  /// Ends looks, and all that wait for one. Any thread.
+  void stop() noexcept { stop_.request_stop(); }
 
  private:
   /// `whole`: waits for the look however long it takes.
@@ -55,6 +58,7 @@ class StoreAccess {
   core::Result<store::RunStore*> look_here();
 
   std::string directory_;
+  std::stop_source stop_;
   std::optional<store::RunStore> store_;
   std::unique_ptr<BackgroundLook> look_;  // null: the store is in memory, and is looked at here
   Clock::time_point looked_{};            // here

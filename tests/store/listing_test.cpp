@@ -14,6 +14,7 @@
 #include "store/look/thread_pool.hpp"
 #include "store/run_store.hpp"
 #include "store/schema.hpp"
+#include "tests/store/opened_store.hpp"
 #include "tests/store/run_folders.hpp"
 #include "tests/wait.hpp"
 
@@ -24,20 +25,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 namespace fs = std::filesystem;
 
-RunStore opened_after_look(const tests::Folder& runs) {
-  auto store = RunStore::open(runs.path());
-  EXPECT_TRUE(store.has_value()) << store.error().message;
-  return std::move(*store);
-}
-
-std::vector<std::string> kinds(RunStore& store) {
-  std::vector<std::string> found;
-  for (Statement all(store.database(), "SELECT path || ' ' || kind FROM directories ORDER BY 1"); all.next();)
-    found.push_back(all.text(0));
-  EXPECT_TRUE(store.database().check().has_value());
-  return found;
-}
-
 std::int64_t time_of(const tests::Folder& runs) {
   const core::FileDescriptor root(::open(runs.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return time_of_listing(root.get());
@@ -45,7 +32,7 @@ std::int64_t time_of(const tests::Folder& runs) {
 
 /// As if the root had not changed for a while, and each of its directories were known. Its real time cannot be set.
 void trust(const tests::Folder& runs) {
-  auto store = opened_after_look(runs);
+  auto store = opened(runs);
   Transaction all(store.database());
   keep_listing(store.database(), time_of(runs));
   ASSERT_TRUE(all.commit().has_value());
@@ -62,15 +49,15 @@ TEST(ListingTest, ARootThatHasNotChangedIsNotListedAndOneThatHasIs) {
   write_done(runs, "b", 0.5);
   trust(runs);
   {
-    auto store = opened_after_look(runs);
-    EXPECT_THAT(kinds(store), ElementsAre("a run", "b run"));
+    auto store = opened(runs);
+    EXPECT_THAT(rows(store, kKinds), ElementsAre("a run", "b run"));
     store.database().run("DELETE FROM runs WHERE name = 'b'; DELETE FROM directories WHERE path = 'b'");
   }
-  auto blind = opened_after_look(runs);
-  EXPECT_THAT(kinds(blind), ElementsAre("a run")) << "without a list nobody tells of b";
+  auto blind = opened(runs);
+  EXPECT_THAT(rows(blind, kKinds), ElementsAre("a run")) << "without a list nobody tells of b";
   write_done(runs, "c", 0.5);
-  auto store = opened_after_look(runs);
-  EXPECT_THAT(kinds(store), ElementsAre("a run", "b run", "c run"));
+  auto store = opened(runs);
+  EXPECT_THAT(rows(store, kKinds), ElementsAre("a run", "b run", "c run"));
 }
 
 TEST(ListingTest, AChangeOfAKnownDirectoryIsSeenWithoutAList) {
@@ -84,9 +71,9 @@ TEST(ListingTest, AChangeOfAKnownDirectoryIsSeenWithoutAList) {
   runs.write("a/notes.json", "{\"tags\":[\"good\"]}");
   write_done(runs, "sweep/y", 0.5);
   write_done(runs, "photos", 0.5);
-  auto store = opened_after_look(runs);
+  auto store = opened(runs);
   EXPECT_EQ(store.database().number("SELECT count(*) FROM tags"), 1);
-  EXPECT_THAT(kinds(store), ElementsAre("a run", "photos run", "sweep grid", "sweep/x run", "sweep/y run"));
+  EXPECT_THAT(rows(store, kKinds), ElementsAre("a run", "photos run", "sweep grid", "sweep/x run", "sweep/y run"));
 }
 
 TEST(ListingTest, ARunThatBecomesAFolderIsFoundByTheNextLook) {
@@ -95,11 +82,11 @@ TEST(ListingTest, ARunThatBecomesAFolderIsFoundByTheNextLook) {
   write_done(runs, "a", 0.5);
   trust(runs);
   fs::remove(runs.file("a/config.toml"));
-  auto store = opened_after_look(runs);
-  EXPECT_THAT(kinds(store), IsEmpty());
+  auto store = opened(runs);
+  EXPECT_THAT(rows(store, kKinds), IsEmpty());
   EXPECT_EQ(known_listing(store.database()), 0);
-  auto next = opened_after_look(runs);
-  EXPECT_THAT(kinds(next), ElementsAre("a foreign"));
+  auto next = opened(runs);
+  EXPECT_THAT(rows(next, kKinds), ElementsAre("a foreign"));
 }
 
 TEST(ListingTest, WhatALinkLeadsToMayGoAndComeBack) {
@@ -109,12 +96,12 @@ TEST(ListingTest, WhatALinkLeadsToMayGoAndComeBack) {
   fs::create_directory_symlink(elsewhere.file("a"), runs.file("link"));
   trust(runs);
   fs::rename(elsewhere.file("a"), elsewhere.file("b"));
-  auto store = opened_after_look(runs);
-  EXPECT_THAT(kinds(store), IsEmpty());
+  auto store = opened(runs);
+  EXPECT_THAT(rows(store, kKinds), IsEmpty());
   EXPECT_EQ(known_listing(store.database()), 0);
   fs::rename(elsewhere.file("b"), elsewhere.file("a"));
-  auto next = opened_after_look(runs);
-  EXPECT_THAT(kinds(next), ElementsAre("link run"));
+  auto next = opened(runs);
+  EXPECT_THAT(rows(next, kKinds), ElementsAre("link run"));
 }
 
 TEST(ListingTest, OnlyASettledRootWithoutLinksToNothingIsRememberedAndNoWriterIsWaitedFor) {
@@ -125,32 +112,32 @@ TEST(ListingTest, OnlyASettledRootWithoutLinksToNothingIsRememberedAndNoWriterIs
     age(*folder, "a");
   }
   fs::create_symlink("nothing", linked.file("link"));
-  auto first = opened_after_look(runs), first_linked = opened_after_look(linked);
+  auto first = opened(runs), first_linked = opened(linked);
   EXPECT_EQ(known_listing(first.database()), 0) << "it has changed just now";
   const auto now = [] { return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count(); };
   ASSERT_TRUE(tests::eventually([&] { return std::max(time_of(runs), time_of(linked)) < now() - 2'100'000'000; }));
   {
     const Transaction alone(first.database());
-    auto store = opened_after_look(runs);
+    auto store = opened(runs);
     EXPECT_THAT(store.remarks(), IsEmpty());
     EXPECT_EQ(known_listing(store.database()), 0);
   }
-  auto store = opened_after_look(runs), store_linked = opened_after_look(linked);
+  auto store = opened(runs), store_linked = opened(linked);
   EXPECT_EQ(known_listing(store.database()), time_of(runs));
   EXPECT_EQ(known_listing(store_linked.database()), 0);
   fs::create_directory(linked.file("nothing"));
   write_done(linked, "nothing", 0.5);
-  auto next = opened_after_look(linked);
-  EXPECT_THAT(kinds(next), ElementsAre("a run", "link run", "nothing run"));
+  auto next = opened(linked);
+  EXPECT_THAT(rows(next, kKinds), ElementsAre("a run", "link run", "nothing run"));
 }
 
 TEST(ListingTest, AStoreThatIsOpenedAndClosedDoesNotChangeTheRoot) {
   const tests::Folder runs;
   write_done(runs, "a", 0.5);
-  (void)opened_after_look(runs);
+  (void)opened(runs);
   const auto before = time_of(runs);
   {
-    auto store = opened_after_look(runs);
+    auto store = opened(runs);
     EXPECT_TRUE(store.change_notes("a", [](RunNotes& notes) { notes.note = "x"; }).has_value());
   }
   EXPECT_EQ(time_of(runs), before);

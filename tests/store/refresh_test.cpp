@@ -11,6 +11,7 @@
 
 #include "experiment/directory/directory_lock.hpp"
 #include "store/run_store.hpp"
+#include "tests/store/opened_store.hpp"
 #include "tests/store/run_folders.hpp"
 
 namespace troupe::store {
@@ -21,22 +22,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 namespace fs = std::filesystem;
 
-RunStore look(const tests::Folder& runs) {
-  auto store = RunStore::open(runs.path());
-  EXPECT_TRUE(store.has_value()) << store.error().message;
-  return std::move(*store);
-}
-
-std::vector<std::string> rows(RunStore& store, const std::string& statement) {
-  std::vector<std::string> found;
-  for (Statement all(store.database(), statement); all.next();) found.push_back(all.text(0));
-  EXPECT_TRUE(store.database().check().has_value());
-  return found;
-}
-
 constexpr const char* kStatuses =
     "SELECT d.path || ' ' || r.status FROM runs r JOIN directories d USING(id) ORDER BY 1";
-constexpr const char* kKinds = "SELECT path || ' ' || kind FROM directories ORDER BY 1";
 constexpr const char* kProblems = "SELECT problem FROM directories WHERE problem IS NOT NULL ORDER BY path";
 
 TEST(RefreshTest, ARunWhoseEndWasReadBeforeItsLockWentIsDone) {
@@ -51,11 +38,11 @@ TEST(RefreshTest, ARunWhoseEndWasReadBeforeItsLockWentIsDone) {
     locks[k].emplace(std::move(*lock));
     age(runs, run);
   }
-  auto before = look(runs);
+  auto before = opened(runs);
   EXPECT_THAT(rows(before, kStatuses), ElementsAre("ended running", "killed running"));
   locks[0].reset();
   locks[1].reset();
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_EQ(store.refreshed().read, 0u) << "nothing but the locks has changed";
   EXPECT_THAT(rows(store, kStatuses), ElementsAre("ended done", "killed killed"));
 }
@@ -66,11 +53,11 @@ TEST(RefreshTest, ADirectoryOfAGridThatBecomesARunIsFound) {
   fs::create_directories(runs.file("sweep/y"));
   fs::create_directories(runs.file("later/z"));
   for (const char* folder : {"sweep", "sweep/x", "sweep/y", "later", "later/z"}) age(runs, folder);
-  auto before = look(runs);
+  auto before = opened(runs);
   EXPECT_THAT(rows(before, kKinds), ElementsAre("later foreign", "sweep grid", "sweep/x run"));
   write_done(runs, "sweep/y", 0.5);
   write_done(runs, "later/z", 0.5);
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kKinds),
               ElementsAre("later grid", "later/z run", "sweep grid", "sweep/x run", "sweep/y run"));
 }
@@ -81,9 +68,9 @@ TEST(RefreshTest, AGridMayHaveAConfiguration) {
   write_done(runs, "sweep/x", 0.5);
   runs.write("begun/config.toml", config_text("begun"));
   runs.write("begun/checkpoints/a.bin", "");
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kKinds), ElementsAre("begun run", "sweep grid", "sweep/x run"));
-  auto again = look(runs);
+  auto again = opened(runs);
   EXPECT_THAT(rows(again, kKinds), ElementsAre("begun run", "sweep grid", "sweep/x run"));
 }
 
@@ -92,10 +79,10 @@ TEST(RefreshTest, AProblemThatIsMendedGoes) {
   write_done(runs, "a", 0.5);
   runs.write("a/notes.json", "[1]");
   age(runs, "a");
-  auto before = look(runs);
+  auto before = opened(runs);
   EXPECT_THAT(rows(before, kProblems), ElementsAre(HasSubstr("notes.json")));
   runs.write("a/notes.json", "{\"tags\":[\"good\"]}");  // the file is overwritten: its directory does not change
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kProblems), IsEmpty());
   EXPECT_THAT(rows(store, "SELECT tag FROM tags"), ElementsAre("good"));
 }
@@ -104,7 +91,7 @@ TEST(RefreshTest, NotesThatCannotBeLookedForAreAProblemAndStay) {
   const tests::Folder runs;
   write_done(runs, "a", 0.5);
   fs::create_symlink("notes.json", runs.file("a/notes.json"));  // to itself
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kProblems), ElementsAre(HasSubstr("notes.json")));
   const auto changed = store.change_notes("a", [](RunNotes& notes) { notes.tags.emplace_back("x"); });
   ASSERT_FALSE(changed.has_value());
@@ -115,7 +102,7 @@ TEST(RefreshTest, APipeInPlaceOfMetricsIsAProblem) {
   const tests::Folder runs;
   runs.write("a/config.toml", config_text("a"));
   ASSERT_EQ(::mkfifo(runs.file("a/metrics.jsonl").c_str(), 0600), 0);
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kProblems), ElementsAre("metrics.jsonl is no file"));
 }
 
@@ -127,7 +114,7 @@ TEST(RefreshTest, PipesInPlaceOfOtherFilesAreProblems) {
     fs::remove(runs.file(run + "/" + name));
     ASSERT_EQ(::mkfifo(runs.file(run + "/" + name).c_str(), 0600), 0);
   }
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kProblems), ElementsAre(HasSubstr("notes.json is no file"), "summary.json is no file"));
   EXPECT_THAT(rows(store, kStatuses), ElementsAre("lock-run done", "notes.json-run done", "summary.json-run done"));
   const auto changed = store.change_notes("notes.json-run", [](RunNotes& notes) { notes.tags.emplace_back("x"); });
@@ -138,7 +125,7 @@ TEST(RefreshTest, PipesInPlaceOfOtherFilesAreProblems) {
 TEST(RefreshTest, AnOptionThatAConfigurationHasTwiceIsStoredOnce) {
   const tests::Folder runs;
   runs.write("a/config.toml", "\"train.lr\" = 2\n[train]\nlr = 1\n");
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, "SELECT name FROM options JOIN keys ON keys.id = key"), ElementsAre("train.lr"));
   EXPECT_THAT(rows(store, kProblems), IsEmpty());
 }
@@ -156,8 +143,8 @@ TEST(RefreshTest, OfThousandsOnlyWhatHasChangedIsRead) {
     age(runs, name(k));
   }
   age(runs, "grid");
-  EXPECT_EQ(look(runs).refreshed().read, kRuns);
-  auto same = look(runs);
+  EXPECT_EQ(opened(runs).refreshed().read, kRuns);
+  auto same = opened(runs);
   EXPECT_EQ(same.refreshed().looked_at, kRuns + 1) << "with the grid";
   EXPECT_EQ(same.refreshed().read, 0u);
   EXPECT_EQ(same.refreshed().removed, 0u);
@@ -167,7 +154,7 @@ TEST(RefreshTest, OfThousandsOnlyWhatHasChangedIsRead) {
   fs::remove_all(runs.file(name(8)));
   fs::remove_all(runs.file(name(15)));
   write_done(runs, "new", 0.5);
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_EQ(store.refreshed().read, 3u);
   EXPECT_EQ(store.refreshed().removed, 2u);
   EXPECT_THAT(rows(store, "SELECT path || ' ' || tag FROM tags JOIN directories d ON d.id = run ORDER BY 1"),
@@ -181,12 +168,12 @@ TEST(RefreshTest, AnOldStoreGetsMissingIndexes) {
   age(runs, "a");
   constexpr const char* kIndexes =
       "SELECT name FROM sqlite_schema WHERE name IN ('folders', 'runs_by_name', 'runs_by_status') ORDER BY 1";
-  auto before = look(runs);
+  auto before = opened(runs);
   EXPECT_THAT(rows(before, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
   before.database().run(
       "DROP INDEX folders; DROP INDEX runs_by_name; DROP INDEX runs_by_status; UPDATE runs SET note = 'kept'");
   ASSERT_TRUE(before.database().check().has_value());
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(rows(store, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
   EXPECT_THAT(rows(store, "SELECT note FROM runs"), ElementsAre("kept")) << "it was not made anew";
 }
@@ -197,9 +184,9 @@ TEST(RefreshTest, AReaderWaitsForNoWriter) {
   runs.write("killed/config.toml", config_text("killed"));
   runs.write("photos/cat.jpg", "");
   for (const char* folder : {"a", "killed", "photos"}) age(runs, folder);
-  auto writer = look(runs);
+  auto writer = opened(runs);
   const Transaction alone(writer.database());
-  auto reader = look(runs);
+  auto reader = opened(runs);
   EXPECT_THAT(reader.remarks(), IsEmpty());
   EXPECT_THAT(rows(reader, kStatuses), ElementsAre("a done", "killed killed"));
 }
@@ -208,9 +195,25 @@ TEST(RefreshTest, AStoreThatCannotBeOpenedForWritingIsInMemory) {
   const tests::Folder runs;
   write_done(runs, "a", 0.5);
   fs::create_symlink(".store.sqlite", runs.file(".store.sqlite"));  // to itself: also root cannot write it
-  auto store = look(runs);
+  auto store = opened(runs);
   EXPECT_THAT(store.remarks(), ElementsAre(HasSubstr("cannot be written: all runs are read anew each time")));
   EXPECT_THAT(rows(store, kStatuses), ElementsAre("a done"));
+}
+
+TEST(RefreshTest, ALookThatIsEndedForgetsNothing) {
+  const tests::Folder runs;
+  write_done(runs, "a", 0.5);
+  write_done(runs, "b", 0.5);
+  auto store = opened(runs);
+  write_done(runs, "c", 0.5);
+  std::stop_source stop;
+  stop.request_stop();
+  const auto ended = refresh(store.database(), runs.path(), stop.get_token());
+  ASSERT_FALSE(ended.has_value());
+  EXPECT_EQ(ended.error().code, core::Errc::interrupted);
+  EXPECT_THAT(rows(store, kKinds), ElementsAre("a run", "b run"));
+  ASSERT_TRUE(refresh(store.database(), runs.path()).has_value());
+  EXPECT_THAT(rows(store, kKinds), ElementsAre("a run", "b run", "c run"));
 }
 
 }  // namespace

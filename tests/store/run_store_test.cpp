@@ -10,6 +10,7 @@
 #include "experiment/directory/directory_lock.hpp"
 #include "store/query/list.hpp"
 #include "store/writer.hpp"
+#include "tests/store/opened_store.hpp"
 #include "tests/store/run_folders.hpp"
 
 namespace troupe::store {
@@ -53,12 +54,6 @@ std::int64_t listed_count(RunStore& store, const std::string& filter) {
   const auto listing = list(store.database(), {*conditions, {"run"}});
   EXPECT_TRUE(listing.has_value()) << listing.error().message;
   return listing ? listing->total : -1;
-}
-
-RunStore opened(const tests::Folder& runs) {
-  auto store = RunStore::open(runs.path());
-  EXPECT_TRUE(store.has_value()) << store.error().message;
-  return std::move(*store);
 }
 
 std::vector<std::string> problems_of(RunStore& store) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,19 +110,22 @@ TEST_F(StoreAccessTest, AStoreInMemoryIsLookedAtByWhoAsks) {
   EXPECT_FALSE(access.is_looking());
 }
 
-TEST_F(StoreAccessTest, ALookIsMadeOnlyWhenItIsToldAndOneServesAllWhoWait) {
-  auto store = store::RunStore::open(folder_.path());
-  ASSERT_TRUE(store.has_value());
-  auto connection = store->connect();
-  ASSERT_TRUE(connection.has_value());
-  BackgroundLook look(std::move(*connection), folder_.path());
+/// Looks without anybody who asks.
+class BackgroundLookTest : public StoreAccessTest {
+ protected:
+  [[nodiscard]] std::unique_ptr<store::Database> connection() const { return store_.connect().value(); }
+  store::RunStore store_ = store::RunStore::open(folder_.path()).value();
+};
+
+TEST_F(BackgroundLookTest, ALookIsMadeOnlyWhenItIsToldAndOneServesAllWhoWait) {
+  BackgroundLook look(connection(), folder_.path());
   const auto now = BackgroundLook::Clock::now();
   EXPECT_FALSE(look.is_wanted());
   EXPECT_EQ(look.state().generation, 0);
   store::write_done(folder_, "b", 0.5);
   std::uint64_t number = 0;
   {
-    const store::Transaction alone(store->database());
+    const store::Transaction alone(store_.database());
     const auto first = look.begin(now);
     ASSERT_TRUE(tests::eventually([&] {
       number = look.begin(now);
@@ -135,15 +139,11 @@ TEST_F(StoreAccessTest, ALookIsMadeOnlyWhenItIsToldAndOneServesAllWhoWait) {
   EXPECT_EQ(look.under_way(), 0u);
   EXPECT_TRUE(look.state().usable);
   EXPECT_NE(look.state().generation, 0);
-  EXPECT_EQ(store->database().number("SELECT count(*) FROM runs"), 2);
+  EXPECT_EQ(store_.database().number("SELECT count(*) FROM runs"), 2);
 }
 
-TEST_F(StoreAccessTest, ALookThatIsToBeginLaterBeginsEarlierForWhoWaits) {
-  auto store = store::RunStore::open(folder_.path());
-  ASSERT_TRUE(store.has_value());
-  auto connection = store->connect();
-  ASSERT_TRUE(connection.has_value());
-  BackgroundLook look(std::move(*connection), folder_.path());
+TEST_F(BackgroundLookTest, ALookThatIsToBeginLaterBeginsEarlierForWhoWaits) {
+  BackgroundLook look(connection(), folder_.path());
   const auto now = BackgroundLook::Clock::now();
   const auto later = look.begin(now + std::chrono::hours(1));
   EXPECT_TRUE(look.is_wanted());
@@ -151,6 +151,18 @@ TEST_F(StoreAccessTest, ALookThatIsToBeginLaterBeginsEarlierForWhoWaits) {
   EXPECT_FALSE(look.wait(later, BackgroundLook::Clock::now()));
   EXPECT_EQ(look.begin(now), later);
   EXPECT_TRUE(look.wait(later, now + tests::kPatience));
+}
+
+TEST_F(BackgroundLookTest, AStopEndsWhoWaitsAndAllLooks) {
+  std::stop_source stop;
+  BackgroundLook look(connection(), folder_.path(), stop.get_token());
+  const auto now = BackgroundLook::Clock::now();
+  const auto never = look.begin(now + std::chrono::hours(1));
+  auto waited = std::async(std::launch::async, [&] { return look.wait(never, now + std::chrono::hours(1)); });
+  stop.request_stop();
+  ASSERT_EQ(waited.wait_for(tests::kPatience), std::future_status::ready);
+  EXPECT_FALSE(waited.get());
+  EXPECT_FALSE(look.wait(look.begin(now), now + std::chrono::hours(1)));
 }
 
 }  // namespace
