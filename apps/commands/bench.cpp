@@ -97,11 +97,11 @@ core::Result<void> run_step(BenchArguments arguments) {
   const auto model = arguments.config.empty() ? nn::zoo_model(arguments.model) : configured_model(arguments);
   if (!model) return tl::unexpected(model.error());
   const auto& graph = *model;
-  ProgressLine progress("measuring");
   if (arguments.nondeterministic) arguments.compile.deterministic = false;
   if (arguments.statistics_apart && arguments.compile.deterministic)
     return core::fail(core::Errc::usage,
                       "--statistics-apart changes nothing with engines that are deterministic: add --nondeterministic");
+  ProgressLine progress("measuring");
   arguments.compile.statistics_in_convolutions = !arguments.statistics_apart;
   arguments.compile.precision = nn::parse_precision(arguments.precision).value();  // declare_step() checks the name
   const cpu::StepBenchOptions options{.compile = arguments.compile,

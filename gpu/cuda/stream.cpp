@@ -71,7 +71,6 @@ core::Result<void> CudaStream::launch(const Kernel& kernel) {
 }
 
 core::Result<void> CudaStream::make_handles() {
-  const bool makes = !cudnn_ || !cublas_;
   if (!cudnn_) {
     const CudnnLibrary& library = *libraries_->cudnn;
     if (const auto status = library.create(&cudnn_); status != CUDNN_STATUS_SUCCESS) {
@@ -91,9 +90,7 @@ core::Result<void> CudaStream::make_handles() {
       return tl::unexpected(context_->library_error(library.error(status, "cublasLtCreate")));
     }
   }
-  // What a library does with its handle's memory may be on the legacy stream, which streams like this one do not wait for.
-  return makes ? context_->check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize")
-               : core::Result<void>();
+  return {};
 }
 
 core::Result<void> CudaStream::run(const ConvolutionPlan& plan, const ConvolutionOperands& operands, void* workspace) {
