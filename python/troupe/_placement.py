@@ -7,6 +7,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import torch
 
+PORTABLE = 1  #: cudaHostRegisterPortable: pinned for every GPU
+
 
 def is_half(value: torch.Tensor) -> bool:
     return value.is_floating_point() and value.element_size() < 4
@@ -94,10 +96,17 @@ class Copies:
         self._streams = {device: cuda.Stream(device) for device in self._groups if device.type == "cuda"}
 
     def pin(self, floats: torch.Tensor) -> None:
-        """Registers a vector with CUDA, if some tensor is there. Copies work without, slower."""
-        if self._streams and floats.numel() > 0:
-            cuda: Any = torch.cuda
-            cuda.cudart().cudaHostRegister(floats.data_ptr(), floats.numel() * floats.element_size(), 0)
+        """Registers a vector with CUDA, if some tensor is there. Where CUDA refuses, copies work without, slower."""
+        device = next(iter(self._streams), None)
+        if device is None or floats.numel() == 0:
+            return
+        cuda: Any = torch.cuda
+        with cuda.device(device):
+            refused = int(cuda.cudart().cudaHostRegister(floats.data_ptr(), floats.numel() * floats.element_size(), PORTABLE))
+            if refused:
+                # CUDA keeps the error for the thread's next launch, which would fail in the program's own code: this one takes it.
+                with contextlib.suppress(RuntimeError):
+                    torch.zeros(1, device=device).add_(1)
 
     def to_shared(self) -> None:
         """When this returns, the vectors have the newest values."""

@@ -222,8 +222,8 @@ class TorchModel:
         state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state()}
         if hasattr(optimizer, "state_dict"):
             state["optimizer"] = optimizer.state_dict()
-        if torch.cuda.is_available():
-            state["random_cuda"] = torch.cuda.get_rng_state()
+        if self._gpus():
+            state["random_cuda"] = {gpu: torch.cuda.get_rng_state(gpu) for gpu in self._gpus()}
         return _state.encode(state, _to_array)
 
     def load(self, state: bytes) -> None:
@@ -235,8 +235,21 @@ class TorchModel:
                 optimizer.load_state_dict(saved["optimizer"])
         if saved["worker"] == self._worker:
             torch.set_rng_state(saved["random"])
-            if "random_cuda" in saved and torch.cuda.is_available():
-                torch.cuda.set_rng_state(saved["random_cuda"])
+            self._load_random_of_gpus(saved.get("random_cuda", {}))
+
+    def _gpus(self) -> List[int]:
+        """Those that have the model. A question about another one would open it."""
+        return sorted({placement.value.device.index for placement in self._all if placement.value.device.type == "cuda"})
+
+    def _load_random_of_gpus(self, saved: Any) -> None:
+        gpus = self._gpus()
+        if not gpus:
+            return
+        if isinstance(saved, torch.Tensor):  # of Troupe 0.1: of one
+            saved = {gpus[0]: saved}
+        # A resumed worker may have another GPU than before: the first one goes on where the first one was.
+        for gpu, state in zip(gpus, saved.values()):
+            torch.cuda.set_rng_state(state, gpu)
 
 
 def _to_array(value: Any) -> Any:
