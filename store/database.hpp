@@ -41,6 +41,8 @@ class Database {
   void run(const std::string& statements);
   /// The only value of a statement's first row; 0 without a row.
   [[nodiscard]] std::int64_t number(const std::string& statement);
+  /// A number of this connection's that changes when another one has committed something.
+  [[nodiscard]] std::int64_t data_version() { return number("PRAGMA data_version"); }
 
   /// How long a statement waits for another writer; kBusyWait from the beginning.
   void set_busy_wait(std::chrono::milliseconds wait);

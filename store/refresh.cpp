@@ -76,7 +76,7 @@ class Look {
   core::Result<void> see() {
     std::optional<Snapshot> now(std::in_place, database_);
     generation_ = generation(database_);
-    version_ = data_version();
+    version_ = database_.data_version();
     const auto known_time = known_listing(database_);
     if (auto begun = database_.check(); !begun) return begun;
     listing_ = time_of_listing(root_file_.get());
@@ -270,9 +270,6 @@ class Look {
     return core::fail(core::Errc::interrupted, fmt::format("{}: the look at the runs was ended", root_));
   }
 
-  /// Changes when another connection has committed.
-  std::int64_t data_version() { return database_.number("PRAGMA data_version"); }
-
   core::Result<void> check_generation() {
     const bool same = generation(database_) == generation_;
     if (auto checked = database_.check(); !checked) return checked;
@@ -304,7 +301,7 @@ class Look {
     database_.set_busy_wait(std::chrono::milliseconds(0));
     {
       Transaction now(database_);
-      if (generation(database_) == generation_ && data_version() == version_) {
+      if (generation(database_) == generation_ && database_.data_version() == version_) {
         store::keep_listing(database_, listing_);
         (void)now.commit();
       }

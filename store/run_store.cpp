@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <future>
 
 #include <fmt/format.h>
 
@@ -70,19 +71,42 @@ core::Result<RunStore> RunStore::make_anew(const std::string& directory) {
   return store;
 }
 
-core::Result<RunStore> RunStore::open(const std::string& directory) {
+core::Result<RunStore> RunStore::open(const std::string& directory) { return open(directory, nullptr); }
+
+core::Result<RunStore> RunStore::open(const std::string& directory, const Question& question) {
   auto opened = in(directory);
   if (!opened) return opened;
   auto& store = *opened;
-  const auto refreshed = store.refresh_or_replace();
-  if (!refreshed && refreshed.error().code == core::Errc::timeout) {
-    store.remarks_.push_back(
-        fmt::format("{}: another process works on the store; what follows may be older", directory));
-    store.database_->clear();
-    return opened;
-  }
-  if (!refreshed) return tl::unexpected(refreshed.error());
+  std::future<Early> early;
+  if (question && !store.in_memory_)
+    early = std::async(std::launch::async | std::launch::deferred, [&] { return store.ask_early(question); });
+  const auto* before = store.database_.get();
+  const auto looked = store.look();
+  const bool is_answered = early.valid() && is_of_now(early.get()) && store.database_.get() == before;
+  if (!looked) return tl::unexpected(looked.error());
+  if (question && !is_answered) question(*store.database_);
   return opened;
+}
+
+RunStore::Early RunStore::ask_early(const Question& question) const {
+  auto connected = connect();
+  if (!connected) return {};
+  Early early{std::move(*connected)};
+  early.version = early.database->data_version();
+  question(*early.database);
+  return early;
+}
+
+bool RunStore::is_of_now(const Early& early) {
+  return early.database && early.database->data_version() == early.version && early.database->check();
+}
+
+core::Result<void> RunStore::look() {
+  auto refreshed = refresh_or_replace();
+  if (refreshed || refreshed.error().code != core::Errc::timeout) return refreshed;
+  remarks_.push_back(fmt::format("{}: another process works on the store; what follows may be older", directory_));
+  database_->clear();
+  return {};
 }
 
 core::Result<void> RunStore::open_file() {

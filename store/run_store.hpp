@@ -3,8 +3,10 @@
 /// rule: one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +31,12 @@ class RunStore {
   /// and is rebuilt each time. Errc::config: there is no such directory.
   [[nodiscard]] static core::Result<RunStore> open(const std::string& directory);
 
-  /// The same, but rebuilds the whole store.
+  /// The same, and asks the store a question while it reads what has changed. `question` is called on another thread, with a connection of its own and what
+  /// the store knew before; and once more, on this thread, if that is not what the store knows now. What the last call found counts.
+  using Question = std::function<void(Database&)>;
+  [[nodiscard]] static core::Result<RunStore> open(const std::string& directory, const Question& question);
+
+  /// As open(), but rebuilds the whole store.
   [[nodiscard]] static core::Result<RunStore> make_anew(const std::string& directory);
 
   /// A further connection to the same store, for another thread; null: the store is in memory. Errors: from Database::open().
@@ -53,6 +60,15 @@ class RunStore {
   core::Result<void> open_file();
   core::Result<void> replace_file();
   core::Result<void> refresh_all();
+  /// open()'s look. Another process that works on the store is a remark.
+  core::Result<void> look();
+  /// A question was asked with this connection, at its data_version(). Null: it could not be.
+  struct Early {
+    std::unique_ptr<Database> database = nullptr;
+    std::int64_t version = 0;
+  };
+  [[nodiscard]] Early ask_early(const Question& question) const;
+  [[nodiscard]] static bool is_of_now(const Early& early);
   /// The same; a damaged store is replaced.
   core::Result<void> refresh_or_replace();
 
@@ -62,5 +78,22 @@ class RunStore {
   std::vector<std::string> remarks_;
   Refreshed refreshed_;
 };
+
+/// An open store, and what it answers.
+template <class Answer>
+struct Answered {
+  RunStore store;
+  core::Result<Answer> answer;
+};
+
+/// RunStore::open() with a question that has an answer. The question only reads.
+template <class Answer>
+[[nodiscard]] core::Result<Answered<Answer>> open_and_ask(
+    const std::string& directory, const std::function<core::Result<Answer>(Database&)>& question) {
+  std::optional<core::Result<Answer>> answer;
+  auto store = RunStore::open(directory, [&](Database& database) { answer.emplace(question(database)); });
+  if (!store) return tl::unexpected(store.error());
+  return Answered<Answer>{std::move(*store), std::move(*answer)};
+}
 
 }  // namespace troupe::store

@@ -68,6 +68,7 @@ core::Result<void> make_schema(Database& database, Make make) {
 
 void add_missing(Database& database) {
   database.run("CREATE INDEX IF NOT EXISTS folders ON directories(path) WHERE kind <> 'run'");
+  database.run("CREATE INDEX IF NOT EXISTS problems ON directories(path) WHERE problem IS NOT NULL");
   database.run("CREATE INDEX IF NOT EXISTS runs_by_name ON runs(name)");
   database.run("CREATE INDEX IF NOT EXISTS runs_by_status ON runs(status)");
   database.run("CREATE TABLE IF NOT EXISTS listing(changed INTEGER NOT NULL)");

@@ -78,21 +78,23 @@ TEST(DatabaseTest, AnyDamagedPageIsAnErrorOrMadeAnew) {
       damaged.seekp(static_cast<std::streamoff>(page));
       damaged << std::string(kPage, '\x5a');
     }
-    auto store = RunStore::open(runs.path());
-    ASSERT_TRUE(store.has_value()) << page << ": " << store.error().message;
     const auto conditions = parse_filter("lr<20 time.compute_s=3.5 tag!=x");
     ASSERT_TRUE(conditions.has_value());
-    const auto listing = list(store->database(), {*conditions, {"run", "accuracy", "tau", "tags"}});
+    const auto asked = open_and_ask<Listing>(runs.path(), [&](Database& database) {
+      return list(database, {*conditions, {"run", "accuracy", "tau", "tags"}});
+    });
+    ASSERT_TRUE(asked.has_value()) << page << ": " << asked.error().message;
+    const auto& [store, listing] = *asked;
     if (!listing) {
       EXPECT_EQ(listing.error().code, core::Errc::corrupt) << page << ": " << listing.error().message;
       EXPECT_THAT(listing.error().message, testing::HasSubstr("`troupe runs rebuild`"));
-    } else if (!store->remarks().empty()) {
+    } else if (!store.remarks().empty()) {
       EXPECT_EQ(listing->total, 20) << page;
     }
     const auto anew = RunStore::make_anew(runs.path());
     ASSERT_TRUE(anew.has_value()) << page << ": " << anew.error().message;
     EXPECT_EQ(anew->refreshed().read, 40u) << page;
-    noticed += listing && store->remarks().empty() ? 0 : 1;
+    noticed += listing && store.remarks().empty() ? 0 : 1;
   }
   EXPECT_GT(noticed, 2u);
 }

@@ -167,14 +167,16 @@ TEST(RefreshTest, AnOldStoreGetsMissingIndexes) {
   write_done(runs, "a", 0.5);
   age(runs, "a");
   constexpr const char* kIndexes =
-      "SELECT name FROM sqlite_schema WHERE name IN ('folders', 'runs_by_name', 'runs_by_status') ORDER BY 1";
+      "SELECT name FROM sqlite_schema WHERE name IN ('folders', 'problems', 'runs_by_name', 'runs_by_status') ORDER BY "
+      "1";
   auto before = opened(runs);
-  EXPECT_THAT(rows(before, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
+  EXPECT_THAT(rows(before, kIndexes), ElementsAre("folders", "problems", "runs_by_name", "runs_by_status"));
   before.database().run(
-      "DROP INDEX folders; DROP INDEX runs_by_name; DROP INDEX runs_by_status; UPDATE runs SET note = 'kept'");
+      "DROP INDEX folders; DROP INDEX problems; DROP INDEX runs_by_name; DROP INDEX runs_by_status; UPDATE runs SET "
+      "note = 'kept'");
   ASSERT_TRUE(before.database().check().has_value());
   auto store = opened(runs);
-  EXPECT_THAT(rows(store, kIndexes), ElementsAre("folders", "runs_by_name", "runs_by_status"));
+  EXPECT_THAT(rows(store, kIndexes), ElementsAre("folders", "problems", "runs_by_name", "runs_by_status"));
   EXPECT_THAT(rows(store, "SELECT note FROM runs"), ElementsAre("kept")) << "it was not made anew";
 }
 

@@ -59,7 +59,7 @@ core::Result<std::unique_ptr<LiveSource>> source_in_directory(const TopArguments
   } else {
     auto store = open_store(directory);
     if (!store) return tl::unexpected(std::move(store.error()));
-    auto found = find_run(*store, run);
+    auto found = find_run(store->database(), directory, run);
     if (!found) return tl::unexpected(std::move(found.error()));
     run = std::move(found->path);
   }

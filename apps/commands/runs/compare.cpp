@@ -23,17 +23,17 @@ struct RunsCompareArguments {
 
 using ComparedDetails = std::vector<store::RunDetails>;
 
-core::Result<ComparedDetails> compared_details(store::RunStore& store, const RunsCompareArguments& arguments) {
+core::Result<ComparedDetails> compared_details(store::Database& database, const RunsCompareArguments& arguments) {
   std::vector<std::int64_t> ids;
   for (const auto& given : arguments.runs) {
-    const auto run = find_run(store, given);
+    const auto run = find_run(database, arguments.directory, given);
     if (!run) return tl::unexpected(run.error());
     ids.push_back(run->id);
   }
   if (!arguments.filter.empty()) {
     const auto conditions = store::parse_filter(arguments.filter);
     if (!conditions) return tl::unexpected(conditions.error());
-    const auto listing = store::list(store.database(), {*conditions});
+    const auto listing = store::list(database, {*conditions});
     if (!listing) return tl::unexpected(listing.error());
     for (const auto run : listing->runs)
       if (std::ranges::find(ids, run) == ids.end()) ids.push_back(run);
@@ -43,7 +43,7 @@ core::Result<ComparedDetails> compared_details(store::RunStore& store, const Run
     return core::fail(core::Errc::usage, fmt::format("compare needs 2 to {} runs, not {}", kMost, ids.size()));
   ComparedDetails details;
   for (const auto id : ids) {
-    auto one = store::details_of(store.database(), id);
+    auto one = store::details_of(database, id);
     if (!one) return tl::unexpected(one.error());
     details.push_back(std::move(*one));
   }
@@ -104,9 +104,8 @@ std::string compared_json(const ComparedDetails& runs) {
 }
 
 core::Result<void> run_runs_compare(const RunsCompareArguments& arguments) {
-  auto store = open_store(arguments.directory);
-  if (!store) return tl::unexpected(store.error());
-  const auto runs = compared_details(*store, arguments);
+  const auto runs = ask_store<ComparedDetails>(
+      arguments.directory, [&](store::Database& database) { return compared_details(database, arguments); });
   if (!runs) return tl::unexpected(runs.error());
   return print(arguments.json ? compared_json(*runs) : compared_text(*runs));
 }

@@ -58,9 +58,8 @@ core::Result<void> run_runs_list(const RunsListArguments& arguments) {
   auto conditions = store::parse_filter(fmt::format("{}", fmt::join(arguments.filter, " ")));
   if (!conditions) return tl::unexpected(conditions.error());
   query.conditions = std::move(*conditions);
-  auto store = open_store(arguments.directory);
-  if (!store) return tl::unexpected(store.error());
-  const auto listing = store::list(store->database(), query);
+  const auto listing = ask_store<store::Listing>(
+      arguments.directory, [&](store::Database& database) { return store::list(database, query); });
   if (!listing) return tl::unexpected(listing.error());
   return print(arguments.json ? listing_json(*listing) : listing_text(*listing));
 }

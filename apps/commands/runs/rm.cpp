@@ -37,7 +37,7 @@ core::Result<void> run_runs_rm(const RunsRmArguments& arguments) {
   if (!store) return tl::unexpected(store.error());
   std::vector<NamedRun> runs;
   for (const auto& given : arguments.runs) {
-    auto run = find_run(*store, given);
+    auto run = find_run(store->database(), arguments.directory, given);
     if (!run) return tl::unexpected(run.error());
     if (std::ranges::find(runs, run->path, &NamedRun::path) == runs.end()) runs.push_back(std::move(*run));
   }

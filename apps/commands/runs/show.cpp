@@ -52,16 +52,21 @@ std::string show_text(const store::RunDetails& run, const std::vector<store::Poi
   return text;
 }
 
-core::Result<void> run_runs_show(const RunsShowArguments& arguments) {
-  auto store = open_store(arguments.directory);
-  if (!store) return tl::unexpected(store.error());
-  const auto named = find_run(*store, arguments.run);
+core::Result<std::string> shown_run(store::Database& database, const RunsShowArguments& arguments) {
+  const auto named = find_run(database, arguments.directory, arguments.run);
   if (!named) return tl::unexpected(named.error());
-  const auto run = store::details_of(store->database(), named->id);
+  const auto run = store::details_of(database, named->id);
   if (!run) return tl::unexpected(run.error());
-  const auto curves = store::curves_of(store->database(), named->id);
+  const auto curves = store::curves_of(database, named->id);
   if (!curves) return tl::unexpected(curves.error());
-  return print(arguments.json ? store::json_line(*run, *curves) : show_text(*run, *curves));
+  return arguments.json ? store::json_line(*run, *curves) : show_text(*run, *curves);
+}
+
+core::Result<void> run_runs_show(const RunsShowArguments& arguments) {
+  const auto text = ask_store<std::string>(arguments.directory,
+                                           [&](store::Database& database) { return shown_run(database, arguments); });
+  if (!text) return tl::unexpected(text.error());
+  return print(*text);
 }
 
 Action declare_runs_show(CLI::App& app) {

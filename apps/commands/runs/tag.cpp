@@ -25,7 +25,7 @@ core::Result<store::RunNotes> change_notes_of(const std::string& directory, cons
                                               const store::RunStore::Change& change) {
   auto store = open_store(directory);
   if (!store) return tl::unexpected(store.error());
-  const auto named = find_run(*store, run);
+  const auto named = find_run(store->database(), directory, run);
   if (!named) return tl::unexpected(named.error());
   return store->change_notes(named->path, change);
 }
