@@ -27,7 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kNameDeadline = 10s;  // for resolving the name to listen at
-constexpr auto kLeaveDeadline = 30s;
 
 /// Why CAF's I/O thread ended a connection, for the thread that waits for it.
 struct Verdict {
@@ -67,9 +66,10 @@ NetworkConfig::NetworkConfig(const NetworkOptions& options) {
 
 DetachedActorsWait::~DetachedActorsWait() {
   // The system has no event for the end of its actors: poll.
-  const auto until = std::chrono::steady_clock::now() + kLeaveDeadline;
-  while (system_.detached_actors() > before_ && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto until = std::chrono::steady_clock::now() + most_;
+  const auto late = [&] { return system_.detached_actors() > before_; };
+  while (late() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (late() && on_late_) on_late_();
 }
 
 struct Network::Parts {

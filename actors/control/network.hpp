@@ -42,18 +42,24 @@ class NetworkConfig : public SystemConfig {
   explicit NetworkConfig(const NetworkOptions& options);
 };
 
-/// Waits in its destructor, at most 30 s, until all detached actors have ended. Make it right after an actor system with a network, before
-/// any actor is spawned. Reason: CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has
-/// stopped. That message keeps the actor alive, and the actor system would wait for the actor's thread forever. One thread.
+/// Waits in its destructor, at most `most`, until all detached actors have ended. Make it right after an actor system, before any actor is
+/// spawned. Two reasons. CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has stopped.
+/// That message keeps the actor alive, and the actor system would wait for the actor's thread forever. And an actor may wait for something
+/// that never answers, such as a device that hangs: for this one `on_late` is called, which should end the process, because the actor
+/// system's destructor has no deadline. One thread.
 class DetachedActorsWait {
  public:
-  explicit DetachedActorsWait(caf::actor_system& system) : system_(system), before_(system.detached_actors()) {}
+  explicit DetachedActorsWait(caf::actor_system& system, std::function<void()> on_late = nullptr,
+                              core::Duration most = std::chrono::seconds{30})
+      : system_(system), on_late_(std::move(on_late)), most_(most), before_(system.detached_actors()) {}
   ~DetachedActorsWait();
   DetachedActorsWait(const DetachedActorsWait&) = delete;
   DetachedActorsWait& operator=(const DetachedActorsWait&) = delete;
 
  private:
   caf::actor_system& system_;
+  std::function<void()> on_late_;
+  core::Duration most_;
   std::size_t before_;  // detached actors of the system itself
 };
 

@@ -235,43 +235,37 @@ core::Result<Launch> launch_on_nodes(caf::actor_system& system, const RunRequest
   return launch;
 }
 
-}  // namespace
+/// What outlives the actors of a run.
+struct Surroundings {
+  const RunRequest& request;
+  nn::Backend& backend;
+  RunLock& lock;  // actors may write until they end
+  RunSpec& spec;
+  core::SteadyClock clock{};
+  core::HostAllocator memory{};
+};
 
-RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
-  RunLock lock;  // outlives the actors: they may write until they end
-  if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
-  auto spec = experiment::build_run_spec(request.settings, true);
-  if (!spec) return failed(spec.error());
-
-  const core::SteadyClock clock;
-  core::HostAllocator memory;
+RunEnd train_in(caf::actor_system& system, Surroundings& around, std::stop_token stop) {
+  auto& [request, backend, lock, spec, clock, memory] = around;
   const bool alone = request.nodes.empty();
-  std::unique_ptr<SystemConfig> config;
-  if (alone)
-    config = std::make_unique<SystemConfig>();
-  else
-    config = std::make_unique<NetworkConfig>(request.network);
-  caf::actor_system system(*config);
-  std::optional<DetachedActorsWait> last;
-  if (!alone) last.emplace(system);
-  auto beginning = find_start(request, *spec, backend);
+  auto beginning = find_start(request, spec, backend);
   if (!beginning) return failed(beginning.error());
   const auto show = [&] {
     if (request.on_console) request.on_console();
   };
   if (beginning->complete) show();
   if (beginning->complete)  // needs no nodes
-    return write_missing_summary(*spec, *beginning->directory, *beginning->checkpoint, backend, request.console);
-  auto launch = alone ? core::Result<Launch>(launch_here(*spec)) : launch_on_nodes(system, request, *spec, stop);
+    return write_missing_summary(spec, *beginning->directory, *beginning->checkpoint, backend, request.console);
+  auto launch = alone ? core::Result<Launch>(launch_here(spec)) : launch_on_nodes(system, request, spec, stop);
   if (!launch) return failed(launch.error());
   // A run in one process is ready at once, and always stops with a checkpoint.
   const auto ready = alone ? std::stop_token() : stop;
   if (ready.stop_requested()) return failed(core::interrupted_early());
-  Assembly assembly({&system, &*spec, &backend, &memory, &clock}, std::move(*launch), ready);
+  Assembly assembly({&system, &spec, &backend, &memory, &clock}, std::move(*launch), ready);
   if (auto made = assembly.make_sites(*beginning); !made) return failed(with_remedy(made.error(), request, *beginning));
   if (ready.stop_requested()) return failed(core::interrupted_early());
   if (request.on_begin) request.on_begin();
-  if (auto opened = open_directory(request, *spec, lock, *beginning); !opened) return failed(opened.error());
+  if (auto opened = open_directory(request, spec, lock, *beginning); !opened) return failed(opened.error());
   show();
   auto coordinator = assembly.begin(*beginning, request.console);
   if (!coordinator) return failed(coordinator.error());
@@ -288,6 +282,28 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   if (auto finished = assembly.finish(end); !finished && !end.failed) {
     end.failed = true;
     end.error = finished.error();
+  }
+  return end;
+}
+
+}  // namespace
+
+RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_token stop) {
+  RunLock lock;
+  if (auto locked = lock_run(request, lock); !locked) return failed(locked.error());
+  auto spec = experiment::build_run_spec(request.settings, true);
+  if (!spec) return failed(spec.error());
+
+  Surroundings around{request, backend, lock, *spec};
+  const auto config =
+      request.nodes.empty() ? std::make_unique<SystemConfig>() : std::make_unique<NetworkConfig>(request.network);
+  RunEnd end;
+  {
+    caf::actor_system system(*config);
+    const DetachedActorsWait last(system, [&] {
+      if (request.on_late_actors) request.on_late_actors(end);
+    });
+    end = train_in(system, around, std::move(stop));
   }
   return end;
 }

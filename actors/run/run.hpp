@@ -38,6 +38,9 @@ struct RunRequest {
   std::function<void(const std::string&)> on_directory{};  // the run directory's path: training begins
   /// Told when training begins how to ask for a checkpoint from any thread, and at the run's end, with null, that it is over.
   std::function<void(std::function<void()>)> on_save_action{};
+  /// The run is over, but one of its actors has not ended in time: it waits for something that does not answer, such as a device. What
+  /// returns from here waits for it without a deadline.
+  std::function<void(const RunEnd&)> on_late_actors{};
 };
 
 /// Blocks until the run is over. After a request of `stop` the run takes a checkpoint and ends (Errc::interrupted). While nodes get ready

@@ -18,6 +18,7 @@
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
+#include "apps/launch/late_actors.hpp"
 #include "transport/security/tls_context.hpp"
 
 namespace troupe::apps {
@@ -67,7 +68,7 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system);
+  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   if (!tls->empty())

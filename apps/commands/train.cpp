@@ -22,6 +22,7 @@
 #include "apps/job/job.hpp"
 #include "apps/job/request.hpp"
 #include "apps/launch/evaluator_output.hpp"
+#include "apps/launch/late_actors.hpp"
 #include "apps/output.hpp"
 #include "apps/program.hpp"
 #include "apps/progress_line.hpp"
@@ -74,6 +75,14 @@ std::string resume_options(const TrainArguments& arguments) {
   return text + tls_flags(arguments.tls);
 }
 
+/// A run that failed later has a summary too; a run that never began has none.
+core::Result<void> print_end(const actors::RunEnd& end, const TrainArguments& arguments) {
+  core::Result<void> printed;
+  if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
+  if (end.failed) return tl::unexpected(end.error);
+  return printed;
+}
+
 }  // namespace
 
 core::Result<void> train(const TrainArguments& arguments, actors::RunRequest request, Interrupt& interrupt) {
@@ -109,15 +118,15 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
     preparing.clear();
     evaluator.hold();
   };
+  request.on_late_actors = [&](const actors::RunEnd& end) {
+    preparing.clear();
+    evaluator.release();
+    end_without_late_actors(print_end(end, arguments));
+  };
   const auto end = actors::run_training(request, **backend, interrupt.token());
   preparing.clear();
   evaluator.release();
-
-  // A run that failed later has a summary too; a run that never began has none.
-  core::Result<void> printed;
-  if (arguments.json && !end.summary.run.empty()) printed = print(experiment::to_json(end.summary) + "\n");
-  if (end.failed) return tl::unexpected(end.error);
-  return printed;
+  return print_end(end, arguments);
 }
 
 core::Result<void> check_nodes(const TrainArguments& arguments) {

@@ -13,6 +13,7 @@
 #include "actors/deployment/node.hpp"
 #include "actors/deployment/nodes.hpp"
 #include "apps/backends.hpp"
+#include "apps/launch/late_actors.hpp"
 #include "transport/mpi/job.hpp"
 
 namespace troupe::apps {
@@ -190,7 +191,7 @@ core::Result<void> Job::be_node(const Order& order) {
   }
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system);
+  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network && ready) ready = tl::unexpected(network.error());
   const auto node = system.spawn(  // as in `troupe node`: not detached

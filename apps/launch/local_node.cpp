@@ -19,6 +19,7 @@
 #include "actors/deployment/node.hpp"
 #include "actors/deployment/nodes.hpp"
 #include "apps/backends.hpp"
+#include "apps/launch/late_actors.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -42,7 +43,7 @@ void serve(int line, const security::TlsFiles& tls) {
   options.tls = tls;
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system);
+  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network) return write_line(line, "!" + network.error().message + "\n");
   const auto node = system.spawn(

@@ -1,0 +1,19 @@
+#include "apps/launch/late_actors.hpp"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "apps/output.hpp"
+
+namespace troupe::apps {
+
+void end_without_late_actors(const core::Result<void>& result) {
+  if (!result) tell(fmt::format("troupe: {}\n", result.error().message));
+  tell(
+      "troupe: an actor has not ended in time, perhaps for a device that does not answer: the process ends without "
+      "it\n");
+  ::_exit(core::exit_code(result ? core::Errc::timeout : result.error().code));
+}
+
+}  // namespace troupe::apps
