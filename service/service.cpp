@@ -149,10 +149,11 @@ core::Result<void> Service::open_datasets() {
   return {};
 }
 
+/// The first look after someone has come tells all rows: what they were when that client last looked is not known here, and a run may have changed
+/// since.
 std::optional<std::chrono::milliseconds> Service::watch_runs() {
   if (!events_.listened_to()) {
     rows_.clear();
-    watching_ = false;
     return kWatch;
   }
   const auto store = store_.fresh();
@@ -167,11 +168,10 @@ std::optional<std::chrono::milliseconds> Service::watch_runs() {
     auto text = row.dump(-1, ' ', false, Json::error_handler_t::replace);
     const auto run = row["run"].is_string() ? row["run"].get<std::string>() : std::string();
     const auto before = rows_.find(run);
-    if (watching_ && (before == rows_.end() || before->second != text)) events_.publish("run", text);
+    if (before == rows_.end() || before->second != text) events_.publish("run", text);
     now[run] = std::move(text);
   }
   rows_ = std::move(now);
-  watching_ = true;
   return kWatch;
 }
 

@@ -3,6 +3,7 @@
 /// one is asked for; JobRunner's; one per node.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -63,8 +64,8 @@ class Service {
   Forecasts forecasts_;
   Context context_;
   Router router_;
-  std::map<std::string, std::string> rows_;  // what has been published of each run, on the store's thread
-  bool watching_ = false;
+  std::map<std::string, std::string>
+      rows_;  // what was told last of each run, while someone listens; on the store's thread
   std::stop_source tidying_;
   SampleReader samples_;
   std::unique_ptr<DatasetRegistry> datasets_;

@@ -34,6 +34,9 @@ core::Result<void> remove_directory(const fs::path& directory, core::Result<expe
   return {};
 }
 
+/// SQLite needs room to forget a run, and removing a run makes room.
+bool is_full(const core::Result<void>& done) { return !done && done.error().code == core::Errc::no_space; }
+
 /// The hidden folder beside runs into which this user's removals move them. Of another owner, or open to others, it is none of ours: what is
 /// in it must stay.
 class Removing {
@@ -117,6 +120,9 @@ core::Result<void> remove_run(RunStore& store, const std::string& path, const Ta
   if (!lock->missing().empty())
     if (auto over = check_status(store, path); !over) return over;
   const auto removing = Removing::in(place->parent.get(), directory.parent_path());
+  if (!removing && removing.error().code == core::Errc::no_space &&
+      is_same(place->parent.get(), place->name, place->run.get()))
+    return remove_directory(directory, std::move(lock));  // there is not even room for the hidden folder
   if (!removing) return tl::unexpected(removing.error());
   removing->remove_leftovers();
 
@@ -124,7 +130,7 @@ core::Result<void> remove_run(RunStore& store, const std::string& path, const Ta
   {
     Transaction all(store.database());
     forget_run(store.database(), path);
-    if (auto ready = store.database().check(); !ready) {
+    if (auto ready = store.database().check(); !ready && !is_full(ready)) {
       removing->remove_if_empty();
       return ready;
     }
@@ -143,8 +149,9 @@ core::Result<void> remove_run(RunStore& store, const std::string& path, const Ta
       return brought_back(
           {core::Errc::config, fmt::format("{}: another process has put something else in its place: look at it again",
                                            directory.string())});
-    if (auto committed = all.commit(); !committed) return brought_back(committed.error());
+    if (auto committed = all.commit(); !committed && !is_full(committed)) return brought_back(committed.error());
   }
+  store.database().clear();  // after a full disk: the next look finds that the directory is gone
   auto removed = remove_directory(removing->path() / hidden, std::move(lock));
   removing->remove_if_empty();
   return removed;

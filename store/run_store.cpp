@@ -49,6 +49,9 @@ bool may_write_store(const std::string& path) {
       kFiles, [&](const char* suffix) { return ::access((path + suffix).c_str(), W_OK) == 0 || errno == ENOENT; });
 }
 
+/// The disk is full or broken, as far as SQLite can tell: a log in shared memory that finds no room is Errc::io.
+bool is_of_disk(const core::Error& error) { return error.code == core::Errc::no_space || error.code == core::Errc::io; }
+
 }  // namespace
 
 core::Result<RunStore> RunStore::in(const std::string& directory) {
@@ -57,7 +60,12 @@ core::Result<RunStore> RunStore::in(const std::string& directory) {
     return core::fail(core::Errc::config,
                       fmt::format("there is no directory {}: --dir names the one that has the runs", directory));
   RunStore store(directory);
-  if (auto opened = store.open_file(); !opened) return tl::unexpected(opened.error());
+  auto opened = store.open_file();
+  if (!opened && is_of_disk(opened.error())) {
+    store.stopgap_ = true;
+    opened = store.open_memory(opened.error().message);
+  }
+  if (!opened) return tl::unexpected(opened.error());
   return store;
 }
 
@@ -81,8 +89,13 @@ core::Result<RunStore> RunStore::open(const std::string& directory, const Questi
   if (question && !store.in_memory_)
     early = std::async(std::launch::async | std::launch::deferred, [&] { return store.ask_early(question); });
   const auto* before = store.database_.get();
-  const auto looked = store.look();
-  const bool is_answered = early.valid() && is_of_now(early.get()) && store.database_.get() == before;
+  auto looked = store.look();
+  bool is_answered = early.valid() && is_of_now(early.get()) && store.database_.get() == before;
+  if (!looked && !store.in_memory_ && is_of_disk(looked.error())) {
+    is_answered = false;
+    store.stopgap_ = true;
+    looked = store.open_memory(looked.error().message).and_then([&] { return store.refresh_all(); });
+  }
   if (!looked) return tl::unexpected(looked.error());
   if (question && !is_answered) question(*store.database_);
   return opened;
@@ -111,15 +124,7 @@ core::Result<void> RunStore::look() {
 
 core::Result<void> RunStore::open_file() {
   const auto path = fmt::format("{}/{}", directory_, kStoreFile);
-  if (::access(directory_.c_str(), W_OK) != 0 || !may_write_store(path)) {
-    auto memory = Database::open(":memory:", false);
-    if (!memory) return tl::unexpected(memory.error());
-    database_ = std::make_unique<Database>(std::move(*memory));
-    in_memory_ = true;
-    remarks_.push_back(
-        fmt::format("the run store in {} cannot be written: all runs are read anew each time", directory_));
-    return make_schema(*database_, Make::anew);
-  }
+  if (::access(directory_.c_str(), W_OK) != 0 || !may_write_store(path)) return open_memory({});
   {
     const auto together = lock_directory(directory_, LOCK_SH);
     auto opened = Database::open(path, shares_memory(directory_), kIfDamaged);
@@ -143,6 +148,16 @@ core::Result<void> RunStore::open_file() {
     }
   }
   return replace_file();
+}
+
+core::Result<void> RunStore::open_memory(std::string_view why) {
+  auto memory = Database::open(":memory:", false);
+  if (!memory) return tl::unexpected(memory.error());
+  database_ = std::make_unique<Database>(std::move(*memory));
+  in_memory_ = true;
+  remarks_.push_back(fmt::format("the run store in {} cannot be written: all runs are read anew each time{}{}",
+                                 directory_, why.empty() ? "" : ": ", why));
+  return make_schema(*database_, Make::anew);
 }
 
 core::Result<void> RunStore::replace_file() {

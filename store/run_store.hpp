@@ -27,8 +27,8 @@ struct Problem {
 
 class RunStore {
  public:
-  /// Opens or creates the store of `directory`, and reads what has changed. Where the directory cannot be written, the store is in memory
-  /// and is rebuilt each time. Errc::config: there is no such directory.
+  /// Opens or creates the store of `directory`, and reads what has changed. Where the directory cannot be written, or has no room, the store is in
+  /// memory and is rebuilt each time: who wants to make room must be able to see and remove runs. Errc::config: there is no such directory.
   [[nodiscard]] static core::Result<RunStore> open(const std::string& directory);
 
   /// The same, and asks the store a question while it reads what has changed. `question` is called on another thread, with a connection of its own and what
@@ -47,6 +47,9 @@ class RunStore {
   using Change = std::function<void(RunNotes&)>;
   [[nodiscard]] core::Result<RunNotes> change_notes(const std::string& path, const Change& change);
 
+  /// Whether the store is in memory for a reason that may pass, such as a full disk: opened again it may be a file.
+  [[nodiscard]] bool is_stopgap() const noexcept { return stopgap_; }
+
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
   [[nodiscard]] Database& database() noexcept { return *database_; }
   /// What the user should know about the store itself: whole lines, without ends.
@@ -58,6 +61,8 @@ class RunStore {
   explicit RunStore(std::string directory) : directory_(std::move(directory)) {}
   static core::Result<RunStore> in(const std::string& directory);
   core::Result<void> open_file();
+  /// In place of the file, after `why`; empty.
+  core::Result<void> open_memory(std::string_view why);
   core::Result<void> replace_file();
   core::Result<void> refresh_all();
   /// open()'s look. Another process that works on the store is a remark.
@@ -74,7 +79,7 @@ class RunStore {
 
   std::string directory_;
   std::unique_ptr<Database> database_;  // Statements need it to stay where it is
-  bool in_memory_ = false;
+  bool in_memory_ = false, stopgap_ = false;
   std::vector<std::string> remarks_;
   Refreshed refreshed_;
 };

@@ -1,10 +1,16 @@
 #include "service/access/users.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "core/file_descriptor.hpp"
 #include "service/access/token.hpp"
 #include "transport/security/private_file.hpp"
 
@@ -19,6 +25,38 @@ bool is_user_name(std::string_view name) {
            c == '_';
   });
 }
+
+/// The right to change a file of users, against other processes. The lock is that of the folder itself: a lock file that root makes could not
+/// be opened by the service's own user.
+class ChangeOfUsers {
+ public:
+  static core::Result<ChangeOfUsers> begin(const std::string& path, std::chrono::milliseconds patience) {
+    constexpr std::chrono::milliseconds kBetweenTries{10};
+    auto folder = std::filesystem::path(path).parent_path().string();
+    if (folder.empty()) folder = ".";
+    ChangeOfUsers change(core::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+    if (!change.folder_) return tl::unexpected(core::from_errno(errno, "open", folder));
+    for (const auto until = std::chrono::steady_clock::now() + patience;;) {
+      if (::flock(change.folder_.get(), LOCK_EX | LOCK_NB) == 0) return change;
+      // Some network file systems have no locks, or none of a folder: there the last of two changes wins.
+      if (errno != EWOULDBLOCK && errno != EINTR) return change;
+      if (std::chrono::steady_clock::now() > until)
+        return core::fail(core::Errc::timeout,
+                          fmt::format("{}: another process is changing the users: try again when it has ended", path));
+      std::this_thread::sleep_for(kBetweenTries);
+    }
+  }
+  ChangeOfUsers(ChangeOfUsers&&) noexcept = default;
+  ChangeOfUsers& operator=(ChangeOfUsers&&) = delete;
+  /// Explicitly: a forked child that has not started its program yet shares the open folder.
+  ~ChangeOfUsers() {
+    if (folder_) ::flock(folder_.get(), LOCK_UN);
+  }
+
+ private:
+  explicit ChangeOfUsers(core::FileDescriptor folder) : folder_(std::move(folder)) {}
+  core::FileDescriptor folder_;
+};
 
 }  // namespace
 
@@ -55,8 +93,11 @@ std::string users_text(const std::vector<User>& users) {
   return Json{{"users", list}}.dump(2) + "\n";
 }
 
-core::Result<Users> Users::open(const std::string& path) {
-  Users users(path);
+Users::Users(Users&& other) noexcept
+    : path_(std::move(other.path_)), patience_(other.patience_), users_(std::move(other.users_)), seen_(other.seen_) {}
+
+core::Result<Users> Users::open(const std::string& path, std::chrono::milliseconds patience) {
+  Users users(path, patience);
   if (auto read = users.read(); !read) return tl::unexpected(read.error());
   return users;
 }
@@ -81,6 +122,12 @@ core::Result<void> Users::read() const {
   seen_.modified = modified;
   seen_.bytes = status.st_size;
   return {};
+}
+
+/// Also where inode, size and time are those of the last time: two changes may come within one tick of the file system's clock.
+core::Result<void> Users::read_anew() const {
+  seen_.file = 0;
+  return read();
 }
 
 bool Users::empty() const {
@@ -114,7 +161,9 @@ core::Result<std::string> Users::add(const std::string& name, Role role) {
     return core::fail(
         core::Errc::usage,
         fmt::format("\"{}\" is no user's name: use up to 64 letters, digits, \".\", \"-\" and \"_\"", name));
-  if (auto now = read(); !now) return tl::unexpected(now.error());
+  const auto change = ChangeOfUsers::begin(path_, patience_);
+  if (!change) return tl::unexpected(change.error());
+  if (auto now = read_anew(); !now) return tl::unexpected(now.error());
   if (std::ranges::find(users_, name, &User::name) != users_.end())
     return core::fail(core::Errc::usage, fmt::format("there is a user {}: remove that one first", name));
   auto token = new_token();
@@ -126,7 +175,9 @@ core::Result<std::string> Users::add(const std::string& name, Role role) {
 
 core::Result<void> Users::remove(const std::string& name) {
   const std::scoped_lock lock(mutex_);
-  if (auto now = read(); !now) return now;
+  const auto change = ChangeOfUsers::begin(path_, patience_);
+  if (!change) return tl::unexpected(change.error());
+  if (auto now = read_anew(); !now) return now;
   auto users = users_;
   if (std::erase_if(users, [&](const User& user) { return user.name == name; }) == 0)
     return core::fail(core::Errc::usage, fmt::format("there is no user {}", name));

@@ -1,5 +1,5 @@
 /// Who may use the service: `<run.dir>/.service/users.json`, readable by its owner only (docs/service.md). Another process may change the
-/// file at any time. Thread-safe.
+/// file at any time: of changes by several processes none is lost. Thread-safe.
 #pragma once
 
 #include <sys/stat.h>
@@ -32,17 +32,20 @@ struct User {
 class Users {
  public:
   /// Reads the file. A missing file has no users. Errc::corrupt, io.
-  [[nodiscard]] static core::Result<Users> open(const std::string& path);
-  Users(Users&& other) noexcept : path_(std::move(other.path_)), users_(std::move(other.users_)), seen_(other.seen_) {}
+  /// `patience`: how long add() and remove() wait for another process that changes the file.
+  [[nodiscard]] static core::Result<Users> open(const std::string& path,
+                                                std::chrono::milliseconds patience = std::chrono::seconds(10));
+  Users(Users&& other) noexcept;
 
   [[nodiscard]] bool empty() const;
   /// Who has the token; nothing: no one. Looks at the file again if it has changed, at most once a second; a file that cannot be read leaves
   /// the users as they were.
   [[nodiscard]] std::optional<User> find(std::string_view token, std::chrono::steady_clock::time_point now) const;
 
-  /// A new user's token. Replaces the file. Errc::usage: the name is taken, or no name: 1 to 64 letters, digits, ".", "-", "_"; io, no_space.
+  /// A new user's token. Replaces the file. Errc::usage: the name is taken, or no name: 1 to 64 letters, digits, ".", "-", "_";
+  /// timeout: another process is changing the file; io, no_space.
   [[nodiscard]] core::Result<std::string> add(const std::string& name, Role role);
-  /// Errc::usage: there is no such user; io, no_space.
+  /// Errc::usage: there is no such user; timeout: another process is changing the file; io, no_space.
   [[nodiscard]] core::Result<void> remove(const std::string& name);
 
  private:
@@ -52,11 +55,13 @@ class Users {
     std::int64_t modified = 0;
     off_t bytes = 0;
   };
-  explicit Users(std::string path) : path_(std::move(path)) {}
+  Users(std::string path, std::chrono::milliseconds patience) : path_(std::move(path)), patience_(patience) {}
   core::Result<void> read() const;
+  core::Result<void> read_anew() const;
   core::Result<void> write(std::vector<User> users);
 
   std::string path_;
+  std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   mutable std::vector<User> users_;
   mutable Seen seen_;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
@@ -18,7 +19,21 @@ Response no_such_run(const std::string& run) {
   return failure(404, "unknown", fmt::format("there is no run {}; GET /api/v1/runs lists them", run));
 }
 
+namespace {
+
+/// Whether the run's directory, or the grid's, is a symbolic link: the store follows it, as `troupe runs` does, but it may lead anywhere.
+bool is_linked(const std::string& directory, const std::string& run) {
+  const auto is_link = [&](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_symlink(directory + "/" + path, ignored);
+  };
+  return is_link(run.substr(0, run.find('/'))) || is_link(run);
+}
+
+}  // namespace
+
 Answered<OpenRun> open_run(Context& context, const std::string& run) {
+  if (is_linked(context.directory, run)) return tl::unexpected(no_such_run(run));
   auto store = context.store->fresh();
   if (!store) return tl::unexpected(failure(store.error()));
   auto id = store::run_at((*store)->database(), run);

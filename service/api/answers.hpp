@@ -26,7 +26,7 @@ struct OpenRun {
   std::int64_t id = 0;
   std::string path;
 };
-/// The run that a query names. 404: there is none, and no directory that has become one since the store last looked.
+/// The run that a query names. 404: there is none, and no directory that has become one since the store last looked; or it is a symbolic link.
 [[nodiscard]] Answered<OpenRun> open_run(Context& context, const std::string& run);
 /// That of `{run}` in the path.
 [[nodiscard]] Answered<OpenRun> open_run(Context& context, const Request& request);

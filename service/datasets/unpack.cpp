@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "core/file_descriptor.hpp"
+#include "service/datasets/utf8_names.hpp"
 
 namespace troupe::service {
 namespace {
@@ -191,6 +192,7 @@ class Unpacker {
 
 core::Result<std::uint64_t> unpack(int archive, const std::string& into, const UnpackLimits& limits,
                                    const std::stop_token& stop) {
+  const Utf8Names utf8;
   Unpacker unpacker(into, limits, stop);
   return unpacker.run(archive).map([&] { return unpacker.written(); });
 }

@@ -24,7 +24,7 @@ class JobRunner {
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
-  /// These do as JobScheduler says. An order is stored when they return; a transaction waits at most store::kBusyWait.
+  /// These do as JobScheduler says. An order is stored when they return, but for a stop on a full disk, which is stored later; a transaction waits at most store::kBusyWait.
   [[nodiscard]] core::Result<Job> submit(const JobSpec& spec, bool start = true);
   [[nodiscard]] core::Result<Job> start(std::int64_t id) { return order(id, JobEvent::Kind::start); }
   [[nodiscard]] core::Result<Job> resume(std::int64_t id) { return order(id, JobEvent::Kind::resume); }

@@ -1,7 +1,6 @@
 #include "service/jobs/job_scheduler.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -11,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "core/text/utc_text.hpp"
-#include "service/jobs/service_folder.hpp"
 
 namespace troupe::service {
 namespace {
@@ -25,16 +23,6 @@ constexpr std::chrono::milliseconds kLater{1000};   // what failed, or ends by i
 constexpr std::chrono::milliseconds kLongest{60'000};
 
 std::string utc_now() { return core::utc_text(std::time(nullptr)); }
-
-/// A service that was killed holds its lock until the kernel has ended it.
-core::Result<experiment::DirectoryLock> take_service(const std::string& directory) {
-  constexpr std::chrono::seconds kPatience{5};
-  for (const auto until = LookClock::now() + kPatience;;) {
-    auto lock = experiment::DirectoryLock::take(directory);
-    if (lock || lock.error().code != core::Errc::timeout || LookClock::now() > until) return lock;
-    std::this_thread::sleep_for(kSoon);
-  }
-}
 
 std::string order_text(Kind kind) {
   switch (kind) {
@@ -60,61 +48,6 @@ JobScheduler::JobScheduler(JobOptions options, std::string directory, experiment
       directory_(std::move(directory)),
       lock_(std::move(lock)),
       store_(std::move(store)) {}
-
-core::Result<JobScheduler> JobScheduler::open(JobOptions options) {
-  std::error_code error;
-  const auto root = std::filesystem::absolute(options.paths.run_directory, error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "find", options.paths.run_directory));
-  options.paths.run_directory = root.lexically_normal().string();  // jobs may change their directory
-  auto directory = service_folder(options.paths.run_directory);
-  if (!directory) return tl::unexpected(std::move(directory.error()));
-  std::filesystem::create_directory(*directory + "/jobs", error);
-  if (error) return tl::unexpected(core::from_errno(error.value(), "make", *directory + "/jobs"));
-  auto lock = take_service(*directory);
-  if (!lock) return tl::unexpected(std::move(lock.error()));
-  auto store = JobStore::open(*directory + "/jobs.sqlite");
-  if (!store) return tl::unexpected(std::move(store.error()));
-  JobScheduler scheduler(std::move(options), std::move(*directory), std::move(*lock), std::move(*store));
-  if (auto recovered = scheduler.recover(); !recovered) return tl::unexpected(std::move(recovered.error()));
-  return scheduler;
-}
-
-core::Result<void> JobScheduler::recover() {
-  auto jobs = store_.active();
-  if (!jobs) return tl::unexpected(std::move(jobs.error()));
-  for (auto& job : *jobs) {
-    const auto id = job.id;
-    Active active{std::move(job), JobProcess::of_other_service()};
-    if (active.job.state == JobState::stopping)
-      active.wanted = active.job.kill ? JobEffect::kill : JobEffect::interrupt;
-    // Without its supervisor a program would get the interrupt itself: a second one ends it without its checkpoint.
-    const auto record = folder(id).process();
-    if (active.wanted == JobEffect::interrupt && record && record->attempt == active.job.attempt &&
-        !is_alive(record->supervisor))
-      active.wanted = JobEffect::none;
-    active_.emplace(id, std::move(active));
-  }
-  remove_orphans();
-  return {};
-}
-
-/// Folders of jobs that were deleted: the row goes first.
-void JobScheduler::remove_orphans() {
-  const auto jobs = store_.list();
-  if (!jobs) return;
-  std::error_code error;
-  std::vector<std::filesystem::path> orphans;
-  for (std::filesystem::directory_iterator entry(directory_ + "/jobs", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const auto name = entry->path().filename().string();
-    std::int64_t id = 0;
-    const auto [rest, bad] = std::from_chars(name.data(), name.data() + name.size(), id);
-    if (bad == std::errc{} && rest == name.data() + name.size() &&
-        std::ranges::none_of(*jobs, [&](const Job& job) { return job.id == id; }))
-      orphans.push_back(entry->path());
-  }
-  for (const auto& orphan : orphans) std::filesystem::remove_all(orphan, error);
-}
 
 core::Result<Job> JobScheduler::submit(const JobSpec& spec, bool start) {
   if (auto fine = check_spec(spec); !fine) return tl::unexpected(std::move(fine.error()));
@@ -142,8 +75,16 @@ core::Result<Job> JobScheduler::order(std::int64_t id, Kind kind) {
   if (kind == Kind::start || kind == Kind::resume) changed.resume = kind == Kind::resume;
   if (next->effect == JobEffect::kill) changed.kill = true;
   if (job.state == JobState::queued && changed.state == JobState::stopped) changed.ended = utc_now();
-  if (auto stored = store(job, std::move(changed), order_text(kind)); !stored)
-    return tl::unexpected(std::move(stored.error()));
+  if (auto stored = store(job, changed, order_text(kind)); !stored) {
+    const bool stops = next->effect == JobEffect::interrupt || next->effect == JobEffect::kill;
+    if (stored.error().code != core::Errc::no_space || !stops || place == active_.end())
+      return tl::unexpected(std::move(stored.error()));
+    report(stored.error());
+    failing_ = true;
+    place->second.unstored = order_text(kind);
+    job = std::move(changed);
+    if (options_.on_change) options_.on_change(job);
+  }
   at("order: row");
   if (place != active_.end()) {
     place->second.job = job;
@@ -155,6 +96,25 @@ core::Result<Job> JobScheduler::order(std::int64_t id, Kind kind) {
     at("order: delivered");
   }
   return job;
+}
+
+core::Result<std::vector<Job>> JobScheduler::list() {
+  return store_.list().map([this](std::vector<Job> jobs) {
+    for (auto& job : jobs) add_unstored(job);
+    return jobs;
+  });
+}
+
+core::Result<std::optional<Job>> JobScheduler::find(std::int64_t id) {
+  return store_.find(id).map([this](std::optional<Job> job) {
+    if (job) add_unstored(*job);
+    return job;
+  });
+}
+
+void JobScheduler::add_unstored(Job& job) const {
+  const auto place = active_.find(job.id);
+  if (place != active_.end() && !place->second.unstored.empty()) job = place->second.job;
 }
 
 core::Result<Job> JobScheduler::set_priority(std::int64_t id, std::int64_t priority) {
@@ -251,6 +211,7 @@ core::Result<void> JobScheduler::prepare(const Job& job) const {
 }
 
 bool JobScheduler::look_at(Active& active) {
+  if (!active.unstored.empty()) store_order(active);
   if ((active.ours || active.seen) && !active.process.is_known()) learn_process(active);
   if (!active.run_is_known) learn_run(active);
   const bool watched = !active.process.supervisor_ended() && active.process.descriptor() >= 0;
@@ -258,6 +219,15 @@ bool JobScheduler::look_at(Active& active) {
   // Without a supervisor the session's number may be another one's by now, unless a look has just found the lock held.
   if (watched || LookClock::now() < active.next_look) deliver(active);
   return false;
+}
+
+void JobScheduler::store_order(Active& active) {
+  if (auto stored = store(active.job, active.job, active.unstored); !stored) {
+    report(stored.error());
+    failing_ = true;
+  } else {
+    active.unstored.clear();
+  }
 }
 
 void JobScheduler::learn_process(Active& active) {

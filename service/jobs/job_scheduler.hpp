@@ -3,7 +3,9 @@
 ///
 /// A change is stored before it is carried out, and carrying it out a second time does no harm; so a scheduler that is killed at any moment
 /// leaves a store from which the next one goes on (job_folder.hpp): a job is `running` before its supervisor is started, and `stopping` before
-/// a signal is sent, which the next scheduler sends again.
+/// a signal is sent, which the next scheduler sends again. Only a full disk keeps no user from stopping a job, which may be what fills it: the
+/// signal is sent at once, and the order is stored when there is room. If the scheduler is killed before that, the next one does not know the order:
+/// it takes a job that was killed for a failed one.
 ///
 /// Thread rule: one thread at a time. No call waits for a job.
 #pragma once
@@ -59,8 +61,8 @@ class JobScheduler {
   /// Removes the job's row and its folder, never its run. Errors as order().
   [[nodiscard]] core::Result<void> remove(std::int64_t id);
 
-  [[nodiscard]] core::Result<std::vector<Job>> list() { return store_.list(); }
-  [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id) { return store_.find(id); }
+  [[nodiscard]] core::Result<std::vector<Job>> list();
+  [[nodiscard]] core::Result<std::optional<Job>> find(std::int64_t id);
   [[nodiscard]] core::Result<std::optional<Job>> find_by_run(const std::string& run) { return store_.find_by_run(run); }
   [[nodiscard]] core::Result<std::optional<JobDetails>> details(std::int64_t id);
   [[nodiscard]] JobFolder folder(std::int64_t id) const;
@@ -80,6 +82,7 @@ class JobScheduler {
     bool ours = false;                   // this scheduler has started it
     bool seen = false;                   // or has found its lock held: the processes of process.json are its
     JobEffect wanted = JobEffect::none;  // interrupt or kill, until it has been delivered
+    std::string unstored{};              // the text of an order for which the store had no room
     bool run_is_known = false;
     std::chrono::steady_clock::time_point next_look{};  // while processes outlive their supervisor
   };
@@ -92,11 +95,14 @@ class JobScheduler {
   /// True: it has ended, and that is stored.
   bool look_at(Active& active);
   bool look_for_end(Active& active);
+  void store_order(Active& active);
   void learn_process(Active& active);
   void learn_run(Active& active);
   void deliver(Active& active);
   bool store_end(Active& active, const JobEvent& event, const std::string& error);
   core::Result<void> store(Job& to, Job changed, const std::string& event);
+  /// What the store has not yet been told of the job.
+  void add_unstored(Job& job) const;
   std::vector<std::string> command_of(const Job& job) const;
   void report(const core::Error& error) const;
   void at(std::string_view point) const;

@@ -61,7 +61,7 @@ core::Result<core::FileDescriptor> LiveRuns::open_metrics(const std::string& run
 }
 
 core::Result<LiveRuns::Followed*> LiveRuns::follow(const std::string& run) {
-  forget_replaced(run);
+  forget_former(run);
   auto found = runs_.find(run);
   if (found == runs_.end()) {
     auto file = open_metrics(run);
@@ -179,7 +179,7 @@ core::Result<std::shared_ptr<EventQueue>> LiveRuns::subscribe(const std::string&
 }
 
 std::optional<std::chrono::milliseconds> LiveRuns::poll() {
-  for (auto next = runs_.begin(); next != runs_.end();) forget_replaced(std::string((next++)->first));
+  for (auto next = runs_.begin(); next != runs_.end();) forget_former(std::string((next++)->first));
   for (auto& [run, followed] : runs_) {
     if (!followed->clients.empty()) followed->looked_at = Clock::now();
     if (const auto read = read_all(*followed); !read)
@@ -190,14 +190,17 @@ std::optional<std::chrono::milliseconds> LiveRuns::poll() {
   return kPoll;
 }
 
-void LiveRuns::forget_replaced(const std::string& run) {
+void LiveRuns::forget_former(const std::string& run) {
   const auto found = runs_.find(run);
+  if (found == runs_.end()) return;
   struct stat followed {};
   struct stat there {};
-  if (found == runs_.end() || ::fstat(found->second->file.file(), &followed) != 0 ||
-      ::lstat((directory_ + "/" + run + "/metrics.jsonl").c_str(), &there) != 0 ||
-      (followed.st_dev == there.st_dev && followed.st_ino == there.st_ino))
+  if (::lstat((directory_ + "/" + run + "/metrics.jsonl").c_str(), &there) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return;  // it may be readable again
+  } else if (::fstat(found->second->file.file(), &followed) != 0 ||
+             (followed.st_dev == there.st_dev && followed.st_ino == there.st_ino)) {
     return;
+  }
   for (auto& client : found->second->clients) client.queue->end();
   runs_.erase(found);
 }

@@ -69,8 +69,9 @@ class LiveRuns {
   static void catch_up(Followed& followed, Client& client);
   [[nodiscard]] Json state_of(const std::string& run, const Followed& followed) const;
   [[nodiscard]] std::string status_of(const std::string& run, const Followed& followed) const;
-  /// Ends the streams of a run whose metrics.jsonl is another file by now: their clients come again, and the new file is followed.
-  void forget_replaced(const std::string& run);
+  /// Ends the streams of a run whose metrics.jsonl is another file by now, or is gone: their clients come again, and the new file is followed,
+  /// or they are told that there is no such run.
+  void forget_former(const std::string& run);
   void forget_idle();
 
   std::string directory_;

@@ -52,7 +52,7 @@ core::Result<void> StoreAccess::open() {
   auto opened = store::RunStore::open(directory_);
   if (!opened) return tl::unexpected(opened.error());
   store_.emplace(std::move(*opened));
-  looked_ = Clock::now();
+  looked_ = opened_ = Clock::now();
   auto other = store_->connect();
   if (!other) {
     store_.reset();
@@ -67,7 +67,7 @@ bool StoreAccess::is_usable() {
   const auto checked = database.check();
   database.clear();
   if (!checked && checked.error().code == core::Errc::corrupt) return false;
-  if (!look_) return true;
+  if (!look_) return !store_->is_stopgap() || Clock::now() < opened_ + stopgap_;
   const auto state = look_->state();
   if (!state.usable) return false;
   // Another process may have put a new file in the store's place between the opening of the two connections.

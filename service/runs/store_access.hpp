@@ -32,7 +32,11 @@ class StoreAccess {
   /// The most that anybody waits for a look; then the store answers as it is.
   static constexpr std::chrono::seconds kLongestLook{60};
 
-  explicit StoreAccess(std::string directory) : directory_(std::move(directory)) {}
+  /// On a full disk the store is in memory. After so long it is opened again: the disk may have room by then.
+  static constexpr std::chrono::seconds kStopgap{60};
+
+  explicit StoreAccess(std::string directory, std::chrono::milliseconds stopgap = kStopgap)
+      : directory_(std::move(directory)), stopgap_(stopgap) {}
 
   /// The store at most kMostBehind behind, where looks are short. Where they are long, a look is then begun, and later questions see what it finds: who
   /// asks again gets what is at most about a second old. Current after expire(), and when nobody has asked for kTooOld. Opens the store, and opens it
@@ -51,17 +55,19 @@ class StoreAccess {
   /// `whole`: waits for the look however long it takes.
   core::Result<store::RunStore*> after_look(bool whole);
   core::Result<void> open();
-  /// Whether both connections are those of one store, which is not damaged.
+  /// Whether both connections are those of one store, which is not damaged, nor in memory for longer than need be.
   [[nodiscard]] bool is_usable();
   /// False: the look goes on.
   bool look(Clock::time_point now, bool anew, bool whole);
   core::Result<store::RunStore*> look_here();
 
   std::string directory_;
+  std::chrono::milliseconds stopgap_;
   std::stop_source stop_;
   std::optional<store::RunStore> store_;
   std::unique_ptr<BackgroundLook> look_;  // null: the store is in memory, and is looked at here
   Clock::time_point looked_{};            // here
+  Clock::time_point opened_{};
   std::atomic<bool> expired_ = false;
 };
 

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "service/datasets/utf8_names.hpp"
+
 namespace troupe::service {
 namespace {
 
@@ -75,7 +77,6 @@ class Zip {
     if (S_ISDIR(status.st_mode) && depth < kDeepest) return add_folder(file.get(), path, depth + 1);
     if (!S_ISREG(status.st_mode)) return {};
     const Entry entry(archive_entry_new(), archive_entry_free);
-    archive_entry_set_pathname_utf8(entry.get(), path.c_str());
     archive_entry_set_pathname(entry.get(), path.c_str());
     archive_entry_set_size(entry.get(), status.st_size);
     archive_entry_set_filetype(entry.get(), AE_IFREG);
@@ -122,6 +123,7 @@ core::Result<core::FileDescriptor> zip_of_directory(int directory, const std::st
                                                     const std::stop_token& stop) {
   auto file = nameless_file();
   if (!file) return file;
+  const Utf8Names utf8;
   Zip zip(file->get(), choice, stop);
   if (auto added = zip.add_folder(directory, name); !added) return tl::unexpected(added.error());
   if (auto closed = zip.close(); !closed) return tl::unexpected(closed.error());

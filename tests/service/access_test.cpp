@@ -1,10 +1,16 @@
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <set>
+#include <thread>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/file_descriptor.hpp"
 #include "service/access/gate.hpp"
 #include "service/access/origin.hpp"
 #include "service/access/token.hpp"
@@ -93,6 +99,47 @@ TEST(UsersTest, NamesAreTakenOnce) {
   EXPECT_FALSE(users.add("", Role::read));
   EXPECT_FALSE(users.add("a b", Role::read));
   EXPECT_FALSE(users.remove("bob"));
+}
+
+/// Each writer is as a process of its own: they share nothing but the file. Every round one writer adds a user while the other removes one.
+TEST(UsersTest, ChangesOfSeveralProcessesAtOnceAreAllKept) {
+  const tests::Folder folder;
+  const auto path = folder.file("users.json");
+  constexpr int kRounds = 30;
+  auto first = Users::open(path).value(), second = Users::open(path).value();
+  std::barrier both(2);
+  const auto work = [&](Users& users, const std::string& own) {
+    std::string failed;
+    for (int round = 0; round < kRounds; ++round) {
+      both.arrive_and_wait();
+      if (const auto added = users.add(fmt::format("{}{}", own, round), Role::read); !added)
+        failed += added.error().message;
+      if (round % 2 == 0) continue;
+      if (const auto removed = users.remove(fmt::format("{}{}", own, round - 1)); !removed)
+        failed += removed.error().message;
+    }
+    EXPECT_EQ(failed, "");
+  };
+  std::thread other([&] { work(second, "b"); });
+  work(first, "a");
+  other.join();
+  std::set<std::string> kept, expected;
+  const auto users = parse_users(folder.read("users.json"), path).value();
+  for (const auto& user : users) kept.insert(user.name);
+  for (int round = 1; round < kRounds; round += 2)
+    for (const auto* own : {"a", "b"}) expected.insert(fmt::format("{}{}", own, round));
+  EXPECT_EQ(kept, expected);
+}
+
+TEST(UsersTest, AChangeThatDoesNotEndIsAnErrorInTheOther) {
+  const tests::Folder folder;
+  auto users = Users::open(folder.file("users.json"), std::chrono::milliseconds(1)).value();
+  const core::FileDescriptor other(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+  EXPECT_EQ(users.add("ann", Role::run).error().code, core::Errc::timeout);
+  EXPECT_EQ(users.remove("ann").error().code, core::Errc::timeout);
+  ASSERT_EQ(::flock(other.get(), LOCK_UN), 0);
+  EXPECT_TRUE(users.add("ann", Role::run));
 }
 
 TEST(UsersTest, DamagedFileIsAnErrorThatNamesIt) {

@@ -185,18 +185,28 @@ TEST(ApiTest, RemovedRunIsGone) {
 }
 
 TEST(ApiTest, LinksToOtherPlacesAreNotFollowed) {
-  const tests::Folder outside;
+  const tests::Folder outside, elsewhere;
   outside.write("config.toml", "secret = 1\n");
+  store::write_done(elsewhere, "grid/20260102-030405-b", 0.6);
   outside.write("metrics.jsonl", store::started_line());
   const Served served({}, [&](const tests::Folder& folder) {
     Served::one_run(folder);
     std::filesystem::create_directory_symlink(outside.path(), folder.file("20260103-030405-link"));
+    std::filesystem::create_directory_symlink(elsewhere.file("grid"), folder.file("linked-grid"));
     std::filesystem::remove(folder.file(std::string(kRun) + "/summary.json"));
     std::filesystem::create_symlink(outside.file("config.toml"), folder.file(std::string(kRun) + "/summary.json"));
   });
   EXPECT_EQ(served.get(kRunPath + "/summary").status, 404);
   for (const auto* what : {"/config", "/state", "/export.zip"})
     EXPECT_EQ(served.get(kApi + "/runs/20260103-030405-link" + what).status, 404) << what;
+  for (const std::string link : {"20260103-030405-link", "linked-grid%2F20260102-030405-b"}) {
+    const auto target = kApi + "/runs/" + link;
+    for (const auto* what : {"", "/curves", "/notes", "/checkpoints", "/events"})
+      expect_error(served.get(target + what), 404);
+    expect_error(served.get(fmt::format("{}/compare?run={}&run={}", kApi, kRun, link)), 404);
+    expect_error(served.ask("PUT", target + "/notes", Role::run, R"({"note": "x"})"), 404);
+    expect_error(served.ask("DELETE", target), 404);
+  }
   const auto zip = served.get(kRunPath + "/export.zip");
   EXPECT_EQ(zip.body.find("secret"), std::string::npos);
 }
@@ -221,6 +231,11 @@ TEST(ApiTest, ExportIsAZipArchiveOfTheDirectory) {
   const Served served({}, [](const tests::Folder& folder) {
     Served::one_run(folder);
     folder.write(std::string(kRun) + "/checkpoints/step-000000000030.safetensors", "weights");
+    folder.write(std::string(kRun) + "/größe 試.txt", "text");
+    folder.write(std::string(kRun) +
+                     "/gr\xf6\xdf"
+                     "e.txt",
+                 "not UTF-8");
   });
   const auto reply = served.get(kRunPath + "/export.zip");
   ASSERT_EQ(reply.status, 200);
@@ -232,8 +247,9 @@ TEST(ApiTest, ExportIsAZipArchiveOfTheDirectory) {
   std::ofstream(folder.file("a.zip"), std::ios::binary) << reply.body;
   const auto script = fmt::format(
       "import zipfile,sys; z=zipfile.ZipFile('{}'); assert z.testzip() is None; "
-      "assert z.read('{}/metrics.jsonl')==open('{}/{}/metrics.jsonl','rb').read()",
-      folder.file("a.zip"), kRun, served.folder().path(), kRun);
+      "assert z.read('{}/metrics.jsonl')==open('{}/{}/metrics.jsonl','rb').read(); "
+      "assert z.read('{}/gr\\u00f6\\u00dfe \\u8a66.txt')==b'text'",
+      folder.file("a.zip"), kRun, served.folder().path(), kRun, kRun);
   EXPECT_EQ(std::system(fmt::format("python3 -c \"{}\"", script).c_str()), 0);
 }
 

@@ -1,10 +1,11 @@
-#include <atomic>
+#include <chrono>
 #include <fstream>
-#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "experiment/directory/directory_lock.hpp"
 #include "tests/service/served.hpp"
 #include "tests/wait.hpp"
 
@@ -133,23 +134,26 @@ TEST_F(EventsTest, StateFollowsTheFile) {
   EXPECT_EQ(state()["epoch"], 2);
 }
 
-TEST_F(EventsTest, ChangedRunIsAnnounced) {
+/// The first listener there is; and the run changes once, before the service has looked at it for that listener.
+TEST_F(EventsTest, ARunThatChangesAfterAListenerHasComeIsAnnounced) {
+  auto lock = experiment::DirectoryLock::take(served_.folder().file(kRun));
+  ASSERT_TRUE(lock.has_value());
+  ASSERT_TRUE(tests::eventually([&] { return served_.get("/api/v1/runs").json()["runs"][0]["status"] == "running"; }))
+      << "as a client sees it before it listens";
   Client client(served_.port());
   client.send(request_text("GET", "/api/v1/events", served_.authorization(Role::read)));
   EXPECT_NE(client.receive_until("stream\n\n"), "");
-  // The first look after a client has come is what changes are compared with: so the run changes until one was seen.
-  std::atomic<bool> seen = false;
-  std::thread writer([&] {
-    for (int epoch = 2; !seen; ++epoch) {
-      append(store::epoch_line(epoch, 0.5));
-      static_cast<void>(tests::eventually([&] { return seen.load(); }, std::chrono::milliseconds(200)));
-    }
-  });
-  const auto events = read_until(client, "run");
-  seen = true;
-  writer.join();
-  ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(nlohmann::json::parse(events[0].data)["run"], kRun);
+  { const auto killed = std::move(*lock); }
+  std::string status;
+  for (const auto until = std::chrono::steady_clock::now() + tests::kPatience;
+       status != "killed" && std::chrono::steady_clock::now() < until;) {
+    const auto events = read_until(client, "run");
+    if (events.empty()) break;
+    const auto row = nlohmann::json::parse(events.back().data);
+    EXPECT_EQ(row["run"], kRun);
+    status = row["status"];
+  }
+  EXPECT_EQ(status, "killed");
 }
 
 }  // namespace

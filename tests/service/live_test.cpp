@@ -107,6 +107,27 @@ TEST(RunStateTest, AResumedRunContinuesBehindItsEarlierSession) {
   EXPECT_TRUE(state["error"].is_null());
 }
 
+// 100 samples are an epoch, and three epochs the run. Of 120 computed ones 20 filled up the last batches.
+TEST(RunStateTest, AnEpochEndsWhereTheLedgerSays) {
+  const auto ledger = [](int epoch, int done, int computed) {
+    return fmt::format(
+        R"({{"kind":"ledger","t":2,"epoch":{},"size":100,"done":{},"given_up":0,"omitted":0,"computed":{}}})", epoch,
+        done, computed);
+  };
+  const auto epoch_of = [](const std::vector<std::string>& lines) {
+    return read_all(lines).json(0, "running", 0)["epoch"].get<double>();
+  };
+  const auto started = one_line(store::started_line()), resumed = one_line(store::started_line(1));
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120)}), 1);
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120), worker_line(2, 0, 170)}), 1.5);
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 100), ledger(0, 100, 120), worker_line(2, 0, 120)}), 1)
+      << "the ledger knew of the last 20 before the worker's own line told";
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 320)}), 3) << "without a ledger at least the run's end is known";
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120), resumed, worker_line(1, 0, 60),
+                      ledger(1, 50, 180), worker_line(2, 0, 70)}),
+            1.6);
+}
+
 TEST(RunStateTest, EndAndEvaluationsAreKept) {
   const auto state = read_all({one_line(store::started_line()), one_line(store::epoch_line(1, 0.5)),
                                one_line(store::epoch_line(2, 0.625)), one_line(store::ended_line("diverged"))});
@@ -262,6 +283,21 @@ TEST_F(LiveRunsTest, AFileThatIsReplacedIsFollowedAnew) {
   write("a/new", 2);
   std::filesystem::rename(folder_.file("a/new"), folder_.file("a/metrics.jsonl"));
   EXPECT_EQ(runs_.state("a")->at("epoch"), 2) << "also without a poll between";
+}
+
+TEST_F(LiveRunsTest, ARunThatIsGoneEndsItsStreamsAndHasNoState) {
+  const auto renamed = runs_.subscribe("a", std::nullopt);
+  ASSERT_TRUE(renamed.has_value());
+  std::filesystem::rename(folder_.file("a"), folder_.file("b"));
+  static_cast<void>(runs_.poll());
+  EXPECT_TRUE((*renamed)->ended()) << "its client is told that there is no such run";
+  EXPECT_EQ(runs_.state("a").error().code, core::Errc::config);
+  const auto removed = runs_.subscribe("b", std::nullopt);
+  ASSERT_TRUE(removed.has_value());
+  std::filesystem::remove_all(folder_.file("b"));
+  EXPECT_EQ(runs_.state("b").error().code, core::Errc::config) << "also without a poll between";
+  EXPECT_TRUE((*removed)->ended());
+  EXPECT_FALSE(runs_.poll().has_value()) << "no run is looked at";
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 /// The real program: `troupe serve` as a user starts it.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +111,31 @@ TEST(ServeProgramTest, FirstStartSaysATokenOnceAndCtrlCEndsIt) {
 }
 
 /// Of sets that were being uploaded when the service was killed, each is whole or not there at all, and no file of it is left.
+/// The data set's file is a pipe, which the reader waits for.
+TEST(ServeProgramTest, CtrlCEndsItAlsoWhileADataSetIsOpened) {
+  const tests::Folder folder;
+  for (const auto& file : idx_set("set")) folder.write(file.name, file.text);
+  const auto images = folder.file("set/train-images-idx3-ubyte");
+  ASSERT_EQ(::unlink(images.c_str()), 0);
+  ASSERT_EQ(::mkfifo(images.c_str(), 0600), 0);
+  Running service(folder.file("runs"));
+  const auto port = port_in(service.line());
+  ASSERT_NE(port, 0);
+  const auto login = service.line();
+  const auto authorization = "Authorization: Bearer " + login.substr(login.find("#token=") + 7) + "\r\n";
+  Client client(port);
+  client.send(request_text("POST", "/api/v1/datasets", authorization,
+                           nlohmann::json{{"name", "a"}, {"kind", "idx"}, {"path", folder.file("set")}}.dump()));
+  ASSERT_EQ(client.receive().status, 201);
+  client.send(request_text("GET", "/api/v1/datasets/a", authorization));
+  core::FileDescriptor writer;
+  ASSERT_TRUE(tests::eventually([&] {
+    writer.reset(::open(images.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return static_cast<bool>(writer);  // it has a reader
+  }));
+  EXPECT_EQ(service.end(SIGINT), 0);
+}
+
 TEST(ServeProgramTest, UploadsThatAKillEndsAreWholeOrNotThere) {
   const tests::Folder folder;
   const auto runs = folder.file("runs");

@@ -1,4 +1,5 @@
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <semaphore>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -126,6 +128,26 @@ core::Result<service::JobOptions> job_options(const ServeArguments& arguments) {
   return options;
 }
 
+/// Ends the process with exit code 0 unless it is destroyed in time: a request may be at work that takes no stop, such as the opening of a large data
+/// set. Nothing is lost: what was accepted is stored, and jobs go on.
+class EndInTime {
+ public:
+  EndInTime()
+      : thread_([this] {
+          if (!over_.try_acquire_for(Interrupt::kWindDown)) ::_exit(0);
+        }) {}
+  ~EndInTime() {
+    over_.release();
+    thread_.join();
+  }
+  EndInTime(const EndInTime&) = delete;
+  EndInTime& operator=(const EndInTime&) = delete;
+
+ private:
+  std::binary_semaphore over_{0};
+  std::thread thread_;
+};
+
 core::Result<void> run_serve(const ServeArguments& arguments) {
   if (!arguments.add_user.empty() || !arguments.remove_user.empty()) return change_users(arguments);
   auto at = transport::parse_host_port(arguments.listen);
@@ -165,8 +187,10 @@ core::Result<void> run_serve(const ServeArguments& arguments) {
   if (auto printed = print(text); !printed) return printed;
   std::binary_semaphore stopped(0);
   const std::stop_callback on_stop(interrupt.token(), [&] { stopped.release(); });
+  interrupt.nothing_to_save(false);  // from here on EndInTime sees to the end
   stopped.acquire();
-  (*service)->stop();
+  const EndInTime in_time;
+  service->reset();
   return {};
 }
 

@@ -4,8 +4,10 @@
 #include <archive_entry.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
+#include "service/datasets/utf8_names.hpp"
 #include "tests/data/idx_files.hpp"
 #include "tests/folder.hpp"
 
@@ -16,11 +18,13 @@ std::string packed(std::string_view form, const std::vector<Packed>& files) {
   const auto must = [&](int status) {
     if (status < ARCHIVE_WARN) throw std::runtime_error(archive_error_string(out.get()));
   };
+  std::optional<Utf8Names> utf8;
+  if (form == "zip.utf8" || form == "tar.pax") utf8.emplace();
   if (form.starts_with("zip")) {
     must(archive_write_set_format_zip(out.get()));
     if (form == "zip.stored") must(archive_write_zip_set_compression_store(out.get()));
   } else {
-    must(archive_write_set_format_gnutar(out.get()));
+    must(form == "tar.pax" ? archive_write_set_format_pax(out.get()) : archive_write_set_format_gnutar(out.get()));
     if (form == "tar.gz") must(archive_write_add_filter_gzip(out.get()));
     if (form == "tar.zst") must(archive_write_add_filter_zstd(out.get()));
   }

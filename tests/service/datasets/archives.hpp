@@ -14,7 +14,8 @@ struct Packed {
   std::string target{};  // of a link
 };
 
-/// Bytes of an archive. `form`: "tar", "tar.gz", "tar.zst", "zip", or "zip.stored". The names are written as they are.
+/// Bytes of an archive. `form`: "tar", "tar.gz", "tar.zst", "zip", "zip.stored": the names are written as they
+/// are; or "zip.utf8", "tar.pax": the archive says that its names are UTF-8, as those of today's programs do.
 [[nodiscard]] std::string packed(std::string_view form, const std::vector<Packed>& files);
 
 /// A small data set of the kind `idx` with 5 and 3 samples, as tests/data has it. `under`: a folder that has all; empty: none.

@@ -1,6 +1,7 @@
 #include "service/datasets/unpack.hpp"
 
 #include <fcntl.h>
+#include <langinfo.h>
 
 #include <map>
 #include <random>
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "core/file_descriptor.hpp"
+#include "service/datasets/utf8_names.hpp"
 #include "tests/folder.hpp"
 #include "tests/service/datasets/archives.hpp"
 
@@ -63,12 +65,36 @@ TEST_F(UnpackTest, EachFormatGivesTheFilesThatWerePacked) {
                                                     {"train/größe/2.png", std::string(300'000, 'x')},
                                                     {"test/", ""},
                                                     {"test/empty", ""}};
-  for (const auto* form : {"tar", "tar.gz", "tar.zst", "zip", "zip.stored"}) {
+  const auto says_utf8 = packed("zip.utf8", {{"größe", "x"}});
+  ASSERT_NE(static_cast<unsigned char>(says_utf8[7]) & 8U, 0U) << "bit 11 of a zip's flags (APPNOTE 4.4.4)";
+  for (const auto* form : {"tar", "tar.gz", "tar.zst", "tar.pax", "zip", "zip.stored", "zip.utf8"}) {
     const auto bytes = take(packed(form, files));
     ASSERT_TRUE(bytes.has_value()) << form << ": " << bytes.error().message;
     EXPECT_EQ(*bytes, 300'003U) << form;
     EXPECT_EQ(found(), expected) << form;
   }
+}
+
+/// As some programs write it: the bytes of another code, and no word of which.
+TEST_F(UnpackTest, NamesThatAreNotUtf8AreTakenAsTheyAre) {
+  const std::string name =
+      "gr\xf6\xdf"
+      "e";
+  for (const auto* form : {"tar", "zip"}) {
+    ASSERT_TRUE(take(packed(form, {{name, "x"}}))) << form;
+    EXPECT_EQ(found(), (std::map<std::string, std::string>{{name, "x"}})) << form;
+  }
+}
+
+/// Numbers have points, not the commas of a user's language, also while an archive is read.
+TEST(Utf8NamesTest, TheLocaleOfTheThreadIsRestored) {
+  const auto before = ::uselocale(nullptr);
+  {
+    const Utf8Names utf8;
+    EXPECT_STREQ(::nl_langinfo(CODESET), "UTF-8");
+    EXPECT_STREQ(::nl_langinfo(RADIXCHAR), ".");
+  }
+  EXPECT_EQ(::uselocale(nullptr), before);
 }
 
 TEST_F(UnpackTest, HiddenFilesAndThoseOfMacsAreLeftOut) {

@@ -6,6 +6,7 @@
 
 #include "service/jobs/job_process.hpp"
 #include "tests/folder.hpp"
+#include "tests/store/full_disk.hpp"
 #include "tests/wait.hpp"
 
 namespace troupe::service {
@@ -143,6 +144,44 @@ TEST_F(JobRunnerTest, ASecondStopKillsAJobThatDoesNotHeedTheFirst) {
   EXPECT_EQ(job(id).state, JobState::stopping);
   ASSERT_TRUE(runner_->stop(id).has_value());
   EXPECT_TRUE(reaches(id, JobState::stopped));
+}
+
+/// The job itself may be what fills the disk.
+TEST_F(JobRunnerTest, AFullDiskKeepsNoJobFromBeingStoppedAndTheOrderIsStoredLater) {
+  open(options());
+  const auto id = submit_training();
+  ASSERT_TRUE(begun());
+  {
+    const tests::FullDisk full;
+    EXPECT_EQ(runner_->checkpoint(id + 1).error().code, core::Errc::config) << "it can be read";
+    const auto stopped = runner_->stop(id);
+    ASSERT_TRUE(stopped.has_value()) << stopped.error().message;
+    EXPECT_EQ(stopped->state, JobState::stopping);
+    EXPECT_TRUE(eventually([&] { return folder_.read("signals") == "begun\nsaved\n"; }));
+    EXPECT_EQ(job(id).state, JobState::stopping);
+    EXPECT_EQ(runner_->list()->front().state, JobState::stopping);
+  }
+  ASSERT_TRUE(reaches(id, JobState::stopped));
+  EXPECT_EQ(job(id).exit_code, 130);
+  const auto details = runner_->details(id);
+  ASSERT_TRUE(details.has_value() && details->has_value());
+  EXPECT_EQ(std::ranges::count((*details)->history, "stop requested", &JobHistoryLine::event), 1);
+}
+
+TEST_F(JobRunnerTest, OnAFullDiskASecondStopKillsToo) {
+  open(options());
+  const auto id = submit_shell("trap '' INT; echo begun > " + folder_.file("signals") + "; while :; do :; done");
+  ASSERT_TRUE(begun());
+  ASSERT_TRUE(eventually([&] { return job(id).process.has_value(); }));
+  const auto supervisor = *job(id).process;
+  {
+    const tests::FullDisk full;
+    ASSERT_TRUE(runner_->stop(id).has_value());
+    ASSERT_TRUE(runner_->stop(id).has_value());
+    EXPECT_TRUE(eventually([&] { return !is_alive(supervisor); }));
+  }
+  EXPECT_TRUE(reaches(id, JobState::stopped));
+  EXPECT_EQ(job(id).exit_code, 128 + SIGKILL);
 }
 
 TEST_F(JobRunnerTest, AJobThatIsNotStartedWaitsForItsUser) {

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/removal.hpp"
 #include "tests/folder.hpp"
+#include "tests/store/full_disk.hpp"
 #include "tests/store/run_folders.hpp"
 #include "tests/wait.hpp"
 
@@ -108,6 +110,29 @@ TEST_F(StoreAccessTest, AStoreInMemoryIsLookedAtByWhoAsks) {
   access.expire();
   EXPECT_THAT(runs(access.fresh()), ElementsAre("a", "b"));
   EXPECT_FALSE(access.is_looking());
+}
+
+TEST_F(StoreAccessTest, OnAFullDiskAnswersAreCurrentAndTheStoreIsAFileAgainLater) {
+  constexpr std::chrono::milliseconds kAtOnce{0};
+  StoreAccess access(folder_.path(), kAtOnce);
+  EXPECT_THAT(runs(access.fresh()), ElementsAre("a"));
+  const auto change = [&](const std::string& run) {
+    store::write_done(folder_, run, 0.5);
+    access.expire();
+  };
+  {
+    const tests::FullDisk full;
+    change("b");
+    EXPECT_THAT(runs(access.fresh()), ElementsAre("a", "b"));
+    const auto store = access.current();
+    ASSERT_TRUE(store.has_value());
+    EXPECT_TRUE((*store)->is_stopgap());
+    EXPECT_TRUE(store::remove_run(**store, "b").has_value());
+  }
+  change("c");
+  const auto store = access.current();
+  EXPECT_THAT(runs(store), ElementsAre("a", "c"));
+  EXPECT_FALSE((*store)->is_stopgap());
 }
 
 /// Looks without anybody who asks.
