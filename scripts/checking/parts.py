@@ -4,16 +4,25 @@ import os
 import pathlib
 import sys
 
+from . import cases
 from .runner import Step
 
-# name: seconds for all its commands
-NAMES = {"tests": 170, "speed": 170, "start": 20, "device": 45, "workers": 45, "torch_eager": 120, "training": 120, "sanitizer": 80, "torch_compile": 525}
+# name: seconds that the parts before it leave to it. They add up to the default of --minutes; what a part does not use, the next ones may.
+NAMES = {"tests": 150, "speed": 115, "start": 10, "device": 28, "workers": 36, "torch_eager": 71, "training": 90, "sanitizer": 25, "torch_compile": 0}
 NETWORKS = ["alexnet", "googlenet", "vgg16", "resnet50"]
 BATCHES = [64, 256]
 SHARDS = pathlib.Path(__file__).resolve().parent / "shards.py"
 PUBLISHED_H200 = 3079  # images/s of ResNet-50: PyTorch, AMP, one H200
 
 SKIPPED_WITHOUT_GPU = "needs a GPU"
+SLOWEST = "*APlanAndRecomputation*"  # of the contract: it measures engines of 16 graphs in every precision, and has not come to its end on a device yet
+
+
+def budgets():
+    """For the help: who gets how much time."""
+    own = ", ".join("{} {}".format(name, seconds) for name, seconds in NAMES.items() if seconds)
+    return ("Each part has seconds of its own ({}), and those that the parts before it did not use. So these get time only when some is left: the contract's "
+            "slowest tests, most of sanitizer, and all of torch_compile. Name them alone to give them all the time: --parts torch_compile --minutes 8.").format(own)
 
 
 def steps(part, machine):
@@ -23,39 +32,25 @@ def steps(part, machine):
 # ---- tests
 
 def _read_tests(name, shards, at_least_one=False):
-    """Counts of GoogleTest's own results. `at_least_one`: a test must have passed."""
+    """What the tests say, also those that are over when the command is ended. `at_least_one`: a test must have run."""
 
     def read(output, seconds, folder):
-        counts, failed = {"passed": 0, "failed": 0, "skipped": 0}, []
-        for shard in range(1, shards + 1):
-            path = folder / "{}-{}.json".format(name, shard)
-            for suite in json.loads(path.read_text())["testsuites"]:
-                for case in suite["testsuite"]:
-                    if case.get("result") in ("SKIPPED", "SUPPRESSED"):
-                        counts["skipped"] += 1
-                    elif case.get("failures"):
-                        counts["failed"] += 1
-                        failed.append("{}.{}".format(suite["name"], case["name"]))
-                    else:
-                        counts["passed"] += 1
-        if at_least_one and counts["passed"] + counts["failed"] == 0:
+        figures = cases.read(folder, name, shards)
+        if at_least_one and sum(figures["tests"].values()) == figures["tests"]["skipped"]:
             raise ValueError("no test ran")
-        figures = {"tests": counts}
-        if failed:
-            figures["failed_tests"] = failed
         return figures
 
     return read
 
 
 def _tell_tests(figures, results):
-    return "{passed} passed, {failed} failed, {skipped} skipped".format(**figures["tests"]), None
+    return cases.tell(figures), None
 
 
 def _tests_of(part, name, program, tests, seconds, machine, shards=1, prefix=(), at_least_one=False):
     path = machine.program(program)
     file = "{}-{}".format(part, "".join(c if c.isalnum() else "-" for c in name))
-    command = [sys.executable, SHARDS, shards, file, *prefix, path or program, "--gtest_filter=" + tests, "--gtest_brief=1"]
+    command = [sys.executable, SHARDS, shards, file, *prefix, path or program, "--gtest_filter=" + tests, "--gtest_color=no"]
     return Step(part, name, command, seconds, _read_tests(file, shards, at_least_one), "" if path else "{} is not in this build".format(program), judge=_tell_tests)
 
 
@@ -69,9 +64,10 @@ def _tests(machine):
     # Engines that cuDNN compiles as they are asked for keep a core busy for seconds: processes share that out.
     shards = max(1, min(12, (os.cpu_count() or 1) - 2))
     return [_tests_of("tests", "gpu_tests", "gpu_tests", "Cu*:LoadDevice.*:NcclLibrary.TheReal*", 60, machine),
-            _tests_of("tests", "backend contract on cuda", "backend_contract_tests", "*/cuda*", 150, machine, shards, at_least_one=True),
             _tests_of("tests", "device memory of endpoints", "transport_tests", "Cuda*:Staged*", 30, machine),
-            _tests_of("tests", "PyTorch's numbers on cuda", "golden_tests", "*/cuda", 60, machine, at_least_one=True)]
+            _tests_of("tests", "PyTorch's numbers on cuda", "golden_tests", "*/cuda", 60, machine, at_least_one=True),
+            _tests_of("tests", "backend contract on cuda", "backend_contract_tests", "*/cuda*-" + SLOWEST, 150, machine, shards, at_least_one=True),
+            _tests_of("tests", "contract: plans, recomputation", "backend_contract_tests", SLOWEST + "/cuda*", 300, machine, 2, at_least_one=True)]
 
 
 def _sanitizer(machine):
@@ -79,13 +75,15 @@ def _sanitizer(machine):
     why = SKIPPED_WITHOUT_GPU if machine.on_host else "" if found else "there is no compute-sanitizer on this machine"
     layers = ":".join("Backends/{}/cuda".format(t) for t in ("Layers.LenetMatchesReferenceOnOneAndTwoThreads", "DropoutByLease.IsTheSameInEveryReplica",
                                                              "MovingStatistics.MoveTowardsEveryBatch"))
-    layers += ":Backends/HalfPrecision.BatchNormsBehindConvolutions*/cuda_1*"  # sums of a convolution's engine
+    statistics = "Backends/HalfPrecision.BatchNormsBehindConvolutions*/cuda_1*"  # sums of a convolution's engine
+    both = layers + ":" + statistics
     all_steps = []
-    for tool, program, tests, what in [("memcheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("memcheck", "backend_contract_tests", layers, "layers"),
-                                       ("racecheck", "gpu_tests", "CudaDeviceTest.*", "vectors"), ("racecheck", "backend_contract_tests", layers, "layers"),
-                                       ("synccheck", "backend_contract_tests", layers, "layers")]:
+    for tool, program, tests, what, seconds in [("memcheck", "gpu_tests", "CudaDeviceTest.*", "vectors", 35), ("memcheck", "backend_contract_tests", both, "layers", 35),
+                                                ("racecheck", "gpu_tests", "CudaDeviceTest.*", "vectors", 35), ("racecheck", "backend_contract_tests", layers, "layers", 35),
+                                                ("synccheck", "backend_contract_tests", both, "layers", 35),
+                                                ("racecheck", "backend_contract_tests", statistics, "statistics", 180)]:  # took more than 60 s on an H200
         prefix = [found or "compute-sanitizer", "--tool", tool, "--error-exitcode", "99", "--print-limit", "5"]
-        step = _tests_of("sanitizer", "{}, {}".format(tool, what), program, tests, 35, machine, prefix=prefix, at_least_one=True)
+        step = _tests_of("sanitizer", "{}, {}".format(tool, what), program, tests, seconds, machine, prefix=prefix, at_least_one=True)
         step.why_not = why or step.why_not
         all_steps.append(step)
     return all_steps
@@ -143,6 +141,11 @@ def _tell_training(figures, results):
 
 def _training(machine):
     all_steps = []
+    # Members at sites of their own: messages from and to device memory. They come first: no other row trains with these.
+    values, least = _dataset_values(machine, "mnist")
+    for strategy in ("bsp", "easgd"):
+        command = _train(machine, dict(values, **{"strategy.name": strategy, "cluster.workers": 2, "exchange.endpoint": "tcp"}))
+        all_steps.append(Step("training", "mnist, {}, 2 workers over tcp".format(strategy), command, 20, _read_training(least), judge=_tell_training))
     for data in ("mnist", "cifar"):
         values, least = _dataset_values(machine, data)
         for strategy in ("easgd", "bsp", "downpour"):
@@ -151,11 +154,6 @@ def _training(machine):
                 rate = {"train.lr": 0.02} if (strategy, workers) == ("bsp", 8) else {}
                 command = _train(machine, dict(values, **{"strategy.name": strategy, "cluster.workers": workers}, **rate))
                 all_steps.append(Step("training", "{}, {}, {} worker{}".format(data, strategy, workers, "" if workers == 1 else "s"), command, 20, _read_training(least), judge=_tell_training))
-    # Members at sites of their own: messages from and to device memory.
-    values, least = _dataset_values(machine, "mnist")
-    for strategy in ("bsp", "easgd"):
-        command = _train(machine, dict(values, **{"strategy.name": strategy, "cluster.workers": 2, "exchange.endpoint": "tcp"}))
-        all_steps.append(Step("training", "mnist, {}, 2 workers over tcp".format(strategy), command, 20, _read_training(least), judge=_tell_training))
     return all_steps
 
 
@@ -315,10 +313,10 @@ def _workers(machine):
 
 # ---- PyTorch
 
-def _torch(part, goal, seconds, more, machine):
+def _torch(part, goal, seconds, machine, cases_of_part, more=(), late=None):
     why = machine.why_no_torch("--compile" in more)
     all_steps = []
-    for name, model, batch in _cases(machine):
+    for name, model, batch in cases_of_part:
         command = [machine.python, machine.peers.resolve() / "torch_train.py", "--models", model, "--batch", batch, "--layout", "nhwc", "--json"]
         command += ["--precision", "fp32", "--device", "cpu", "--seconds", "0.01"] if machine.on_host else ["--precision", "bf16", "--device", "cuda", "--seconds", "0.5"]
 
@@ -331,13 +329,19 @@ def _torch(part, goal, seconds, more, machine):
             figures["troupe_by_torch"] = ours / rate
             return "{}; troupe {:.2f} of it".format(text, ours / rate), None if machine.on_host else ours >= goal * rate
 
-        all_steps.append(Step(part, name, command + more, seconds, _read_line("images_per_s", "ms_per_step", "torch"), why, judge=judge, goal="troupe at least {} of it".format(goal)))
+        all_steps.append(Step(part, name, command + list(more), seconds, _read_line("images_per_s", "ms_per_step", "torch"), why, judge=judge,
+                              goal="troupe at least {} of it".format(goal), late=late))
     return all_steps
 
 
 def _torch_eager(machine):
-    return _torch("torch_eager", 1.15, 40, [], machine)
+    return _torch("torch_eager", 1.15, 40, machine, _cases(machine))
 
 
 def _torch_compile(machine):
-    return _torch("torch_compile", 1.0, 240, ["--compile"], machine)
+    # max-autotune tries kernels for every shape of a layer: what has the fewest shapes comes first. resnet50 took more than 142 s on an H200.
+    order = ["alexnet", "vgg16", "resnet50", "googlenet"]
+    cases_of_part = _cases(machine)
+    if not machine.on_host:
+        cases_of_part.sort(key=lambda case: (-case[2], order.index(case[1])))
+    return _torch("torch_compile", 1.0, 300, machine, cases_of_part, ["--compile"], "still compiling after {:.0f} s")

@@ -12,15 +12,16 @@ def print_row(result):
     if result.step.goal and result.status == "ok":
         text += "   goal {}{}".format(result.step.goal, "" if result.reached in (None, True) else ": BELOW")
     print(COLUMNS.format(result.step.part, result.step.name, result.status, text).rstrip(), flush=True)
-    if result.status in ("failed", "ended"):
+    if result.status not in ("ok", "skipped"):
         width = max(shutil.get_terminal_size((160, 24)).columns, 100)
-        for line in result.lines:
-            print("    | " + line[:width - 6], flush=True)
+        first = result.figures.get("first_failure")
+        for line in (["{test}:\n{message}".format(**first)] if first else []) + result.lines:
+            print("\n".join("    | " + part[:width - 6] for part in line.splitlines()), flush=True)
 
 
 def finish(results):
     """Sums: of results, and of the cases of test programs."""
-    tests = {"passed": 0, "failed": 0, "skipped": 0}
+    tests = {"passed": 0, "failed": 0, "skipped": 0, "unfinished": 0}
     for result in results:
         for key in tests:
             tests[key] += result.figures.get("tests", {}).get(key, 0)
@@ -32,7 +33,7 @@ def finish(results):
 def print_end(found, file):
     counts, tests = found["counts"], found["tests"]
     print("{}; {}; {}".format(found["device"] or "no GPU", found["libraries"] or "no libraries of CUDA", found["nvidia_smi"] or "no nvidia-smi"))
-    print("tests: {passed} passed, {failed} failed, {skipped} skipped".format(**tests))
+    print("tests: {passed} passed, {failed} failed, {skipped} skipped{0}".format(", {unfinished} unfinished".format(**tests) if tests["unfinished"] else "", **tests))
     print("{}, {:.0f} s{}".format(", ".join("{} {}".format(counts[s], s) for s in STATUSES), found["seconds"], "; interrupted" if found["interrupted"] else ""))
     if found["on_host"]:
         print("on the host: no figure of this run is a GPU's")

@@ -1,4 +1,5 @@
-"""scripts/gpu-check on a machine without a GPU: all of it with the program's stand-in, and what it does with commands that fail or hang. PyTorch is a stub."""
+"""scripts/gpu-check on a machine without a GPU: all of it with the program's stand-in, and what it does with commands that fail or hang. PyTorch is a stub.
+checking_test.py has its modules."""
 import json
 import os
 import pathlib
@@ -12,6 +13,8 @@ import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GPU_CHECK = ROOT / "scripts" / "gpu-check"
+sys.path.insert(0, str(ROOT / "scripts"))
+from checking import machine, parts  # noqa: E402
 
 # What the stub of torch_train.py does, by the layout of its command line.
 TRAIN = """#!/usr/bin/env python3
@@ -34,6 +37,7 @@ print(json.dumps({"images_per_s": 0.5, "ms_per_step": 4000.0, "torch": "9.9"}))
 DOCTOR = """#!/usr/bin/env python3
 import json, sys
 if sys.argv[1] == "doctor":
+    BEFORE
     print(json.dumps({"version": "0", "cpu": "", "threads": 2, "cuda": CUDA}))
 """
 WITHOUT = {"built": True, "devices": 0, "libraries": "", "driver": "", "names": [], "why": ["no NVIDIA driver is installed", "libcudnn.so.9 cannot be loaded"]}
@@ -63,8 +67,8 @@ class GpuCheckTest(unittest.TestCase):
     def behave(self, behaviour):
         (self.peers / "behaviour").write_text(behaviour)
 
-    def run_check(self, *arguments, troupe=None):
-        environment = dict(os.environ, PEERS=str(self.peers), PYTHON=sys.executable, PYTHONPATH=str(self.folder))
+    def run_check(self, *arguments, troupe=None, **more):
+        environment = dict(os.environ, **dict({"PEERS": str(self.peers), "PYTHON": sys.executable, "PYTHONPATH": str(self.folder)}, **more))
         if troupe:
             environment["TROUPE"] = str(troupe)
         return subprocess.run([sys.executable, "-B", str(GPU_CHECK), "--json", str(self.json), *map(str, arguments)], env=environment, cwd=str(self.folder), stdin=subprocess.DEVNULL,
@@ -74,11 +78,14 @@ class GpuCheckTest(unittest.TestCase):
         found = json.loads(self.json.read_text())
         return found, {(r["part"], r["name"]): r for r in found["results"]}
 
-    def stub_troupe(self, cuda):
-        path = self.folder / "troupe"
-        path.write_text(DOCTOR.replace("CUDA", repr(cuda)))
+    def stub(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
+
+    def stub_troupe(self, cuda, before="pass"):
+        return self.stub("troupe", DOCTOR.replace("CUDA", repr(cuda)).replace("BEFORE", before))
 
     def test_everything_runs_on_the_host(self):
         done = self.run_check("--on-host")
@@ -117,6 +124,7 @@ class GpuCheckTest(unittest.TestCase):
         found, results = self.results()
         hung = results["torch_eager", "lenet, batch 2"]
         self.assertEqual((hung["status"], hung["why"], hung["last_lines"]), ("ended", "took longer than 1 s", ["warming up"]))
+        self.assertIn("    | warming up", done.stdout.splitlines())
         self.assertIn("torch_train.py", hung["command"])
         self.assertEqual(results["torch_compile", "lenet, batch 2"]["status"], "ok")
         self.assertFalse(is_alive(int((self.peers / "child").read_text())))
@@ -144,6 +152,25 @@ class GpuCheckTest(unittest.TestCase):
         found, _ = self.results()
         self.assertEqual({r["status"] for r in found["results"]}, {"not run"})
         self.assertEqual(found["counts"]["not run"], 3)
+
+    def test_what_the_machine_is_asked_counts_as_time(self):
+        troupe = self.stub_troupe(WITHOUT, before="import signal; signal.signal(signal.SIGALRM, lambda *_: None); signal.alarm(2); signal.pause()")
+        done = self.run_check("--on-host", "--parts", "torch_eager", "--minutes", 0.06, troupe=troupe)  # 3.6 s: enough without the doctor's 2 s
+        found, results = self.results()
+        self.assertEqual(results["torch_eager", "lenet, batch 2"]["status"], "not run", done.stdout)
+        self.assertGreaterEqual(found["seconds"], 2)
+
+    def test_an_interrupt_while_the_machine_is_asked_ends_what_runs(self):
+        asked = self.folder / "asked"
+        troupe = self.stub_troupe(WITHOUT, before="import os, signal; print(os.getpid(), file=open({!r}, 'w'), flush=True); signal.pause()".format(str(asked)))
+        check = subprocess.Popen([sys.executable, "-B", str(GPU_CHECK), "--on-host", "--json", str(self.json)], env=dict(os.environ, TROUPE=str(troupe)), cwd=str(self.folder),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not (asked.exists() and asked.read_text().endswith("\n")):
+            self.assertIsNone(check.poll())
+        check.send_signal(signal.SIGTERM)
+        self.assertEqual(check.communicate()[1], "gpu-check: interrupted before it had results\n")
+        self.assertEqual(check.returncode, 130)
+        self.assertFalse(is_alive(int(asked.read_text())))
 
     def test_an_interrupt_ends_what_runs_and_leaves_the_results(self):
         self.behave("hangs")
@@ -175,17 +202,18 @@ class GpuCheckTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         count = {part: sum(1 for line in lines if line.startswith(part + " ")) for part in ("training", "speed", "torch_eager", "torch_compile", "sanitizer")}
-        self.assertEqual(count, {"training": 20, "speed": 12, "torch_eager": 8, "torch_compile": 8, "sanitizer": 5})
+        self.assertEqual(count, {"training": 20, "speed": 12, "torch_eager": 8, "torch_compile": 8, "sanitizer": 6})
         self.assertTrue(all("at most" in line for line in lines))
         self.assertFalse(self.json.exists())
         commands = [line for line in lines if "cluster.workers=8" in line]
         self.assertEqual(len(commands), 7)  # two data sets by three strategies, and the part `workers`
         self.assertTrue(all("cluster.device=cuda " in line for line in commands))
+        first = [line for line in lines if line.startswith("training ")][:2]
+        self.assertTrue(all("exchange.endpoint=tcp" in line for line in first), first)
+        self.assertIn("torch_compile  alexnet, batch 256 ", next(line for line in lines if line.startswith("torch_compile ")))
 
     def test_the_sanitizer_runs_over_tests_that_there_are(self):
         lines = self.run_check("--dry-run", "--parts", "sanitizer", troupe=self.stub_troupe(WITH)).stdout.splitlines()
-        sys.path.insert(0, str(ROOT / "scripts"))
-        from checking import machine, parts
         steps = parts.steps("sanitizer", machine.Machine(False, None))
         self.assertEqual(len(steps), len(lines))
         for step in steps:
@@ -198,12 +226,32 @@ class GpuCheckTest(unittest.TestCase):
         wheel = self.folder / "nvidia" / "cudnn" / "lib"
         wheel.mkdir(parents=True)
         (wheel / "libcudnn.so.9").write_text("")
-        sys.path.insert(0, str(ROOT / "scripts"))
-        from checking import machine
         with unittest.mock.patch.dict(os.environ, {"PYTHONPATH": str(self.folder), "PYTHON": sys.executable, "LD_LIBRARY_PATH": "/opt/own", "TROUPE": str(self.stub_troupe(WITH))}):
             folders = machine.Machine(False, None).environment()["LD_LIBRARY_PATH"].split(":")
         self.assertEqual(folders[0], "/opt/own")
         self.assertIn(str(wheel), folders[1:])
+
+    def test_programs_may_be_named_from_the_callers_folder(self):
+        self.stub("python", "#!/bin/sh\nexec '{}' \"$@\"\n".format(sys.executable))
+        self.stub_troupe(WITHOUT)
+        done = self.run_check("--on-host", "--parts", "torch_eager", PYTHON="./python", PYTHONPATH=".", troupe="troupe", PEERS="peers")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found, results = self.results()
+        self.assertEqual((results["torch_eager", "lenet, batch 2"]["status"], found["torch"]), ("ok", "9.9"))
+
+    def test_a_question_that_takes_too_long_is_told_from_an_absence(self):
+        values = {"PYTHONPATH": str(self.folder), "PYTHON": sys.executable, "PEERS": str(self.peers)}
+        with unittest.mock.patch.dict(os.environ, dict(values, TROUPE=str(self.stub_troupe(WITH)))):
+            here = machine.Machine(False, None)
+            (self.folder / "torch.py").write_text("import signal\nsignal.pause()\n")
+            with unittest.mock.patch.object(machine, "LONGEST_S", 0.5):
+                self.assertEqual(here.why_no_torch(), sys.executable + " took longer than 0.5 s to import torch and torchvision")
+            (self.folder / "torch.py").write_text("raise ImportError\n")
+            here.torch = None
+            self.assertEqual(here.why_no_torch(), sys.executable + " has no torch and torchvision (PYTHON names another one)")
+            self.stub_troupe(WITH, before="import signal; signal.pause()")
+            with unittest.mock.patch.object(machine, "LONGEST_S", 0.5):
+                self.assertIn("doctor --json took longer than 0.5 s", machine.Machine(False, None).missing())
 
     def test_wrong_arguments(self):
         for arguments in (["--parts", "tests,speeed"], ["--parts", ","], ["--minutes", "0"], ["--data", self.folder / "none"], ["--frobnicate"]):
