@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -6,12 +7,14 @@
 
 #include "apps/arguments/checks.hpp"
 #include "apps/command.hpp"
+#include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "apps/reports/comparison.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_record.hpp"
 #include "experiment/plot/run_figures.hpp"
+#include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -52,8 +55,13 @@ core::Result<std::vector<std::string>> draw(const CompareArguments& arguments, c
   for (const auto& name : plot::replace_labels(records, fonts)) tell(fmt::format("troupe: {}\n", explanation(name)));
   const auto figures = plot::curves_together(records, "compare", "");
   if (figures.empty()) return {};
-  return plot::render(figures, {arguments.output, arguments.formats, false}).map_error([](core::Error error) {
-    error.message += "; --no-picture compares without one";
+  const Interrupt interrupt;
+  const plot::Output output{.directory = arguments.output,
+                            .formats = arguments.formats,
+                            .publish = std::bind_front(nn::replace_file, std::ref(nn::system_files())),
+                            .stop = interrupt.token()};
+  return plot::render(figures, output).map_error([](core::Error error) {
+    if (error.code != core::Errc::interrupted) error.message += "; --no-picture compares without one";
     return error;
   });
 }

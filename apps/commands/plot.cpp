@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "apps/arguments/checks.hpp"
 #include "apps/command.hpp"
 #include "apps/grid/results.hpp"
+#include "apps/interrupt.hpp"
 #include "apps/output.hpp"
 #include "apps/progress_line.hpp"
 #include "core/text/nearest.hpp"
@@ -16,8 +18,10 @@
 #include "experiment/plot/gnuplot.hpp"
 #include "experiment/plot/grid_figures.hpp"
 #include "experiment/plot/run_figures.hpp"
+#include "experiment/plot/run_labels.hpp"
 #include "experiment/plot/sweep_figures.hpp"
 #include "experiment/sweep/record.hpp"
+#include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -60,13 +64,14 @@ std::vector<plot::Axis> axes(const PlotArguments& arguments) {
 }
 
 /// The results of a grid outlive the directories of its runs: without one of these there are no curves.
-std::vector<plot::Figure> grid_curves(const plot::GridRecord& grid, const std::vector<plot::Axis>& over) {
+core::Result<std::vector<plot::Figure>> grid_curves(const plot::GridRecord& grid, const std::vector<plot::Axis>& over) {
   std::vector<plot::RunRecord> runs;
   for (const auto& run : grid.runs) {
     auto record = plot::read_run(run.directory);
+    if (!record && record.error().code != core::Errc::config) return tl::unexpected(record.error());
     if (!record) {
       tell(fmt::format("troupe: no curves: {}\n", record.error().message));
-      return {};
+      return std::vector<plot::Figure>();
     }
     runs.push_back(std::move(*record));
   }
@@ -85,7 +90,11 @@ core::Result<std::vector<plot::Figure>> grid_figures(const PlotArguments& argume
     append(figures, plot::lines(*grid, metric));
     append(figures, plot::bars(*grid, metric));
   }
-  if (arguments.metrics.empty() && grid->keys.empty()) append(figures, grid_curves(*grid, axes(arguments)));
+  if (arguments.metrics.empty() && grid->keys.empty()) {
+    auto curves = grid_curves(*grid, axes(arguments));
+    if (!curves) return curves;
+    append(figures, std::move(*curves));
+  }
   if (figures.empty())
     return core::fail(core::Errc::config, fmt::format("{}: no run that is done has a number to draw", directory));
   return figures;
@@ -103,7 +112,8 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
   auto runs = plot::read_runs(directories);
   if (!runs) return tl::unexpected(runs.error());
   std::vector<std::string> names;  // of files: they need no font
-  for (const auto& run : *runs) names.push_back(run.label);
+  plot::FileNames taken;
+  for (const auto& run : *runs) names.push_back(taken.take(plot::file_part(run.label)));
   plot::InstalledFonts fonts;
   explain(plot::replace_labels(*runs, fonts));
   auto figures = plot::curves(*runs, runs->size() == 1 ? runs->front().label : "", over);
@@ -123,9 +133,12 @@ core::Result<std::vector<plot::Figure>> run_figures(const std::vector<std::strin
 }
 
 core::Result<std::string> draw(const PlotArguments& arguments, const std::vector<plot::Figure>& figures,
-                               const std::string& default_output) {
-  const plot::Output output{arguments.output.empty() ? default_output : arguments.output, arguments.formats,
-                            arguments.keep};
+                               const std::string& default_output, const std::stop_token& stop) {
+  const plot::Output output{.directory = arguments.output.empty() ? default_output : arguments.output,
+                            .formats = arguments.formats,
+                            .keep = arguments.keep,
+                            .publish = std::bind_front(nn::replace_file, std::ref(nn::system_files())),
+                            .stop = stop};
   return plot::render(figures, output).map([&](const std::vector<std::string>& paths) {
     auto text = fmt::format("{}\n", fmt::join(paths, "\n"));
     if (output.keep) text += fmt::format("{}/gnuplot\n", output.directory);
@@ -148,12 +161,13 @@ core::Result<void> run_plot(const PlotArguments& arguments) {
     if (!is_grid) return tl::unexpected(is_grid.error());
     (*is_grid ? grids : runs).push_back(directory);
   }
+  const Interrupt interrupt;  // before the progress line's thread
   ProgressLine progress("drawing");
   std::string text;
   const auto add = [&](const core::Result<std::vector<plot::Figure>>& figures,
                        const std::string& default_output) -> core::Result<void> {
     if (!figures) return tl::unexpected(figures.error());
-    auto drawn = draw(arguments, *figures, default_output);
+    auto drawn = draw(arguments, *figures, default_output, interrupt.token());
     if (!drawn) return tl::unexpected(drawn.error());
     text += *drawn;
     return {};

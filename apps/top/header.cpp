@@ -66,6 +66,14 @@ ScreenRow scores_row(const StateJson& state) {
   return row;
 }
 
+/// Epochs done before the session that the workers' numbers are of; none: it is the run's first.
+std::optional<double> resumed_at(const StateJson& state) {
+  std::optional<double> begun;
+  for (const auto& member : list_at(state, "members"))
+    if (text_at(member, "event") == "started") begun = number_at(member, "epoch");
+  return begun && *begun > 0 ? begun : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bool unicode) {
@@ -82,6 +90,9 @@ std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bo
   if (!live.about.empty()) rows[0].add("  " + live.about);
   rows.push_back(position_row(state, columns, unicode));
   rows.push_back(scores_row(state));
+  if (const auto epoch = resumed_at(state))
+    rows.emplace_back(fmt::format("went on at epoch {:.2f}: what is said of single members is of this session", *epoch),
+                      Style::dim);
   if (const auto error = state.find("error"); error != state.end() && error->is_object())
     rows.emplace_back("ended: " + text_at(*error, "message"), Style::red);
   if (!live.problem.empty()) rows.emplace_back(live.problem, Style::yellow);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "apps/top/values.hpp"
+#include "core/text/display.hpp"
 #include "experiment/report/console_text.hpp"
 
 namespace troupe::apps {
@@ -14,6 +16,7 @@ namespace {
 using report::Style;
 
 constexpr std::size_t kNotesBelow = 3;  // in the overview
+constexpr std::size_t kAllRows = std::numeric_limits<std::size_t>::max();
 
 ScreenRow tabs_row(const View& view) {
   ScreenRow row;
@@ -32,6 +35,30 @@ ScreenRow keys_row(const View& view, std::size_t below) {
                    Style::dim);
 }
 
+/// `text` in lines of at most `columns`, broken at blanks where a line has one; at most `most` lines, the last with "..." if more would follow.
+std::vector<std::string> broken(std::string_view text, std::size_t columns, std::size_t most) {
+  constexpr std::string_view kMore = "...";
+  const auto clean = core::printable(text);
+  std::vector<std::string> lines;
+  for (std::string_view rest = clean; !rest.empty() || lines.empty();) {
+    if (core::display_columns(rest) <= columns || columns <= kMore.size()) {  // else any character fits a line
+      lines.emplace_back(rest);
+      break;
+    }
+    if (lines.size() + 1 == most) {
+      lines.push_back(std::string(core::display_cut(rest, columns - kMore.size())).append(kMore));
+      break;
+    }
+    const auto fitting = core::display_cut(rest, columns);
+    const auto blank = rest[fitting.size()] == ' ' ? fitting.size() : fitting.rfind(' ');
+    const auto end = blank == std::string_view::npos || blank == 0 ? fitting.size() : blank;
+    lines.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end);
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  }
+  return lines;
+}
+
 void append(std::vector<ScreenRow>& rows, std::vector<ScreenRow> more) {
   rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -44,7 +71,7 @@ struct Overview {
 Overview overview_of(const StateJson& state, const View& view, std::size_t columns, std::size_t rows) {
   constexpr std::size_t kFewestWaits = 3;
   Overview parts{.workers = worker_rows(state, view, columns), .below = {}};
-  const auto notes = note_rows(state, kNotesBelow);
+  const auto notes = note_rows(state, kNotesBelow, columns, 1);
   const bool has_notes = !list_at(state, "notes").empty() && rows > 4 * kNotesBelow;
   const auto for_notes = has_notes ? notes.size() : 0;
   const auto at_most_workers = std::min(parts.workers.size(), std::max<std::size_t>((rows - for_notes) / 2, 2));
@@ -61,18 +88,22 @@ Overview overview_of(const StateJson& state, const View& view, std::size_t colum
 
 }  // namespace
 
-std::vector<ScreenRow> note_rows(const StateJson& state, std::size_t most) {
+std::vector<ScreenRow> note_rows(const StateJson& state, std::size_t most, std::size_t columns, std::size_t rows_each) {
+  constexpr std::size_t kTime = 11;  // columns before the text
   std::vector<ScreenRow> rows;
   const auto& notes = list_at(state, "notes");
   rows.emplace_back("notes", Style::dim);
   for (std::size_t i = notes.size() - std::min(notes.size(), most); i < notes.size(); ++i) {
     const auto level = text_at(notes[i], "level");
-    auto& row = rows.emplace_back();
-    row.cell(report::clock_time(number_at(notes[i], "t").value_or(-1)), 9).add("  ");
-    row.add((level == "warning" || level == "error" ? level + ": " : std::string()) + text_at(notes[i], "text"),
-            level == "error"     ? Style::red
-            : level == "warning" ? Style::yellow
-                                 : Style::plain);
+    const auto style = level == "error" ? Style::red : level == "warning" ? Style::yellow : Style::plain;
+    const auto text =
+        (level == "warning" || level == "error" ? level + ": " : std::string()) + text_at(notes[i], "text");
+    auto parts = broken(text, columns - std::min(columns, kTime), rows_each);
+    rows.emplace_back().cell(report::clock_time(number_at(notes[i], "t").value_or(-1)), kTime - 2).add("  ");
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      if (part > 0) rows.emplace_back(std::string(kTime, ' '));
+      rows.back().add(parts[part], style);
+    }
   }
   if (notes.empty()) rows.emplace_back("none so far", Style::dim);
   return rows;
@@ -116,7 +147,7 @@ std::vector<ScreenRow> screen(const LiveView& live, View& view, const ScreenSize
     body.emplace_back();
     append(body, member_rows(live.state));
   } else {
-    body = note_rows(live.state, std::numeric_limits<std::size_t>::max());
+    body = note_rows(live.state, kAllRows, size.columns, kAllRows);
   }
   const auto body_room = std::max<std::size_t>(room - std::min(room, fixed.size()), 1);
   heads = std::min({heads, body.size(), body_room - 1});
@@ -140,7 +171,7 @@ std::vector<ScreenRow> whole(const LiveView& live, std::size_t columns) {
   rows.emplace_back();
   append(rows, worker_rows(live.state, View{}, columns));
   rows.emplace_back();
-  auto waits = wait_rows(live.state, columns, std::numeric_limits<std::size_t>::max());
+  auto waits = wait_rows(live.state, columns, kAllRows);
   const auto members = list_at(live.state, "workers").size() + 1;
   waits.resize(std::min(waits.size(), std::max(kLongestList, members)));
   append(rows, std::move(waits));
@@ -151,7 +182,7 @@ std::vector<ScreenRow> whole(const LiveView& live, std::size_t columns) {
   member_list.resize(std::min(member_list.size(), std::max(kLongestList, members)));
   append(rows, std::move(member_list));
   rows.emplace_back();
-  append(rows, note_rows(live.state, kNotes));
+  append(rows, note_rows(live.state, kNotes, kAllRows, 1));
   return rows;
 }
 

@@ -39,7 +39,10 @@ struct ScreenSize {
 /// The matrix, where it fits into `columns` and `rows`; else its largest entries, one a row.
 [[nodiscard]] std::vector<ScreenRow> wait_rows(const nlohmann::ordered_json& state, std::size_t columns,
                                                std::size_t rows);
-[[nodiscard]] std::vector<ScreenRow> note_rows(const nlohmann::ordered_json& state, std::size_t most);
+/// The latest `most` notes. A note that is longer than `columns` goes on below; `rows_each` is the most that one fills, the last ending in
+/// "..." where there is more.
+[[nodiscard]] std::vector<ScreenRow> note_rows(const nlohmann::ordered_json& state, std::size_t most,
+                                               std::size_t columns, std::size_t rows_each);
 /// How many take part, and of each worker that has come, gone or fallen silent in this session its last event.
 [[nodiscard]] std::vector<ScreenRow> member_rows(const nlohmann::ordered_json& state);
 [[nodiscard]] std::vector<ScreenRow> traffic_rows(const nlohmann::ordered_json& state);

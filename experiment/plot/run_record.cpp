@@ -1,9 +1,7 @@
 #include "experiment/plot/run_record.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -12,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiment/plot/figure.hpp"
+#include "experiment/plot/run_labels.hpp"
 
 namespace troupe::plot {
 namespace {
@@ -20,14 +18,14 @@ namespace {
 using Json = nlohmann::json;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-double number(const Json& json, const char* key) {
+double number_in(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number() ? found->get<double>() : kNothing;
 }
 
-double number(const Json& json, const char* group, const char* key) {
+double number_in(const Json& json, const char* group, const char* key) {
   const auto found = json.find(group);
-  return found != json.end() && found->is_object() ? number(*found, key) : kNothing;
+  return found != json.end() && found->is_object() ? number_in(*found, key) : kNothing;
 }
 
 std::vector<std::vector<double>> table(const Json& json) {
@@ -73,7 +71,7 @@ class MetricsReader {
     run_.strategy = json.value("strategy", run_.strategy);
     run_.outcome.clear();
     end();
-    if (const double position = number(json, "epoch_position"); std::isfinite(position)) {
+    if (const double position = number_in(json, "epoch_position"); std::isfinite(position)) {
       constexpr double kSame = 1e-9;
       const auto later = [&](const auto& old) { return old.epoch > position + kSame; };
       std::erase_if(run_.training, later);
@@ -81,7 +79,7 @@ class MetricsReader {
       std::erase_if(run_.test, later);
       position_ = position;
     }
-    epoch_samples_ = number(json, "epoch_samples");
+    epoch_samples_ = number_in(json, "epoch_samples");
     if (epoch_samples_ > 0) run_.epoch_samples = epoch_samples_;
     workers_.clear();
     anchor_ = {run_.training.size(), run_.training.empty() ? 0 : run_.training.back().seconds, 0};
@@ -90,34 +88,34 @@ class MetricsReader {
   void worker(const Json& json) {
     const auto recent = json.find("recent");
     if (!(epoch_samples_ > 0) || recent == json.end() || !recent->is_object()) return;
-    const double rank = number(json, "worker");
+    const double rank = number_in(json, "worker");
     if (!(rank >= 0)) return;
     auto& worker = workers_[static_cast<std::size_t>(rank)];
-    worker.samples = number(json, "samples");
-    worker.busy_s =
-        number(json, "compute_s") + number(json, "exchange_s") + number(json, "wait_s") + number(json, "load_s");
+    worker.samples = number_in(json, "samples");
+    worker.busy_s = number_in(json, "compute_s") + number_in(json, "exchange_s") + number_in(json, "wait_s") +
+                    number_in(json, "load_s");
     TrainPoint point;
-    point.samples = number(*recent, "samples");
+    point.samples = number_in(*recent, "samples");
     if (!(point.samples > 0)) return;
     point.epoch = position();
     point.seconds = busy_s();
-    point.loss = number(*recent, "loss");
-    point.accuracy = number(*recent, "accuracy");
+    point.loss = number_in(*recent, "loss");
+    point.accuracy = number_in(*recent, "accuracy");
     if (std::isfinite(point.epoch) && std::isfinite(point.seconds)) run_.training.push_back(point);
   }
 
   void epoch(const Json& json) {
     EpochPoint point;
-    point.epoch = number(json, "epoch");
+    point.epoch = number_in(json, "epoch");
     // A resume may begin before epochs that were already evaluated, and may continue or restart its time.
     std::erase_if(run_.epochs, [&](const EpochPoint& old) { return old.epoch >= point.epoch; });
-    const double train_s = number(json, "train_s");
+    const double train_s = number_in(json, "train_s");
     if (before_ + train_s < latest_) before_ = run_.epochs.empty() ? 0 : run_.epochs.back().seconds;
     point.seconds = latest_ = before_ + train_s;
-    point.train_loss = number(json, "train", "loss");
-    point.train_accuracy = number(json, "train", "accuracy");
-    point.test_loss = number(json, "test", "loss");
-    point.test_accuracy = number(json, "test", "accuracy");
+    point.train_loss = number_in(json, "train", "loss");
+    point.train_accuracy = number_in(json, "train", "accuracy");
+    point.test_loss = number_in(json, "test", "loss");
+    point.test_accuracy = number_in(json, "test", "accuracy");
     run_.epochs.push_back(point);
     end_epoch(point.epoch);
     const double counted = busy_s() - anchor_.busy_s;
@@ -127,8 +125,8 @@ class MetricsReader {
 
   /// Programs that write such lines count train_s over the run's whole life.
   void evaluation(const Json& json) {
-    const ScorePoint point{number(json, "epoch"), number(json, "train_s"), number(json, "loss"),
-                           number(json, "accuracy")};
+    const ScorePoint point{number_in(json, "epoch"), number_in(json, "train_s"), number_in(json, "loss"),
+                           number_in(json, "accuracy")};
     if (!std::isfinite(point.epoch) || !std::isfinite(point.seconds)) return;
     (json.value("split", "") == "validation" ? run_.validation : run_.test).push_back(point);
   }
@@ -186,17 +184,27 @@ class MetricsReader {
   Anchor anchor_;
 };
 
-void read_metrics(std::ifstream& file, RunRecord& run) {
+core::Error damaged(const std::string& what) { return {core::Errc::corrupt, fmt::format("{}: it is damaged", what)}; }
+
+/// A program that was killed may have cut off the last line, which then has no end. Other lines are whole.
+core::Result<void> read_metrics(std::ifstream& file, const std::string& path, RunRecord& run) {
   MetricsReader reader(run);
-  for (std::string line; std::getline(file, line);)
-    if (const auto json = Json::parse(line, nullptr, false); json.is_object()) reader.read(json);
+  std::size_t number = 1;
+  for (std::string line; std::getline(file, line); ++number) {
+    const auto json = Json::parse(line, nullptr, false);
+    if (!json.is_object() && file.eof()) break;
+    if (!json.is_object()) return tl::unexpected(damaged(fmt::format("{}, line {}", path, number)));
+    try {
+      reader.read(json);
+    } catch (const Json::exception&) {  // a key of another type
+      return tl::unexpected(damaged(fmt::format("{}, line {}", path, number)));
+    }
+  }
   reader.end();
+  return {};
 }
 
-void read_summary(const std::string& path, RunRecord& run) {
-  std::ifstream file(path);
-  const auto json = Json::parse(file, nullptr, false);
-  if (!json.is_object()) return;
+void read_summary(const Json& json, RunRecord& run) {
   run.strategy = json.value("strategy", run.strategy);
   if (const auto found = json.find("waits"); found != json.end() && found->is_object()) {
     Waits waits{found->value("workers", std::size_t{0}), found->value("servers", std::size_t{0}),
@@ -216,18 +224,21 @@ void read_summary(const std::string& path, RunRecord& run) {
   }
 }
 
-}  // namespace
-
-std::string label_of(const std::string& directory) {
-  std::filesystem::path path(directory);
-  if (!path.has_filename()) path = path.parent_path();
-  const auto name = path.filename().string();
-  constexpr std::string_view kTime = "dddddddd-dddddd-";
-  if (name.size() <= kTime.size()) return name;
-  for (std::size_t i = 0; i < kTime.size(); ++i)
-    if (kTime[i] == 'd' ? std::isdigit(static_cast<unsigned char>(name[i])) == 0 : name[i] != kTime[i]) return name;
-  return name.substr(kTime.size());
+/// It is replaced as a whole, so a part of one is damage. None: the run trains, or was killed.
+core::Result<void> read_summary(const std::string& path, RunRecord& run) {
+  std::ifstream file(path);
+  if (!file) return {};
+  const auto json = Json::parse(file, nullptr, false);
+  if (!json.is_object()) return tl::unexpected(damaged(path));
+  try {
+    read_summary(json, run);
+  } catch (const Json::exception&) {  // a key of another type
+    return tl::unexpected(damaged(path));
+  }
+  return {};
 }
+
+}  // namespace
 
 core::Result<RunRecord> read_run(const std::string& directory) {
   std::ifstream metrics(directory + "/metrics.jsonl");
@@ -237,8 +248,8 @@ core::Result<RunRecord> read_run(const std::string& directory) {
         fmt::format("{} is neither a run's directory (no metrics.jsonl) nor a grid's (no results.jsonl)", directory));
   RunRecord run;
   run.label = label_of(directory);
-  read_metrics(metrics, run);
-  read_summary(directory + "/summary.json", run);
+  if (auto read = read_metrics(metrics, directory + "/metrics.jsonl", run); !read) return tl::unexpected(read.error());
+  if (auto read = read_summary(directory + "/summary.json", run); !read) return tl::unexpected(read.error());
   return run;
 }
 
@@ -249,16 +260,7 @@ core::Result<std::vector<RunRecord>> read_runs(const std::vector<std::string>& d
     if (!run) return tl::unexpected(run.error());
     runs.push_back(std::move(*run));
   }
-  for (std::size_t i = 0; i < runs.size(); ++i)  // equal names: the time distinguishes them
-    if (std::ranges::count(runs, runs[i].label, &RunRecord::label) > 1) {
-      const auto label = runs[i].label;
-      for (std::size_t k = i; k < runs.size(); ++k)
-        if (runs[k].label == label)
-          runs[k].label =
-              (std::filesystem::path(directories[k]) / ".").lexically_normal().parent_path().filename().string();
-    }
-  FileNames labels;  // equal name and time, in different places
-  for (auto& run : runs) run.label = labels.take(run.label);
+  tell_apart(runs, directories);
   return runs;
 }
 
@@ -325,6 +327,7 @@ RunRecord average(const std::vector<RunRecord>& runs, const std::string& label) 
     for (const auto member : {&EpochPoint::seconds, &EpochPoint::train_loss, &EpochPoint::test_loss,
                               &EpochPoint::train_accuracy, &EpochPoint::test_accuracy}) {
       std::vector<double> values;
+      values.reserve(same.size());
       for (const auto* other : same) values.push_back(other->*member);
       const auto of_all = mean_of(values);
       average.*member = of_all.mean;

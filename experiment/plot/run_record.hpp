@@ -58,10 +58,11 @@ struct RunRecord {
   std::optional<Staleness> staleness;  // none when the summary has none, or no worker pushed
 };
 
-/// Errc::config when the directory has no metrics.jsonl. Lines that are not JSON are ignored.
+/// Errc::config when the directory has no metrics.jsonl; corrupt when a line of it is no JSON object, but for a last one that was cut off, or
+/// when summary.json is none.
 [[nodiscard]] core::Result<RunRecord> read_run(const std::string& directory);
 
-/// The runs of these directories, in that order; labels differ: equal names get their time, then a number. Errors as read_run().
+/// The runs of these directories, in that order; labels differ, as tell_apart() says. Errors as read_run().
 [[nodiscard]] core::Result<std::vector<RunRecord>> read_runs(const std::vector<std::string>& directories);
 
 /// The mean of runs that differ only in their seeds: epochs that all of them have, with deviations; training of all, in order. Of several
@@ -73,8 +74,5 @@ struct Mean {
   double mean, deviation;
 };
 [[nodiscard]] Mean mean_of(const std::vector<double>& numbers);
-
-/// "easgd_tau=4" of "runs/20260102-030405-easgd_tau=4".
-[[nodiscard]] std::string label_of(const std::string& directory);
 
 }  // namespace troupe::plot

@@ -33,12 +33,16 @@ std::string label_at(const std::string& text, std::size_t x, double y, const cha
   return fmt::format("set label {} at {},{} {} front textcolor rgb '#303030'\n", literal(text), x, number(y), where);
 }
 
-/// Labels of an axis: its ends, or its choices, and its name above.
-std::string axis_labels(const sweep::Parameter& p, std::size_t x) {
+/// Labels of an axis: its ends where their lines cross it, or its choices, and its name above.
+std::string axis_labels(const sweep::Space& space, std::size_t x) {
+  const auto& p = space[x];
   auto text = label_at(p.key, x, 1.1, "center");
-  if (p.kind != sweep::Kind::choice)
-    return text + label_at(fmt::format("{:g}", p.low), x, 0, "left offset 0.5,0") +
-           label_at(fmt::format("{:g}", p.high), x, 1, "left offset 0.5,0");
+  if (p.kind != sweep::Kind::choice) {
+    text += label_at(fmt::format("{:g}", p.low), x, space.position(x, p.low), "left offset 0.5,0");
+    return p.high > p.low
+               ? text + label_at(fmt::format("{:g}", p.high), x, space.position(x, p.high), "left offset 0.5,0")
+               : text;
+  }
   const auto count = static_cast<double>(p.choices.size());
   for (std::size_t choice = 0; choice < p.choices.size(); ++choice)
     text += label_at(unquoted(p.choices[choice]), x, (static_cast<double>(choice) + 0.5) / count, "left offset 0.5,0");
@@ -76,7 +80,7 @@ std::vector<Figure> parallel(const sweep::Record& record, const std::string& nam
   std::string arrows;
   for (std::size_t x = 0; x < axes; ++x)
     arrows += fmt::format("set arrow from {0},0 to {0},1 nohead front lw 1.2 lc rgb '#606060'\n", x);
-  for (std::size_t i = 0; i < space.size(); ++i) labels += axis_labels(space[i], i);
+  for (std::size_t i = 0; i < space.size(); ++i) labels += axis_labels(space, i);
   labels += label_at(unit.label, space.size(), 1.1, "center") +
             label_at(fmt::format("{:.4g}", bounds.low), space.size(), 0, "left offset 0.5,0") +
             label_at(fmt::format("{:.4g}", bounds.high), space.size(), 1, "left offset 0.5,0");
@@ -111,15 +115,19 @@ std::vector<Figure> best(const sweep::Record& record, const std::string& name, c
   Figure figure{"best", 1100, 620, {}, {}};
   figure.data["best-scores.dat"] = scores;
   figure.data["best.dat"] = curve;
-  std::string plots = fmt::format("'best.dat' using 1:2 with steps title 'best so far'{}", series_thin(6));
-  for (std::size_t rung = 0; rung < record.rungs.size(); ++rung)
+  std::vector<std::string> names{"best so far"};
+  std::string plots = fmt::format("'best.dat' using 1:2 with steps title {}{}", literal(names[0]), series_thin(6));
+  for (std::size_t rung = 0; rung < record.rungs.size(); ++rung) {
+    names.push_back("after " + core::counted(static_cast<std::uint64_t>(record.rungs[rung]), "epoch"));
     plots += fmt::format(", \\\n  'best-scores.dat' using ($3=={} ? $1 : NaN):2 with points title {}{}", rung,
-                         literal("after " + core::counted(static_cast<std::uint64_t>(record.rungs[rung]), "epoch")),
-                         series_style(rung));
+                         literal(names.back()), series_style(rung));
+  }
+  const auto legend = legend_below(names, figure.width, figure.height);
   figure.script = fmt::format(
-      "{}set key outside bottom center horizontal\nset title {}\nset xlabel 'epochs trained, over all trials'\nset "
-      "ylabel {}\nplot {}\n",
-      frame(), literal(name), literal(unit.label), plots);
+      "{}{}set title {}\nset xlabel 'epochs trained, over all trials'\nset ylabel {}\nset bmargin at screen "
+      "{:.3f}\nplot "
+      "{}\n",
+      frame(), legend.key, literal(name), literal(unit.label), legend.bottom, plots);
   return {figure};
 }
 

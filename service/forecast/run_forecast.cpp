@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -59,7 +61,24 @@ Json points_of(const std::vector<Moment>& moments) {
 Json place_of(const MeasuredRun& run, const std::optional<Moment>& moment) {
   if (!moment) return nullptr;
   const auto samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
-  return {{"samples", moment->samples}, {"steps", moment->steps}, {"epoch", run.begun_at + moment->samples / samples}};
+  // Batches that are filled up compute more samples than an epoch has.
+  const double epoch = std::min(run.begun_at + moment->samples / samples, run.epochs);
+  return {{"samples", moment->samples}, {"steps", moment->steps}, {"epoch", epoch}};
+}
+
+/// Whole epochs that hold what is left of `epochs` after those that were done before this session.
+std::int64_t left_of(double epochs, double begun_at) {
+  constexpr double kRounding = 1e-9;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(epochs - begun_at - kRounding)), 1);
+}
+
+/// The points until the forecast has trained what this session has to.
+std::vector<Moment> until_end(std::vector<Moment> points, const std::optional<double>& end_s) {
+  if (!end_s) return points;
+  const auto end = moment_at(points, *end_s);
+  std::erase_if(points, [&](const Moment& point) { return point.t >= *end_s; });
+  if (end) points.push_back(*end);
+  return points;
 }
 
 core::Result<experiment::Settings> settings_for(const std::string& directory, const ForecastQuestion& question) {
@@ -110,7 +129,12 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   bool cut_off = false;
   const auto end = Clock::now() + limits.computing;
   const auto epoch_samples = static_cast<double>(measured->epoch_samples);
-  constexpr double kLongest_s = 1e6;  // of a pause: a file may say anything
+  constexpr double kLongestSeconds = 1e6;  // of a pause: a file may say anything
+  // The simulation begins where this session did.
+  auto& limits_of_run = settings->run;
+  limits_of_run.epochs = left_of(static_cast<double>(limits_of_run.epochs), measured->begun_at);
+  if (limits_of_run.max_epochs > 0)
+    limits_of_run.max_epochs = left_of(static_cast<double>(limits_of_run.max_epochs), measured->begun_at);
   const auto strategy = settings->strategy;
   const auto workers = settings->cluster.workers;
   const sim::ForecastRequest request{
@@ -119,7 +143,7 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
       .model = measured->model,
       .from = directory + "/" + question.run,
       .pause = std::chrono::round<core::Duration>(
-          std::chrono::duration<double>(std::min(measured->evaluation_s, kLongest_s))),
+          std::chrono::duration<double>(std::min(measured->evaluation_s, kLongestSeconds))),
       .watch = [&](const sim::SimulatedMoment& now) {
         simulated.add({core::seconds(now.at), now.epochs * epoch_samples, static_cast<double>(now.steps)});
         cut_off = cut_off || Clock::now() > end;
@@ -130,9 +154,9 @@ core::Result<Json> forecast_run(const std::string& directory, const ForecastQues
   if (forecast)
     simulated.add({core::seconds(forecast->result.wall), static_cast<double>(forecast->summary.samples),
                    static_cast<double>(forecast->summary.steps)});
-  const auto points = simulated.all();
   const auto now = measured->moments.latest();
-  const auto end_s = time_of_samples(points, (measured->epochs - measured->begun_at) * epoch_samples);
+  const auto end_s = time_of_samples(simulated.all(), (measured->epochs - measured->begun_at) * epoch_samples);
+  const auto points = until_end(simulated.all(), end_s);
   auto notes = Json::array();
   // Another strategy does not use the keys of the run's own, which nobody has asked for it; but those of the question it should.
   const auto is_of_own = [&](const std::string& text) {

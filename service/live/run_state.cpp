@@ -74,7 +74,7 @@ constexpr std::array kLedgerKeys{"t",      "epoch",       "size",     "done",   
 std::string RunState::read(std::string_view text) {
   const auto line = metrics_line(text);
   if (!line.is_object()) return {};
-  const auto kind = text_in(line, "kind");
+  auto kind = text_in(line, "kind");
   t_ = number_in(line, "t", t_);
   if (kind == "started") started(line);
   if (kind == "worker") worker(line);
@@ -86,7 +86,7 @@ std::string RunState::read(std::string_view text) {
   }
   if (kind == "evaluation") evaluated(line, text_in(line, "split"), line);
   if (kind == "member") member(chosen(line, kMemberKeys));
-  if (kind == "ledger") ledger_ = chosen(line, kLedgerKeys);
+  if (kind == "ledger") ledger(line);
   if (kind == "note") {
     notes_.push_back(
         {{"t", value_in(line, "t")}, {"level", value_in(line, "level")}, {"text", value_in(line, "text")}});
@@ -108,6 +108,8 @@ void RunState::started(const ordered_json& line) {
   epoch_samples_ = number_in(line, "epoch_samples");
   position_ = number_in(line, "epoch_position");
   epoch_ = position_;
+  known_ = {position_, 0};
+  computed_before_ = number_in(ledger_, "computed");
   steps_before_ = steps_;
   member({{"t", value_in(line, "t")}, {"event", "started"}, {"worker", nullptr}, {"epoch", position_}});
 }
@@ -115,6 +117,17 @@ void RunState::started(const ordered_json& line) {
 void RunState::member(ordered_json event) {
   members_.push_back(std::move(event));
   if (members_.size() > kMembers) members_.pop_front();
+}
+
+void RunState::ledger(const ordered_json& line) {
+  ledger_ = chosen(line, kLedgerKeys);
+  // What an epoch leaves out (data.drop_tail) is no part of it.
+  const double size = number_in(line, "size") - number_in(line, "omitted");
+  const double done = number_in(line, "done") + number_in(line, "given_up");
+  if (!(size > 0 && done >= 0 && done <= size)) return;
+  // The ledger may know of steps that the workers' own lines tell later.
+  known_ = {number_in(line, "epoch") + done / size,
+            std::max(computed(), number_in(line, "computed") - computed_before_)};
 }
 
 void RunState::worker(const ordered_json& line) {
@@ -160,6 +173,19 @@ double RunState::rate(const Member& member) {
   return last.t > first.t ? (last.samples - first.samples) / (last.t - first.t) : 0;
 }
 
+double RunState::computed() const {
+  double samples = 0;
+  for (const auto& [rank, member] : workers_) samples += number_in(member.report, "samples");
+  return samples;
+}
+
+double RunState::epochs_done() const {
+  if (!(epoch_samples_ > 0)) return epoch_;
+  const double since = std::max(computed() - known_.computed, 0.0) / epoch_samples_;
+  const double done = known_.epochs + since;
+  return std::max(epoch_, epochs_ > 0 ? std::min(done, epochs_) : done);
+}
+
 /// Columns: workers by rank, then servers. A row is as long as its worker's report says.
 ordered_json RunState::waits() const {
   auto rows = ordered_json::array(), columns = ordered_json::array(), seconds = ordered_json::array();
@@ -187,13 +213,13 @@ ordered_json RunState::staleness() const {
 
 ordered_json RunState::json(double since_last_line, std::string_view status, std::uint64_t position) const {
   const double now = t_ + since_last_line;
-  double samples = 0, rates = 0;
+  const double samples = computed();
+  double rates = 0;
   auto steps = steps_before_;
   auto workers = ordered_json::array();
   for (const auto& [rank, member] : workers_) {
     // A worker that has fallen silent computes nothing that is known.
     const double speed = outcome_.empty() && now - member.t <= kWindow ? rate(member) : 0;
-    samples += number_in(member.report, "samples");
     steps += whole_in(member.report, "steps");
     rates += speed;
     ordered_json one{{"worker", rank}};
@@ -207,12 +233,11 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
     one["seconds_since_report"] = std::max(0.0, now - member.t);
     workers.push_back(std::move(one));
   }
-  const double epoch = epoch_samples_ > 0 ? std::max(epoch_, position_ + samples / epoch_samples_) : epoch_;
   auto evaluations = ordered_json::array();
   for (const auto& [split, evaluation] : evaluations_) evaluations.push_back(evaluation);
   return {{"t", now},
           {"status", status},
-          {"epoch", epoch},
+          {"epoch", epochs_done()},
           {"epochs", epochs_},
           {"steps", std::max(steps, steps_)},
           {"samples", position_ * epoch_samples_ + samples},

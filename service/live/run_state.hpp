@@ -44,12 +44,22 @@ class RunState {
   void started(const nlohmann::ordered_json& line);
   void worker(const nlohmann::ordered_json& line);
   void member(nlohmann::ordered_json event);
+  void ledger(const nlohmann::ordered_json& line);
   void evaluated(const nlohmann::ordered_json& line, const std::string& split, const nlohmann::ordered_json& scores);
   [[nodiscard]] static double rate(const Member& member);
+  [[nodiscard]] double computed() const;  // samples, by all workers in this session
+  [[nodiscard]] double epochs_done() const;
   [[nodiscard]] nlohmann::ordered_json waits() const;
   [[nodiscard]] nlohmann::ordered_json staleness() const;
 
   double t_ = 0, epoch_ = 0, epochs_ = 0, position_ = 0, epoch_samples_ = 0;
+  /// Epochs done when so many samples were computed in this session: at its begin, then as the ledger says. The last batches of an epoch are
+  /// filled up, so what was computed since the begin can be more than was done.
+  struct Done {
+    double epochs = 0, computed = 0;
+  };
+  Done known_;
+  double computed_before_ = 0;  // samples, as the ledger says, by the sessions before
   std::int64_t servers_ = 0;
   std::int64_t steps_ = 0, steps_before_ = 0;  // at the last epoch's end; at the end before this session
   std::string outcome_;

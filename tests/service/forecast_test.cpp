@@ -1,4 +1,5 @@
 #include <fstream>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -126,6 +127,47 @@ TEST_F(ForecastTest, OnlyTheSessionThatRunsCounts) {
   const auto measured = measure_run(folder_.path(), std::string(kRun), {});
   ASSERT_TRUE(measured.has_value());
   EXPECT_DOUBLE_EQ(measured->moments.latest().samples, 2 * 640);
+}
+
+class ResumedForecastTest : public ForecastTest {
+ protected:
+  /// The session after `begun_at` epochs of two, with steps until `t`: 9600 samples per second of 6400 an epoch.
+  core::Result<Json> resumed(double begun_at, double t) const {
+    auto started = kStarted;
+    const std::string_view first = R"("epoch_position":0)";
+    started.replace(started.find(first), first.size(), fmt::format(R"("epoch_position":{})", begun_at));
+    std::string metrics = started;
+    for (double at = 0.2; at < t + 0.1; at += 0.2) metrics += report(0, 10, at) + report(1, 20, at);
+    folder_.write(std::string(kRun) + "/metrics.jsonl", metrics);
+    return forecast();
+  }
+};
+
+// One epoch is left: 2/3 s, or 6400 samples.
+TEST_F(ResumedForecastTest, AResumedRunIsForecastToItsLastEpoch) {
+  const auto found = resumed(1, 0.4);
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_NEAR((*found)["now"]["forecast"]["epoch"], 1.6, 0.07);
+  EXPECT_NEAR((*found)["end_s"], 2.0 / 3, 0.05);
+  const auto last = (*found)["points"].back();
+  EXPECT_DOUBLE_EQ(last[0], (*found)["end_s"]);
+  EXPECT_NEAR(last[1], 6400, 1e-6);
+}
+
+// 1.5 epochs are left: 1 s.
+TEST_F(ResumedForecastTest, ASessionThatBeginsWithinAnEpochHasAPartLess) {
+  const auto found = resumed(0.5, 0.4);
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_NEAR((*found)["end_s"], 1.0, 0.05);
+  EXPECT_NEAR((*found)["points"].back()[1], 9600, 1e-6);
+}
+
+// 0.8 s are 7680 samples: those behind the end fill up last batches.
+TEST_F(ResumedForecastTest, BehindItsEndThereIsNoForecastAndNoEpoch) {
+  const auto found = resumed(1, 0.8);
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_TRUE((*found)["now"]["forecast"].is_null());
+  EXPECT_DOUBLE_EQ((*found)["now"]["actual"]["epoch"], 2);
 }
 
 TEST_F(ForecastTest, ARunThatHasMeasuredNothingHasNone) {

@@ -1,6 +1,8 @@
 #include "store/query/list.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +13,7 @@
 #include "apps/commands/runs/store_arguments.hpp"
 #include "apps/output.hpp"
 #include "core/text/layout.hpp"
+#include "experiment/plot/figure.hpp"
 #include "store/run_values.hpp"
 #include "store/schema.hpp"
 
@@ -40,20 +43,40 @@ std::string listing_json(const store::Listing& listing) {
   return text;
 }
 
-std::string listing_text(const store::Listing& listing) {
+using ListedCells = std::vector<std::vector<std::string>>;  // rows; the first one is the heading
+
+/// How many columns, from the first on, fill at most `room` columns of a terminal; at least one.
+std::size_t fitting_columns(const ListedCells& cells, std::size_t room) {
+  std::size_t fitting = 0;
+  for (std::size_t used = 0; fitting < cells[0].size(); ++fitting) {
+    std::size_t width = 0;
+    for (const auto& row : cells) width = std::max(width, plot::columns_of(row[fitting]));
+    used += (fitting > 0 ? 2 : 0) + width;
+    if (used > room) break;
+  }
+  return std::max<std::size_t>(fitting, 1);
+}
+
+/// `room`: columns of a terminal on which the last keys may be left out; none: all are shown.
+std::string listing_text(const store::Listing& listing, std::optional<std::size_t> room) {
   if (listing.rows.empty()) return "no runs\n";
-  std::vector<std::vector<std::string>> cells{listing.columns};
+  ListedCells cells{listing.columns};
   for (const auto& row : listing.rows) {
     auto& line = cells.emplace_back();
     for (const auto& cell : row) line.push_back(store::shown(cell));
   }
+  const auto fitting = room ? fitting_columns(cells, *room) : cells[0].size();
+  const std::vector<std::string> left_out(cells[0].begin() + static_cast<std::ptrdiff_t>(fitting), cells[0].end());
+  for (auto& row : cells) row.resize(fitting);
   auto text = aligned_table(cells);
+  if (!left_out.empty())
+    text += fmt::format("too narrow for {}: --columns KEYS shows others\n", fmt::join(left_out, ", "));
   if (listing.total > static_cast<std::int64_t>(listing.rows.size()))
     text += fmt::format("{} of {} runs; --limit 0 shows all\n", listing.rows.size(), listing.total);
   return text;
 }
 
-core::Result<void> run_runs_list(const RunsListArguments& arguments) {
+core::Result<void> run_runs_list(const RunsListArguments& arguments, bool chosen_columns) {
   store::ListQuery query{{}, arguments.columns, arguments.sort, arguments.ascending, arguments.limit};
   auto conditions = store::parse_filter(fmt::format("{}", fmt::join(arguments.filter, " ")));
   if (!conditions) return tl::unexpected(conditions.error());
@@ -61,7 +84,8 @@ core::Result<void> run_runs_list(const RunsListArguments& arguments) {
   const auto listing = ask_store<store::Listing>(
       arguments.directory, [&](store::Database& database) { return store::list(database, query); });
   if (!listing) return tl::unexpected(listing.error());
-  return print(arguments.json ? listing_json(*listing) : listing_text(*listing));
+  return print(arguments.json ? listing_json(*listing)
+                              : listing_text(*listing, chosen_columns ? std::nullopt : terminal_columns()));
 }
 
 /// The keys that every run has.
@@ -81,17 +105,17 @@ Action declare_runs_list(CLI::App& app) {
   app.add_option("FILTER", arguments->filter,
                  "conditions that all hold: KEY=VALUE, also != < <= > >= and ~ (contains); quote < and >");
   add_directory(app, arguments->directory);
-  app.add_option("--columns", arguments->columns, "keys to show, divided by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("KEYS");
+  const auto* columns = app.add_option("--columns", arguments->columns, "keys to show, divided by commas")
+                            ->delimiter(',')
+                            ->allow_extra_args(false)
+                            ->type_name("KEYS");
   app.add_option("--sort", arguments->sort, "key to sort by, greatest first")->type_name("KEY")->capture_default_str();
   app.add_flag("--ascending", arguments->ascending, "least first");
   app.add_option("--limit", arguments->limit, "most runs to show; 0: all")
       ->check(whole_at_least(0))
       ->capture_default_str();
   app.add_flag("--json", arguments->json, "one line of JSON per run");
-  return [arguments] { return run_runs_list(*arguments); };
+  return [arguments, columns] { return run_runs_list(*arguments, columns->count() > 0); };
 }
 
 }  // namespace

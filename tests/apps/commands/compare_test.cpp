@@ -126,6 +126,17 @@ TEST(CompareTest, ErrorsNameTheProblem) {
   const auto one = troupe({"compare", run});
   EXPECT_EQ(one.code, 2);
   EXPECT_TRUE(is_one_line(one)) << one.err;
+  const auto copy = folder.file("damaged/" + std::filesystem::path(run).filename().string());
+  std::filesystem::create_directories(folder.file("damaged"));
+  std::filesystem::copy(run, copy, std::filesystem::copy_options::recursive);
+  std::ofstream(copy + "/summary.json") << "{";
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"compare", run, copy, "--no-picture"}, {"plot", run, copy}}) {
+    const auto damaged = troupe(arguments);
+    EXPECT_EQ(damaged.code, 65) << damaged.err;
+    EXPECT_TRUE(is_one_line(damaged)) << damaged.err;
+    EXPECT_THAT(damaged.err, HasSubstr(copy + "/summary.json"));
+  }
   const auto none = troupe({"compare", run, folder.file("nothing")});
   EXPECT_EQ(none.code, 78);
   EXPECT_TRUE(is_one_line(none)) << none.err;

@@ -1,6 +1,12 @@
 // `troupe runs` on runs of the real program, and on directories written by hand.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -112,6 +118,40 @@ TEST(RunsCommandTest, WrongFiltersAreOneLineAndForeignDirectoriesNoErrors) {
   EXPECT_EQ(troupe({"runs", "list", "--dir", runs.file("none")}).code, 78);
   const tests::Folder empty;
   EXPECT_EQ(troupe_runs(empty, {"list"}).out, "no runs\n");
+}
+
+/// What `troupe runs list` prints on a terminal of so many columns.
+std::string listed_on_terminal(const tests::Folder& runs, unsigned short columns, std::vector<std::string> arguments) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = columns;
+  if (terminal < 0 || ::grantpt(terminal) != 0 || ::unlockpt(terminal) != 0) return "no terminal";
+  const int program_side = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);  // keeps what was written until it is read
+  ::ioctl(terminal, TIOCSWINSZ, &size);
+  arguments.insert(arguments.begin(), {"runs", "list"});
+  arguments.insert(arguments.end(), {"--dir", runs.path()});
+  EXPECT_EQ(troupe(std::move(arguments), ::ptsname(terminal)).code, 0);
+  std::string text(4096, ' ');  // less than what a terminal holds
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(terminal, text.data(), text.size()), 0)));
+  ::close(program_side);
+  ::close(terminal);
+  std::erase(text, '\r');
+  return text;
+}
+
+TEST(RunsCommandTest, OnANarrowTerminalTheLastColumnsAreLeftOutAndNamed) {
+  const tests::Folder runs;
+  store::write_done(runs, "20260102-030405-a-run-with-a-rather-long-name", 0.75);
+  const auto narrow = listed_on_terminal(runs, 80, {});
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_THAT(narrow, HasSubstr("too narrow for "));
+  EXPECT_THAT(narrow, HasSubstr("tags: --columns KEYS shows others\n"));
+  EXPECT_THAT(listed_on_terminal(runs, 200, {}), Not(HasSubstr("too narrow")));
+  const auto chosen = listed_on_terminal(runs, 80, {"--columns", "run,status,strategy,model,epochs,started,tags"});
+  EXPECT_THAT(chosen, Not(HasSubstr("too narrow"))) << "asked for, they are shown";
+  EXPECT_THAT(troupe_runs(runs, {"list"}).out, Not(HasSubstr("too narrow"))) << "a pipe has any width";
 }
 
 }  // namespace

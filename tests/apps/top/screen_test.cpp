@@ -167,6 +167,28 @@ TEST(ScreenTest, MembersAreThoseOfThisSession) {
   EXPECT_THAT(text, HasSubstr("     3  lost              1:01  h2:4242  its process ended"));
 }
 
+TEST(ScreenTest, ALongNoteGoesOnBelowAndIsMarkedWhereItIsCut) {
+  auto state = state_of(1);
+  std::string text = "the checkpoint";
+  for (int i = 0; i < 12; ++i) text += fmt::format(" word-{}", i);
+  state["notes"] = {{{"t", 61}, {"level", "warning"}, {"text", text}}};
+  View view;
+  view.tab = Tab::notes;
+  const auto whole_note = drawn(live_of(state), view, {60, 24});
+  EXPECT_THAT(whole_note, HasSubstr("     1:01  warning: the checkpoint word-0 word-1 word-2\n           word-3 "));
+  EXPECT_THAT(whole_note, HasSubstr(" word-11\n"));
+  view.tab = Tab::overview;
+  EXPECT_THAT(drawn(live_of(state), view, {60, 24}), HasSubstr("warning: the checkpoint word-0 word-1 word-2 w..."));
+}
+
+TEST(ScreenTest, AResumedRunSaysThatMembersNumbersAreOfThisSession) {
+  auto state = state_of(2);
+  state["members"] = {{{"event", "started"}, {"epoch", 0}}};
+  EXPECT_THAT(drawn(live_of(state), {}, {120, 40}), Not(HasSubstr("this session")));
+  state["members"].push_back({{"event", "started"}, {"epoch", 1.5}});
+  EXPECT_THAT(drawn(live_of(state), {}, {120, 40}), HasSubstr("went on at epoch 1.50: "));
+}
+
 // Of both workers: 600 + 600 bytes of pushes to two servers, 800,000 of pulls.
 TEST(ScreenTest, BytesAreAddedUpByPurpose) {
   auto state = state_of(2);

@@ -45,8 +45,8 @@ class RunRecordTest : public testing::Test {
   Folder folder_;
 };
 
-TEST_F(RunRecordTest, ReadsEpochsAndPassesOverBrokenLines) {
-  const auto run = read(kStarted + epoch(1, 2, "null") + "{\"kind\":\"ep\n" + epoch(2, 4));
+TEST_F(RunRecordTest, ReadsEpochsUntilALineThatWasCutOff) {
+  const auto run = read(kStarted + epoch(1, 2, "null") + epoch(2, 4) + "{\"kind\":\"ep");
   ASSERT_TRUE(run.has_value()) << run.error().message;
   EXPECT_EQ(run->label, "my-run");
   EXPECT_EQ(run->strategy, "easgd");
@@ -138,15 +138,22 @@ TEST_F(RunRecordTest, ReadsHowTheRunEnded) {
   EXPECT_EQ(read(kStarted + lost + kStarted)->outcome, "") << "it trains again";
 }
 
-TEST_F(RunRecordTest, LabelsOfSeveralRunsDiffer) {
-  for (const char* name : {"a/20260102-030405-x", "a/20260102-030406-x", "b/20260102-030405-x", "a/20260102-030405-y"})
-    folder_.write(std::string(name) + "/metrics.jsonl", kStarted);
-  const auto runs = read_runs({folder_.file("a/20260102-030405-x"), folder_.file("a/20260102-030406-x"),
-                               folder_.file("b/20260102-030405-x"), folder_.file("a/20260102-030405-y")});
-  ASSERT_TRUE(runs.has_value()) << runs.error().message;
-  std::vector<std::string> labels;
-  for (const auto& run : *runs) labels.push_back(run.label);
-  EXPECT_THAT(labels, ElementsAre("20260102-030405-x", "20260102-030406-x", "20260102-030405-x-2", "y"));
+TEST_F(RunRecordTest, DamageIsNoRecord) {
+  for (const std::string line : {"garbage\n", "\n", "[1]\n", "{\"kind\":\"ep\n", "{\"kind\":3}\n"}) {
+    const auto run = read(kStarted + line + epoch(1, 2));
+    ASSERT_FALSE(run.has_value()) << line;
+    EXPECT_EQ(run.error().code, core::Errc::corrupt) << line;
+    EXPECT_THAT(run.error().message, testing::HasSubstr("metrics.jsonl, line 2")) << line;
+  }
+  EXPECT_FALSE(read(kStarted + "garbage\n").has_value()) << "it is whole";
+  for (const auto* summary : {"", "{", "[]", R"({"strategy":3})", R"({"staleness":{"edges":["a"]}})"}) {
+    const auto run = read(kStarted, summary);
+    ASSERT_FALSE(run.has_value()) << summary;
+    EXPECT_EQ(run.error().code, core::Errc::corrupt) << summary;
+    EXPECT_THAT(run.error().message, testing::HasSubstr("summary.json")) << summary;
+  }
+  std::filesystem::remove(folder_.file("20260102-030405-my-run/summary.json"));
+  EXPECT_TRUE(read_run(folder_.file("20260102-030405-my-run")).has_value()) << "it still trains";
 }
 
 TEST(AverageTest, HasTheEpochsThatAllRunsHave) {
@@ -205,11 +212,6 @@ TEST_F(RunRecordTest, OtherDirectoriesAreNoRun) {
   const auto run = read_run(folder_.file(""));
   ASSERT_FALSE(run.has_value());
   EXPECT_EQ(run.error().code, core::Errc::config);
-}
-
-TEST(LabelTest, DropsTheTimeOnly) {
-  EXPECT_EQ(label_of("runs/20260102-030405-a-b/"), "a-b");
-  EXPECT_EQ(label_of("runs/2026-a-b"), "2026-a-b");
 }
 
 }  // namespace

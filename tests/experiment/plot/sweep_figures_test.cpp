@@ -47,6 +47,17 @@ TEST(SweepFigures, LinesCrossTheAxesAtTheirValues) {
   EXPECT_THAT(parallel->script, HasSubstr("'easgd'"));
 }
 
+/// tau = 1 of the cells [0, 1/4] … is at 0.5 / 4, tau = 4 at 3.5 / 4.
+TEST(SweepFigures, TheEndsOfAnAxisAreLabelledWhereTheirLinesCrossIt) {
+  const auto figures = sweep_figures(small_sweep(), "s");
+  const auto* parallel = find(figures, "parallel");
+  ASSERT_NE(parallel, nullptr);
+  EXPECT_THAT(parallel->script, HasSubstr("set label '1' at 2,0.125 "));
+  EXPECT_THAT(parallel->script, HasSubstr("set label '4' at 2,0.875 "));
+  EXPECT_THAT(parallel->script, HasSubstr("set label '0.01' at 0,0 "));
+  EXPECT_THAT(parallel->script, HasSubstr("set label '1' at 0,1 "));
+}
+
 /// A key with a range for each strategy has an axis for each; a line crosses that of its own strategy.
 TEST(SweepFigures, ALinePassesBelowTheAxesOfOtherStrategies) {
   auto record = small_sweep();
@@ -70,6 +81,8 @@ TEST(SweepFigures, TheBestSoFarIsOverTheEpochsTrained) {
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->data.at("best.dat"), "1 50\n2 75\n3 75\n5 90\n");
   EXPECT_EQ(best->data.at("best-scores.dat"), "1 50 0\n2 75 0\n5 90 1\n");
+  EXPECT_THAT(best->script, HasSubstr("set bmargin at screen")) << "the legend is below the axis' title";
+  EXPECT_THAT(best->script, Not(HasSubstr("set key outside")));
 }
 
 TEST(SweepFigures, APictureWithoutNumbersIsLeftOut) {

@@ -265,6 +265,12 @@ export class RunModel {
     return this.epochs > 0 ? Math.min(this.epoch, this.epochs) : this.epoch;
   }
 
+  /** Epochs that sessions before this one did, which the workers' sums leave out; null: this is the run's first. */
+  get resumedAt(): number | null {
+    const kRounding = 1e-6;
+    return this.epochPosition > kRounding ? this.epochPosition : null;
+  }
+
   /** Training time at this many epochs: of an evaluation or report at or before it. */
   secondsAt(epoch: number): number {
     let found = 0;

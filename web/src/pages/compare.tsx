@@ -4,6 +4,7 @@ import { at, get } from "../api/client";
 import { useLoaded } from "../api/hooks";
 import type { Comparison, Curves, Summary } from "../api/types";
 import { bytes, cell, count, duration, kNone, percent, perSecond, plain, short } from "../lib/format";
+import { namesOf } from "../lib/names";
 import { asked, link, setQuery } from "../lib/route";
 import { curveOf, type Axis, type Curve } from "../lib/thin";
 import { Chart, smoothed, type Series } from "../parts/chart";
@@ -41,11 +42,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
     return [run, new Map(Object.entries(answer.series).map(([name, points]) => [name, curveOf(points)]))];
   }))));
   const curves = loaded.data ?? kNoCurves;
-  const names = useMemo(() => {
-    const shown = new Map(compared.data?.runs.map((r) => [r.run, r.name]) ?? []);
-    const twice = new Set([...shown.values()].filter((n, i, all) => all.indexOf(n) !== i));
-    return new Map(runs.map((r) => [r, shown.get(r) && !twice.has(shown.get(r)!) ? shown.get(r)! : r]));
-  }, [compared.data, wanted]);
+  const names = useMemo(() => namesOf(runs, compared.data), [compared.data, wanted]);
   const charts = useMemo(() => kSeries.map((name) => ({
     name,
     series: smoothed(runs.flatMap((run, i): Series[] => {
@@ -73,7 +70,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
         ))}
       </div>
       <Shown from={compared}>{({ differ, runs: rows }) => (
-        <div class={rows.length <= 4 ? "columns" : undefined}>
+        <>
           <Panel title="Results" wide>
             <Side rows={rows.map((r) => r.run)} names={names} statuses={rows.map((r) => r.status)}
               lines={kResults.map(([label, show]) => [label, rows.map((r) => (r.summary ? show(r.summary) : kNone))])}
@@ -84,7 +81,7 @@ export function ComparePage({ runs, query }: { runs: string[]; query: URLSearchP
             {differ.length === 0 ? <Empty title="All options are the same." />
               : <Side rows={rows.map((r) => r.run)} names={names} lines={differ.map((key) => [key, rows.map((r) => cell("option", r.options[key]))])} />}
           </Panel>
-        </div>
+        </>
       )}</Shown>
     </Page>
   );
@@ -104,7 +101,7 @@ function Side({ rows, names, statuses, lines, last }: {
             <Link to={link(["runs", run])}>{names.get(run) ?? run}</Link>{statuses && <> <Badge state={statuses[i] ?? ""} /></>}</th>))}</tr></thead>
         <tbody>{[...lines, ...(last ? [last] : [])].map(([label, values]) => (
           <tr key={label} class={values.every((v) => typeof v !== "string" || v === values[0]) ? undefined : "differs"}>
-            <th scope="row">{label}</th>{values.map((v, i) => <td key={i} class="number">{v}</td>)}</tr>))}</tbody>
+            <th scope="row">{label}</th>{values.map((v, i) => <td key={i} class="number">{typeof v === "string" ? <span class="clip" title={v}>{v}</span> : v}</td>)}</tr>))}</tbody>
       </table>
     </div>
   );

@@ -125,6 +125,16 @@ test("RunsAreFilteredSortedAndCompared", { skip: missing }, async () => {
   await page.context().close();
 });
 
+test("AComparisonIsSeenWhole", { skip: missing }, async () => {
+  const page = await opened({ width: 1300 });
+  await show(page, `#/compare?${Object.values(names).map((n) => `run=${encodeURIComponent(n)}`).join("&")}`);
+  const regions = page.getByRole("region", { name: "Runs side by side" });
+  await regions.nth(1).waitFor();
+  for (const region of await regions.all())
+    assert.ok(await region.evaluate((box) => box.scrollWidth <= box.clientWidth), await region.innerText());
+  await page.context().close();
+});
+
 /** Waits until the service's events come to the page: a change is there without anything else being done. */
 async function told(page, row) {
   const path = `/runs/${encodeURIComponent(names["glyphs-bsp"])}/notes`;

@@ -128,6 +128,8 @@ test("APageThatOpensInALaterSessionCountsWhatEarlierOnesDid", () => {
   model.apply(worker(0, 2, 200, 0.5));
   assert.equal(model.samples, 1200);
   assert.deepEqual(model.curves.get("step.loss")!.epoch, [1.2]);
+  assert.equal(model.resumedAt, 1);
+  assert.equal(new RunModel(details(), null, {}).resumedAt, null);
 });
 
 test("MembersDistanceAndLedgerFollowTheirLines", () => {

@@ -10,6 +10,7 @@ import { Choice, Code, Panel } from "../../parts/misc";
 import { TimeBar, TimeLegend, type Times } from "../../parts/times";
 import { Topology } from "../../parts/topology";
 import { kAxes, showX } from "../compare";
+import { OfThisSession } from "./workers";
 
 interface Plot {
   title: string;
@@ -43,13 +44,14 @@ function SampleCounts({ model }: { model: RunModel }): JSX.Element {
   const whole = Math.max(model.epochSamples * model.epochs, model.samples);
   const left = Math.max(0, whole - model.samples);
   const of = (key: "passed" | "replaced" | "dropped" | "refused"): number => model.workers.reduce((n, w) => n + (w[key] ?? 0), 0);
+  const here = model.resumedAt === null ? "" : "; in this session";
   const lines: [string, string, string][] = [
     ["done", count(model.samples), whole > 0 ? percent(model.samples / whole, 1) : "–"],
     [model.status === "running" ? "still to come" : "not trained", count(left), whole > 0 ? percent(left / whole, 1) : "–"],
-    ["replaced", count(of("replaced")), "could not be read; others took their place"],
-    ["steps passed over", count(of("passed")), "their leases were given up"],
-    ["updates dropped", count(of("dropped")), "left out by a server, too late or of no use"],
-    ["updates refused", count(of("refused")), "held a number that is not finite"],
+    ["replaced", count(of("replaced")), `could not be read; others took their place${here}`],
+    ["steps passed over", count(of("passed")), `their leases were given up${here}`],
+    ["updates dropped", count(of("dropped")), `left out by a server, too late or of no use${here}`],
+    ["updates refused", count(of("refused")), `held a number that is not finite${here}`],
   ];
   return (
     <>
@@ -94,6 +96,7 @@ export function Overview({ details, model, version }: { details: RunDetails; mod
         <Panel title="Where a worker's time goes">
           {model.workers.length > 0 ? <><TimeBar times={mean} label="mean over the workers" /><TimeLegend times={mean} /></> : <p class="muted">{model.partial ? "Loading…" : "No worker has reported yet."}</p>}
           <p class="muted">{bytes(sent)} in {plural(exchanges, "exchange")}: {bytes(exchanges > 0 ? sent / exchanges : null)} each.</p>
+          <OfThisSession model={model} />
         </Panel>
         <Panel title="Samples"><SampleCounts model={model} /></Panel>
         <Panel title="Workers and servers">

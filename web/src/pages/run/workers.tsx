@@ -19,6 +19,12 @@ const kValues: Record<string, Value> = {
   heard: (w, m) => (m.status === "running" && m.heard.has(w.worker) ? m.t - m.heard.get(w.worker)! : null),
 };
 
+/** Where the run went on: what is said of workers leaves out what they did before. */
+export function OfThisSession({ model }: { model: RunModel }): JSX.Element | null {
+  return model.resumedAt === null ? null
+    : <p class="muted">In this session, which went on at epoch {plain(model.resumedAt)}: what was before is not in it.</p>;
+}
+
 export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
   const [sort, setSort] = useState({ key: "worker", descending: false });
   const rows = ordered(model.workers, (w) => kValues[sort.key]?.(w, model), sort.descending);
@@ -44,6 +50,7 @@ export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
   return (
     <Panel title={plural(rows.length, "worker")} aside={<TimeLegend />} wide>
       <Table label="Workers" columns={columns} rows={rows} id={(w) => w.worker} sort={sort} onSort={(key, descending) => setSort({ key, descending })} />
+      <OfThisSession model={model} />
     </Panel>
   );
 }
@@ -78,6 +85,7 @@ export function WaitsTab({ model, version }: { model: RunModel; version: number 
                 <td class="number">{duration(p.seconds)}</td><td class="number">{percent(p.seconds / all, 1)}</td></tr>))}</tbody></table>
         )}
         <p class="muted">A worker causes a wait if its part comes last; a server, if it serves others first or answers late. All waits together: {duration(all)}.</p>
+        <OfThisSession model={model} />
       </Panel>
     </div>
   );
@@ -106,6 +114,7 @@ export function StalenessTab({ model, version }: { model: RunModel; version: num
           <tbody>{list.map((w) => <tr key={w.worker}><td>worker {w.worker}</td><td class="number">{plain(w.staleness_mean)}</td><td class="number">{count(w.staleness_max)}</td>
             <td class="number">{count(all[model.workers.indexOf(w)] ?? null)}</td></tr>)}</tbody></table>
         <p class="muted">Staleness of an update: versions of the centre that the worker had not seen when its update came.</p>
+        <OfThisSession model={model} />
       </Panel>
     </div>
   );
