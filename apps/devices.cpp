@@ -1,6 +1,7 @@
 #include "apps/devices.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -42,23 +43,70 @@ core::Result<OpenDevice> open_device(DeviceKind kind, int ordinal) {
   return OpenDevice{std::move(device), std::move(backend)};
 }
 
+/// Why this machine does not have the GPU; empty: it has.
+std::string why_missing(const nn::DeviceName& device, const gpu::DeviceSurvey& survey) {
+  if (!survey.built) return survey.no_module;
+  if (survey.libraries.empty()) return survey.no_libraries;
+  if (survey.devices.empty()) return "CUDA finds no device: " + survey.no_devices;
+  const auto count = static_cast<int>(survey.devices.size());
+  if (device.ordinal && *device.ordinal >= count)
+    return fmt::format("there is no CUDA device {}: this machine has {}", *device.ordinal, count);
+  return {};
+}
+
+/// Page-locked memory of the first device that is in use when some is needed.
+class FirstPinned final : public core::Allocator {
+ public:
+  /// `find` opens a device if none is open.
+  explicit FirstPinned(std::function<core::Result<core::Allocator*>()> find) : find_(std::move(find)) {}
+  [[nodiscard]] core::MemorySpace space() const noexcept override { return core::MemorySpace::host_pinned; }
+  [[nodiscard]] core::Result<void*> allocate(std::size_t bytes) override {
+    core::Allocator* memory = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (memory_ == nullptr) {
+        auto found = find_();
+        if (!found) return tl::unexpected(std::move(found.error()));
+        memory_ = *found;
+      }
+      memory = memory_;
+    }
+    return memory->allocate(bytes);
+  }
+  void deallocate(void* memory, std::size_t bytes) noexcept override {
+    const std::lock_guard lock(mutex_);
+    memory_->deallocate(memory, bytes);
+  }
+
+ private:
+  std::function<core::Result<core::Allocator*>()> find_;
+  std::mutex mutex_;
+  core::Allocator* memory_ = nullptr;
+};
+
 class DevicesBackend final : public nn::Backend {
  public:
   DevicesBackend(std::vector<std::string> devices, std::size_t workers)
-      : devices_(std::move(devices)), workers_(workers) {}
+      : devices_(std::move(devices)), workers_(workers), pinned_([this] { return pinned_in_use(); }) {}
 
-  core::Result<void> open_first() {
+  core::Result<void> choose_first() {
     core::Error missing;  // of the first one
     for (const auto& name : devices_) {
-      auto opened = open(name, 0);
-      if (opened) {
-        first_ = *opened;
+      const auto device = look_for(name);
+      if (device) {
+        first_ = *device;
         break;
       }
-      if (missing.message.empty()) missing = std::move(opened.error());
+      if (missing.message.empty()) missing = std::move(device.error());
     }
-    if (first_ == nullptr) return tl::unexpected(std::move(missing));
-    capabilities_ = first_->capabilities();
+    if (!first_) return tl::unexpected(std::move(missing));
+    if (first_->kind == DeviceKind::cpu) {
+      const auto cpu = open("cpu", 0);
+      if (!cpu) return tl::unexpected(cpu.error());
+      capabilities_ = (*cpu)->capabilities();
+    } else {
+      capabilities_ = gpu::capabilities_on_devices(1, pinned_);
+    }
     capabilities_.shares_memory = share_memory();
     // Page-locked memory is every GPU's, but the stand-in's is its own.
     if (devices_.size() > 1 && std::ranges::any_of(devices_, is_stand_in)) capabilities_.batches = nullptr;
@@ -66,13 +114,18 @@ class DevicesBackend final : public nn::Backend {
     return {};
   }
 
-  [[nodiscard]] std::string name() const override { return first_->name(); }
+  [[nodiscard]] std::string name() const override { return std::string(nn::backend_of(first_->kind)); }
   [[nodiscard]] nn::Capabilities capabilities() const override { return capabilities_; }
   [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions& options) noexcept override {
     auto backend = open(name_in(options), options.local_rank);
     return backend ? (*backend)->arenas({}) : host_;  // compile() tells the error
   }
-  [[nodiscard]] const core::Kernels& kernels() const noexcept override { return first_->kernels(); }
+  [[nodiscard]] const core::Kernels& kernels() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, opened] : opened_)
+      if (opened.backend && key.first == first_->kind) return opened.backend->kernels();
+    return core::host_kernels();  // there are no vectors yet
+  }
   [[nodiscard]] const core::Kernels& kernels_for(const core::Allocator& memory) const noexcept override {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, opened] : opened_)
@@ -168,7 +221,30 @@ class DevicesBackend final : public nn::Backend {
     if (kind == DeviceKind::cuda_on_host) return true;
     std::vector<int> ordinals;
     for (const auto& key : used) ordinals.push_back(key.second);
-    return reach_each_other(gpu::devices().devices, ordinals);
+    return reach_each_other(survey().devices, ordinals);
+  }
+
+  /// The device that `name` means, if this machine has it.
+  core::Result<nn::DeviceName> look_for(const std::string& name) {
+    const auto device = nn::parse_device_name(name);
+    if (!device) return core::fail(core::Errc::config, fmt::format("device \"{}\": use {}", name, nn::kDeviceNames));
+    if (device->kind != DeviceKind::cuda) return *device;
+    const std::lock_guard lock(mutex_);
+    if (const auto why = why_missing(*device, survey()); !why.empty())
+      return core::fail(core::Errc::config, fmt::format("device \"{}\": {}; without it use \"cpu\"", name, why));
+    return *device;
+  }
+
+  /// Batches may be asked for before a replica is compiled.
+  core::Result<core::Allocator*> pinned_in_use() {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, opened] : opened_)
+        if (opened.device) return &opened.device->pinned();
+    }
+    const auto named = std::ranges::find_if_not(devices_, is_cpu);
+    if (auto opened = open(*named, 0); !opened) return tl::unexpected(std::move(opened.error()));
+    return pinned_in_use();
   }
 
   core::Result<nn::Backend*> open(const std::string& name, int local_rank) {
@@ -201,18 +277,24 @@ class DevicesBackend final : public nn::Backend {
   /// How many this host has; 1 if that is not known. REQUIRES the lock.
   int devices_of(DeviceKind kind) {
     if (kind != DeviceKind::cuda) return 1;
-    if (!gpus_) gpus_ = static_cast<int>(gpu::devices().devices.size());
-    return std::max(*gpus_, 1);
+    return std::max(static_cast<int>(survey().devices.size()), 1);
+  }
+
+  /// Of this host. REQUIRES the lock.
+  const gpu::DeviceSurvey& survey() {
+    if (!survey_) survey_ = gpu::devices();
+    return *survey_;
   }
 
   const std::vector<std::string> devices_;
   const std::size_t workers_;
-  nn::Backend* first_ = nullptr;  // in opened_
+  std::optional<nn::DeviceName> first_;  // of devices_, that this machine has
   nn::Capabilities capabilities_;
   core::HostAllocator host_;
   mutable std::mutex mutex_;
   std::map<std::pair<DeviceKind, int>, OpenDevice> opened_;
-  std::optional<int> gpus_;  // of this host
+  std::optional<gpu::DeviceSurvey> survey_;
+  FirstPinned pinned_;
 };
 
 }  // namespace
@@ -235,7 +317,7 @@ int ordinal_of(const nn::DeviceName& device, int local_rank, int devices) {
 core::Result<std::unique_ptr<nn::Backend>> make_devices_backend(const std::vector<std::string>& devices,
                                                                 std::size_t workers) {
   auto backend = std::make_unique<DevicesBackend>(devices, workers);
-  if (auto opened = backend->open_first(); !opened) return tl::unexpected(std::move(opened.error()));
+  if (auto opened = backend->choose_first(); !opened) return tl::unexpected(std::move(opened.error()));
   return std::unique_ptr<nn::Backend>(std::move(backend));
 }
 

@@ -29,8 +29,8 @@ namespace troupe::apps {
 /// The number of the device that `device` means for the worker of this number on its host, which has so many `devices` of the kind.
 [[nodiscard]] int ordinal_of(const nn::DeviceName& device, int local_rank, int devices);
 
-/// `devices`: all that replicas may name, at least one; the first is that of replicas that name none. The first one that this machine has is
-/// opened now: this backend tells its capabilities. `workers`: of the run. Errc::config when this build or this machine has none of them, with
+/// `devices`: all that replicas may name, at least one; the first is that of replicas that name none. The backend tells the capabilities of the
+/// first one that this machine has. `workers`: of the run. Errc::config when this build or this machine has none of them, with
 /// the reason: no module, no driver, no device, a missing library.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_devices_backend(const std::vector<std::string>& devices,
                                                                               std::size_t workers);

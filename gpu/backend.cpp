@@ -33,12 +33,10 @@ class GpuBackend final : public nn::Backend {
 
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] nn::Capabilities capabilities() const override {
-    return {.precisions = {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16},
-            .arena_space = arenas_,
-            .devices = static_cast<int>(seats_.size()),
-            .shares_memory = arenas_ == core::MemorySpace::host || seats_.size() == 1,
-            .takes_bytes = true,
-            .batches = &seats_.front()->device->pinned()};
+    auto all = capabilities_on_devices(seats_.size(), seats_.front()->device->pinned());
+    all.arena_space = arenas_;
+    all.shares_memory = all.shares_memory || arenas_ == core::MemorySpace::host;
+    return all;
   }
   [[nodiscard]] core::Allocator& arenas(const nn::CompileOptions& options) noexcept override {
     if (arenas_ != core::MemorySpace::device) return host_;
@@ -133,6 +131,15 @@ class GpuBackend final : public nn::Backend {
 };
 
 }  // namespace
+
+nn::Capabilities capabilities_on_devices(std::size_t devices, core::Allocator& batches) {
+  return {.precisions = {nn::Precision::fp32, nn::Precision::bf16, nn::Precision::tf32, nn::Precision::fp16},
+          .arena_space = core::MemorySpace::device,
+          .devices = static_cast<int>(devices),
+          .shares_memory = devices == 1,
+          .takes_bytes = true,
+          .batches = &batches};
+}
 
 std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,
                                           core::MemorySpace arenas) {

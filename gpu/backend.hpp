@@ -18,6 +18,9 @@
 
 namespace troupe::gpu {
 
+/// What a backend of `devices` GPUs can do whose arenas are in device memory, also before one of them is opened. `batches`: Capabilities::batches.
+[[nodiscard]] nn::Capabilities capabilities_on_devices(std::size_t devices, core::Allocator& batches);
+
 /// `devices`: at least one, number i is CompileOptions::device i. `arenas`: what arenas() is, host memory or that of device i. compile() takes
 /// host memory and that of its device, kernels_for() that of any of them (gpu/kernels_of.hpp). `name`: "gpu".
 [[nodiscard]] std::unique_ptr<nn::Backend> make_backend(std::vector<std::shared_ptr<Device>> devices, std::string name,

@@ -219,6 +219,21 @@ TEST(DevicesBackends, WorkersOfAHostTakeItsGpusInTurn) {
   EXPECT_EQ(ordinal("cuda:5", 1, 2), 5) << "loading it says that it is not there";
 }
 
+/// A process opens the GPUs of its own workers only, but its loaders may ask for memory before one is open.
+TEST(DevicesBackends, TellWhatGpusCanDoBeforeOneIsOpen) {
+  const auto backend = make_devices_backend({"cuda_on_host:1"}, 1);
+  ASSERT_TRUE(backend) << backend.error().message;
+  const auto capabilities = (*backend)->capabilities();
+  EXPECT_EQ(capabilities.arena_space, core::MemorySpace::device);
+  EXPECT_TRUE(capabilities.takes_bytes);
+  EXPECT_EQ((*backend)->name(), "gpu");
+  ASSERT_NE(capabilities.batches, nullptr);
+  EXPECT_EQ(capabilities.batches->space(), core::MemorySpace::host_pinned);
+  const auto batch = core::Buffer::allocate(*capabilities.batches, 100);
+  ASSERT_TRUE(batch) << batch.error().message;
+  EXPECT_EQ((*backend)->capabilities().batches, capabilities.batches);
+}
+
 /// A plan without a part for a device: its choices are made by rule, not measured.
 TEST(DevicesBackends, TakeTheirPartOfAPlan) {
   const auto backend = make_devices_backend({"cpu"}, 1);
