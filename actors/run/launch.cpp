@@ -43,15 +43,22 @@ std::string new_secret() {
   return secret;
 }
 
-/// Processes that could map each other's memory count as one host.
+/// Processes of equal ones can map each other's memory. A node that is not connected yet has told nothing: it is taken to be where other nodes of
+/// the same address are, or it would use the GPUs and cores of its host as if it were alone there.
+std::string domain_of(const Node& node, const std::vector<Node>& nodes, const NodeFacts& here) {
+  if (node.actor) return node.facts.shared_memory_domain;
+  if (is_loopback(node.at)) return here.shared_memory_domain;
+  const auto beside =
+      std::ranges::find_if(nodes, [&](const Node& other) { return other.actor && other.at.host == node.at.host; });
+  return beside == nodes.end() ? node.at.host : beside->facts.shared_memory_domain;
+}
+
 std::vector<std::uint32_t> hosts_of(const Placement& placement, const std::vector<Node>& nodes, const NodeFacts& here) {
   std::vector<std::string> domains;
   std::vector<std::uint32_t> hosts;
   for (const auto process : placement.processes) {
-    // A node that is not connected yet has no facts: it counts as a host of its own.
-    const auto& domain = process == Placement::kHere ? here.shared_memory_domain
-                         : nodes[process - 1].actor  ? nodes[process - 1].facts.shared_memory_domain
-                                                     : nodes[process - 1].name;
+    const auto domain =
+        process == Placement::kHere ? here.shared_memory_domain : domain_of(nodes[process - 1], nodes, here);
     const auto known = std::ranges::find(domains, domain);
     hosts.push_back(static_cast<std::uint32_t>(known - domains.begin()));
     if (known == domains.end()) domains.push_back(domain);

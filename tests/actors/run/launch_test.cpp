@@ -1,5 +1,7 @@
 #include "actors/run/launch.hpp"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "strategies/registry/registry.hpp"
@@ -28,6 +30,18 @@ TEST(Launch, StrategiesWithSubgroupsRefuseTheLibrarysSums) {
         << sums.error().message;
   }
   EXPECT_EQ(refused, 2U) << "mixed and pairs";
+}
+
+/// Or each would take the first GPU and the first cores of that host.
+TEST(Launch, NodesThatAreStillToComeAreWhereTheirAddressIs) {
+  auto settings = tests::SmallRun({"strategy.name=easgd", "cluster.workers=3"}).settings().value();
+  std::vector<Node> nodes;
+  for (const std::uint16_t port : {4242, 4243, 4244})
+    nodes.push_back({.name = fmt::format("127.0.0.1:{}", port), .at = {"127.0.0.1", port}, .actor = {}, .facts = {}});
+  const auto launch = launch_on(nodes, settings, 1, {}, "a version");
+  ASSERT_TRUE(launch.has_value()) << launch.error().message;
+  ASSERT_EQ(launch->placement.hosts.size(), launch->placement.processes.size());
+  EXPECT_THAT(launch->placement.hosts, testing::Each(0U)) << "with this process, all on one host";
 }
 
 }  // namespace
