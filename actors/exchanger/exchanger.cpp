@@ -10,6 +10,10 @@ ExchangerState::~ExchangerState() = default;
 
 ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<ExchangerState> self, ExchangerSetup setup) {
   const auto name = "exchanger " + std::to_string(setup.site);
+  const auto end = [self] {
+    self->state.body->halt();
+    self->quit();
+  };
   self->state.body = std::make_unique<ExchangerBody>(self, std::move(setup));
   return {
       [self](const Prepare&) -> caf::result<SiteAddress, SiteMemory> {
@@ -26,7 +30,10 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
         self->state.body->begin(actors);
       },
       [self](const SiteBegun&) { self->state.body->serve_all(); },
-      [self](const Completed&) { self->state.body->poll(); },
+      [self, end](const Completed&) {
+        self->state.body->poll();
+        if (self->state.body->departed()) end();
+      },
       [self](const ShardMessage& message, const BorrowedView& slice) { self->state.body->request(message, slice); },
       [self](const ShardAnswer& answer) { self->state.body->answer(answer); },
       [self](const OutgoingPeerMessage& peer_message, const BorrowedView& vector) {
@@ -40,9 +47,9 @@ ExchangerActor::behavior_type exchanger(ExchangerActor::stateful_pointer<Exchang
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
       [self](const MembershipNews& news) { self->state.body->membership(news); },
       [self](const Tick&) { self->state.body->tick(); },
-      [self](const Halt&) {
-        self->state.body->halt();
-        self->quit();
+      [self, end](const Halt&) {
+        self->state.body->depart();
+        if (self->state.body->departed()) end();
       },
   };
 }

@@ -146,7 +146,7 @@ void ExchangerBody::after_event() {
 }
 
 void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
-  if (halted_) return;
+  if (ends()) return;
   const auto found = std::ranges::find(peers_, std::optional(peer));
   if (found == peers_.end()) return;  // this site has left the peer
   const auto site = static_cast<std::uint32_t>(found - peers_.begin());
@@ -162,7 +162,7 @@ void ExchangerBody::lost(transport::Peer peer, const core::Error& error) {
 }
 
 void ExchangerBody::run_error(const core::Error& error) {
-  if (halted_) return;
+  if (ends()) return;
   if (!actors_.coordinator) early_ = error;
   if (actors_.coordinator) self_->send(actors_.coordinator, RunError{error.code, error.message, setup_.site});
 }
@@ -190,7 +190,7 @@ std::string_view ExchangerBody::header(const Parts&... parts) {
 
 void ExchangerBody::call(std::uint32_t site, std::string_view header, const BorrowedView& vector,
                          ArenaPosition position, Lend lend, core::Rounding rounding, Answered answered) {
-  const auto peer = peers_.at(site);
+  const auto peer = ends() ? std::nullopt : peers_.at(site);
   if (!peer) return answered(core::fail(core::Errc::peer_lost, fmt::format("site {} is gone", site)));
   calls_->call(*peer,
                {.header = header,
@@ -303,6 +303,7 @@ void ExchangerBody::fetch_piece(const std::shared_ptr<Fetching>& fetching) {
 
 void ExchangerBody::halt() {
   if (std::exchange(halted_, true) || !endpoint_) return;
+  keep_memory_in_use();
   endpoint_->close();
   if (device_sums_) device_sums_->close();
   std::vector<transport::Completion> completions;

@@ -60,6 +60,10 @@ class ExchangerBody {
   void membership(const MembershipNews& news);
   /// Reports the sites with which bytes have moved since the last tick.
   void tick();
+  /// Begins the end: says farewell to the sites with which device memory is mapped. Sends Halt to the actor as long as it waits for theirs.
+  void depart();
+  /// After depart(): nothing is waited for any more, by a deadline at the latest. Where no memory is mapped, at once.
+  [[nodiscard]] bool departed() const;
   void halt();
 
  private:
@@ -124,6 +128,9 @@ class ExchangerBody {
   void lost(transport::Peer peer, const core::Error& error);
   void hear(const MembershipNews& news);
   void leave(std::uint32_t site, std::string_view why);
+  /// No event is of interest any more.
+  [[nodiscard]] bool ends() const { return halted_ || departs_by_.has_value(); }
+  void keep_memory_in_use();
   void run_error(const core::Error& error);
   void note_wait(Running& running);
   void ended(std::uint64_t which, const core::Result<void>& result);
@@ -166,6 +173,7 @@ class ExchangerBody {
   std::vector<strategies::WorkerId> members_;  // ascending; from begin() on
   MembershipInbox news_;
   bool serving_ = false;
+  std::optional<core::Duration> departs_by_;  // from depart() on
   bool halted_ = false;
 };
 

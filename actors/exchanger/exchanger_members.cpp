@@ -6,7 +6,7 @@
 namespace troupe::actors {
 
 SiteAddress ExchangerBody::address_changed(const SiteMoved& moved) {
-  if (halted_) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
+  if (ends()) return {.text = {}, .error = "the run is over", .code = core::Errc::peer_lost};
   leave(moved.site, "it has a new address");
   const auto met = connect_to(moved.site, moved.address);
   after_event();
@@ -17,12 +17,12 @@ SiteAddress ExchangerBody::address_changed(const SiteMoved& moved) {
 void ExchangerBody::leave(std::uint32_t site, std::string_view why) {
   const auto peer = std::exchange(peers_.at(site), std::nullopt);
   if (!peer) return;
-  endpoint_->disconnect(*peer, why);
+  calls_->leave(*peer, why);
   if (arenas_) arenas_->forget(*peer);
 }
 
 void ExchangerBody::membership(const MembershipNews& news) {
-  if (news_.take(news)) hear(news);
+  if (!ends() && news_.take(news)) hear(news);
 }
 
 void ExchangerBody::hear(const MembershipNews& news) {
@@ -31,7 +31,7 @@ void ExchangerBody::hear(const MembershipNews& news) {
   for (const auto w : std::exchange(members_, news.workers)) {
     const auto site = actors_.worker_sites.at(w);
     // A newcomer connects only to sites with a part of the centre: it may not know the lost member's site.
-    if (gone(w) && !halted_ && site != setup_.site && site < peers_.size()) leave(site, "it is no longer a member");
+    if (gone(w) && !ends() && site != setup_.site && site < peers_.size()) leave(site, "it is no longer a member");
   }
   for (std::uint32_t w = 0; w < actors_.worker_sites.size(); ++w)
     if (gone(w)) checks_.forget(w);

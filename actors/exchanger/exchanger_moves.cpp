@@ -12,6 +12,8 @@ constexpr auto kTellEvery = std::chrono::seconds(1);
 void ExchangerBody::tick() {
   if (halted_) return;
   timer_.send(kTellEvery, Tick{});
+  calls_->settle();
+  operations_->flush();
   if (device_sums_)
     if (const auto works = device_sums_->check(); !works) {
       device_sums_->abort(works.error());

@@ -60,6 +60,7 @@ core::Result<BorrowedView> ExchangerBody::opened(const exchange::Rpc::Incoming& 
 }
 
 void ExchangerBody::serve(exchange::Rpc::Incoming incoming) {
+  if (ends()) return incoming.reply(core::fail(core::Errc::peer_lost, "this site ends"));
   const auto from = site_of(incoming.from);
   if (!from) return incoming.reply(core::fail(core::Errc::peer_lost, "this site has disconnected the caller"));
   HeaderReader header(self_->system(), incoming.header);

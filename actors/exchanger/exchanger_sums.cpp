@@ -24,6 +24,7 @@ void ExchangerBody::add(exchange::Group& group, std::uint32_t site, const std::v
 
 caf::result<Measured> ExchangerBody::measure(const MeasureOrder& order) {
   const auto failed = [](const core::Error& error) { return Measured{.error = error.message, .code = error.code}; };
+  if (ends()) return failed({core::Errc::peer_lost, "the run is over"});
   if (order.floats.empty() && exchange::info(exchange::algorithm_of(order.algorithms.at(0))).on_devices)
     return join(order);
   if (order.floats.empty()) {
@@ -95,6 +96,7 @@ void ExchangerBody::answer_mapping() {
 }
 
 void ExchangerBody::collective(const CollectiveOrder& order, const BorrowedView& slice) {
+  if (ends()) return;
   auto group = group_of(order);
   const ArenaPosition position = order.offset < 0 ? ArenaPosition{} : static_cast<std::size_t>(order.offset);
   const auto dense = packed(slice, position);

@@ -29,7 +29,7 @@ class DeviceSharing {
   [[nodiscard]] virtual Result<std::string> handle_of(void* allocation) = 0;
 
   /// The allocation of this name in the address space of this process, at least `bytes` long, for kernels and copies of this device. The result
-  /// keeps it mapped, also when its owner has ended (CUDA does not promise this: docs/gpu.md). Errc::config: this device cannot map it (another driver, container or host, devices that
+  /// keeps it mapped, also when its owner has ended (CUDA does not promise this, so owners wait until it is unmapped: docs/gpu.md). Errc::config: this device cannot map it (another driver, container or host, devices that
   /// do not reach each other), or its owner has ended; Errc::out_of_memory; Errc::io.
   [[nodiscard]] virtual Result<std::shared_ptr<void>> open(const std::string& handle, std::size_t bytes) = 0;
 };

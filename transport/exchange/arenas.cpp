@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace troupe::exchange {
+namespace {
+
+/// Its users have copies; only this object makes the first one.
+bool is_unused(const std::shared_ptr<transport::Mapping>& arena) { return arena.use_count() == 1; }
+
+}  // namespace
 
 Arenas::Arenas(std::shared_ptr<transport::MappedMemory> mapped) : mapped_(std::move(mapped)) {}
 
@@ -74,16 +80,29 @@ core::Result<transport::Mapping> Arenas::vector_at(transport::Peer owner, const 
       floats > place.arena_floats - place.offset || place.offset % core::kAlignmentFloats != 0)
     return core::fail(core::Errc::corrupt, "a member's vector is outside its arena");
   const std::string key(place.key.begin(), std::ranges::find(place.key, '\0'));
-  auto& known = attached_[owner];
+  auto& [known, former] = attached_[owner];
   const auto found = known.find(key);
   auto arena = found == known.end() ? nullptr : found->second;
   // A device's memory keeps its key from one allocation to the next, which may be longer or shorter.
   if (!arena || arena->view().size() != place.arena_floats) {
     auto mapping = mapped_->attach({key}, place.arena_floats);
     if (!mapping) return tl::unexpected(mapping.error());
+    std::erase_if(former, is_unused);
+    if (arena) former.push_back(std::move(arena));
     arena = known[key] = std::make_shared<transport::Mapping>(std::move(*mapping));
   }
   return transport::Mapping(arena->view().subspan(place.offset, floats), arena);
+}
+
+bool Arenas::release(transport::Peer owner) {
+  const auto found = attached_.find(owner);
+  if (found == attached_.end()) return true;
+  auto& [known, former] = found->second;
+  std::erase_if(former, is_unused);
+  std::erase_if(known, [](const auto& entry) { return is_unused(entry.second); });
+  if (!known.empty() || !former.empty()) return false;
+  attached_.erase(found);
+  return true;
 }
 
 }  // namespace troupe::exchange

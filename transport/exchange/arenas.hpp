@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "core/buffer.hpp"
 #include "core/error.hpp"
@@ -51,7 +52,9 @@ class Arenas final : public core::Allocator, public std::enable_shared_from_this
   /// that this process cannot map; corrupt for an invalid place.
   [[nodiscard]] core::Result<transport::Mapping> vector_at(transport::Peer owner, const ArenaPlace& place,
                                                            std::size_t floats);
-  /// Releases the arenas of a lost peer.
+  /// Releases the arenas of a peer that no vector_at() is held of. False: some are in use, and stay attached. A user may end on any thread.
+  [[nodiscard]] bool release(transport::Peer owner);
+  /// Releases the arenas of a lost peer. Those in use stay mapped until their users end.
   void forget(transport::Peer owner) { attached_.erase(owner); }
 
  private:
@@ -68,7 +71,11 @@ class Arenas final : public core::Allocator, public std::enable_shared_from_this
   mutable std::mutex mutex_;  // guards the next two members
   OwnArenas own_;
   std::shared_ptr<Arenas> self_;  // this object, while it has memory
-  std::map<transport::Peer, std::map<std::string, std::shared_ptr<transport::Mapping>>> attached_;  // by key
+  struct Attached {
+    std::map<std::string, std::shared_ptr<transport::Mapping>> known;  // by key
+    std::vector<std::shared_ptr<transport::Mapping>> former;  // replaced by one of another length, perhaps in use
+  };
+  std::map<transport::Peer, Attached> attached_;
 };
 
 }  // namespace troupe::exchange

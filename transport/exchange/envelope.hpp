@@ -19,12 +19,13 @@ namespace troupe::exchange {
 
 /// The wire form is the memory form: both ends are little-endian (the program supports no other hosts).
 struct Envelope {
-  static constexpr std::uint32_t kMagic = 0x31435254;  // "TRC1"
+  static constexpr std::uint32_t kMagic = 0x32435254;  // "TRC2": the protocol version
   static constexpr std::uint8_t kNoHalf = 0xff;
   /// Shard number in the tags of all envelopes and their vectors: no collective uses it.
   static constexpr std::uint16_t kShard = transport::kMaxShard;
 
-  enum class Type : std::uint8_t { call, answer, run_error, offer };
+  /// `farewell`: the sender uses none of the receiver's memory any more, and takes none; it asks for the same.
+  enum class Type : std::uint8_t { call, answer, run_error, offer, farewell };
 
   std::uint32_t magic = kMagic;
   Type type = Type::call;
@@ -55,11 +56,12 @@ struct Envelope {
     return format().returns_change() ? 2 * floats : floats;
   }
   [[nodiscard]] bool plausible(std::size_t most_floats) const {
-    return magic == kMagic && type <= Type::offer && lend <= Lend::both && header_size <= kMostHeader &&
+    return magic == kMagic && type <= Type::farewell && lend <= Lend::both && header_size <= kMostHeader &&
            (half == kNoHalf || half <= static_cast<std::uint8_t>(core::HalfKind::bf16)) && floats <= most_floats &&
            (floats == 0 || lend != Lend::nothing) && rounding <= core::Rounding::none &&
            (rounding != core::Rounding::change || lend == Lend::both || type != Type::call) &&
            (type != Type::offer || (lend == Lend::nothing && header_size == sizeof(ArenaPlace))) &&
+           (type != Type::farewell || (lend == Lend::nothing && header_size == 0)) &&
            (mapped == 0 ||
             (mapped == 1 && type == Type::call && floats > 0 && !format().rounds_there() && !format().rounds_back())) &&
            code <= static_cast<std::uint8_t>(core::kLastErrc);

@@ -101,6 +101,10 @@ void Rpc::handle(Channel& channel, const Envelope& envelope) {
   if (!envelope.plausible(most_floats_)) return drop(channel, {Errc::corrupt, "it sent an invalid envelope"});
   if (envelope.mapped != 0 && !channel.maps)
     return drop(channel, {Errc::corrupt, "it lent a vector in place that this site does not map"});
+  if (envelope.type == Type::farewell) {
+    channel.heard = true;
+    return begin_parting(channel);
+  }
   const bool asks = envelope.type == Type::call || envelope.type == Type::offer;
   asks ? serve(channel, envelope) : answered(channel, envelope);
 }
@@ -289,7 +293,6 @@ void Rpc::hand_over(Channel& channel) {
 void Rpc::free_room(Channel& channel, ServedCall& served) {
   served.room = {};
   served.whole = {};
-  served.mapping.reset();
   --channel.open;
   channel.open_floats -= served.floats_counted;
   if (!channel.lost) hand_over(channel);
@@ -315,6 +318,7 @@ core::Result<core::Span> Rpc::Incoming::padded(const Packing& packing, std::size
 void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result) {
   auto& channel = served->channel;
   if (std::exchange(served->replied, true)) throw std::invalid_argument("rpc: a call was answered twice");
+  served->mapping.reset();  // its owner may end before the answer has arrived
   if (channel.lost) return;
   const bool writes = served->envelope.writes() && served->envelope.mapped == 0;
   // Unsent answers count as calls: a peer that takes no answers must not make more of them wait than kMostCalls.
@@ -335,6 +339,7 @@ void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::st
   }
   served->envelope = envelope;  // the view of the call's header ends here
   send_envelope(channel, served->envelope, sent);
+  settle(channel);
 }
 
 void Rpc::drop(Channel& channel, const core::Error& error) {

@@ -22,6 +22,10 @@
 /// messages. If it cannot, vectors travel. Vectors that are rounded or packed travel in any case. A caller that has given the peer up does not know
 /// when the peer stops to use a vector that it has lent; its end is the run's, or the vector is only read.
 ///
+/// Farewell. To free memory that a peer still maps may be undefined (docs/gpu.md). So a site that ends says farewell to the peers that map its
+/// arenas, or whose arenas it maps, and each answers with its own farewell: each when no one there uses the other's memory any more, and after it
+/// was unmapped. Nothing is said where nothing was mapped.
+///
 /// Vectors are in the memory of the kernels. On a device they should travel in pieces, so that copies to and
 /// from the host overlap with transfers (pieces.hpp); all members of a run have the same options.
 ///
@@ -105,6 +109,24 @@ class Rpc {
   /// Offers this site's arenas to a peer of its host. `answered` once: without an error, calls to it lend in place from now on. REQUIRES arenas.
   void offer(transport::Peer peer, std::function<void(core::Result<void>)> answered);
 
+  /// Begins this site's end: it maps and lends nothing any more, and says farewell as soon as it uses no memory of a peer. Idempotent.
+  void part();
+  /// Looks again whether memory of peers that part is unused: users on other threads do not tell. Call it about once a second, and more often
+  /// after part().
+  void settle();
+  /// Nothing is to be waited for after part(): no connected peer maps memory of this site, or has not got this site's farewell.
+  [[nodiscard]] bool parted() const;
+  /// Who may still use arenas of this site.
+  enum class Users : std::uint8_t {
+    none,
+    lost,      ///< only peers that were lost before they said farewell
+    connected  ///< a peer that has not said it yet
+  };
+  [[nodiscard]] Users users() const;
+  /// Disconnects the peer: at once if its memory is in use here, because what uses it may wait for the peer; else after the farewell has
+  /// arrived, or some settle() later.
+  void leave(transport::Peer peer, std::string_view why);
+
  private:
   struct Channel;
   struct Outgoing;
@@ -117,6 +139,8 @@ class Rpc {
   void receive_place(Channel& channel, const std::shared_ptr<ServedCall>& served);
   void hand_over(Channel& channel);
   [[nodiscard]] core::Result<void> try_arena(Channel& channel, std::string_view place);
+  void begin_parting(Channel& channel);
+  void settle(Channel& channel);
   void free_room(Channel& channel, ServedCall& served);
   void answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result);
   void answered(Channel& channel, const Envelope& envelope);

@@ -1,4 +1,5 @@
-// Calls whose vectors are lent where they are: offers of arenas, their trial, and places instead of floats.
+// Calls whose vectors are lent where they are: offers of arenas, their trial, places instead of floats, and farewells.
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -15,6 +16,9 @@ namespace {
 
 /// Of each half of the arena that an offer is tried with.
 constexpr std::size_t kTrialFloats = 64;
+
+/// So many settle() wait for a farewell to arrive before the peer is disconnected nevertheless.
+constexpr int kMostLooks = 3;
 
 /// Numbers that memory does not have by chance; all floats can be compared.
 std::vector<float> trial_numbers() {
@@ -52,16 +56,20 @@ void Rpc::offer(transport::Peer peer, std::function<void(core::Result<void>)> an
   outgoing->envelope.type = Envelope::Type::offer;
   outgoing->envelope.set({reinterpret_cast<const char*>(&place), sizeof place});
   outgoing->owner = arena;
+  channel.lent = true;
   outgoing->answered = [this, &channel, arena, numbers,
                         answered = std::move(answered)](const core::Result<std::string_view>& result) {
-    if (!result) return answered(tl::unexpected(result.error()));
+    if (!result) {
+      channel.lent = channel.lost.has_value();  // else it has mapped nothing
+      return answered(tl::unexpected(result.error()));
+    }
     const auto read = tried([&]() -> core::Result<void> {
       std::vector<float> written(kTrialFloats);
       kernels_.download(written, arena->view().subspan(kTrialFloats, kTrialFloats));
       if (written == numbers) return {};
       return core::fail(Errc::config, "what its device wrote to this device's memory did not arrive");
     });
-    channel.lends = read.has_value();
+    channel.lends = read.has_value() && !channel.parting;
     answered(read);
   };
   begin(channel, outgoing);
@@ -78,7 +86,10 @@ void Rpc::receive_place(Channel& channel, const std::shared_ptr<ServedCall>& ser
   const transport::MemoryView view{reinterpret_cast<std::byte*>(&served->place), sizeof(ArenaPlace)};
   move(false, channel, TagKind::push, served->envelope.id, view, [this, &channel, served] {
     if (channel.lost) return;
-    served->mapping = arenas_->vector_at(channel.peer, served->place, served->envelope.floats);
+    if (channel.parting)
+      served->mapping = core::fail(Errc::peer_lost, "one of the two sites ends");
+    else
+      served->mapping = arenas_->vector_at(channel.peer, served->place, served->envelope.floats);
     served->vector_arrived = true;
     hand_over(channel);
   });
@@ -87,6 +98,7 @@ void Rpc::receive_place(Channel& channel, const std::shared_ptr<ServedCall>& ser
 /// Whether this site's device reads and writes a peer's small arena: the second half becomes as the first.
 core::Result<void> Rpc::try_arena(Channel& channel, std::string_view bytes) {
   if (!arenas_) return core::fail(Errc::config, "this process shares no device memory");
+  if (channel.parting) return core::fail(Errc::config, "the site ends");
   ArenaPlace place;
   std::memcpy(&place, bytes.data(), sizeof place);
   auto arena = arenas_->vector_at(channel.peer, place, 2 * kTrialFloats);
@@ -96,7 +108,63 @@ core::Result<void> Rpc::try_arena(Channel& channel, std::string_view bytes) {
     return {};
   });
   channel.maps = added.has_value();
+  if (!added) arenas_->forget(channel.peer);  // a peer that is refused waits for no farewell
   return added;
+}
+
+void Rpc::begin_parting(Channel& channel) {
+  channel.parting = true;
+  channel.lends = false;
+  settle(channel);
+}
+
+void Rpc::part() {
+  for (auto& [peer, channel] : channels_) begin_parting(*channel);
+}
+
+void Rpc::settle() {
+  for (auto& [peer, channel] : channels_) {
+    settle(*channel);
+    if (channel->leaving && !channel->lost && ++channel->looks == kMostLooks)
+      endpoint_.disconnect(peer, *channel->leaving);
+  }
+}
+
+void Rpc::settle(Channel& channel) {
+  if (!channel.parting || channel.said || channel.lost) return;
+  if (!channel.lent && !channel.maps && !channel.heard) return;
+  if (arenas_ && !arenas_->release(channel.peer)) return;
+  channel.said = true;
+  send_envelope(channel, channel.farewell, [this, &channel] {
+    if (channel.lost) return;
+    channel.arrived = true;
+    if (channel.leaving) endpoint_.disconnect(channel.peer, *channel.leaving);
+  });
+}
+
+bool Rpc::parted() const {
+  return std::ranges::none_of(channels_, [](const auto& entry) {
+    const auto& channel = *entry.second;
+    const bool awaits = channel.lent && !channel.heard;
+    const bool owes = (channel.lent || channel.maps || channel.heard) && !channel.arrived;
+    return !channel.lost && (awaits || owes);
+  });
+}
+
+Rpc::Users Rpc::users() const {
+  auto users = Users::none;
+  for (const auto& [peer, channel] : channels_)
+    if (channel->lent && !channel->heard) users = std::max(users, channel->lost ? Users::lost : Users::connected);
+  return users;
+}
+
+void Rpc::leave(transport::Peer peer, std::string_view why) {
+  auto& channel = *channels_.at(peer);
+  begin_parting(channel);
+  if (channel.said && !channel.arrived)
+    channel.leaving = why;
+  else
+    endpoint_.disconnect(peer, why);
 }
 
 }  // namespace troupe::exchange

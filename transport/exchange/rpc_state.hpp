@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "transport/exchange/arenas.hpp"
 #include "transport/exchange/envelope.hpp"
@@ -57,9 +58,17 @@ struct Rpc::Channel {
   std::size_t with_memory = 0;
   std::size_t open = 0;         // received calls with memory whose answers are not sent yet
   std::size_t open_floats = 0;  // floats of their vectors
-  bool lends = false;           // the peer maps arenas of this site
-  bool maps = false;            // this site maps the peer's
+  bool lends = false;           // calls to the peer lend in place
+  bool maps = false;            // this site maps the peer's arenas
   bool handing_over = false;
+
+  bool lent = false;                   // the peer may have mapped an arena of this site
+  bool parting = false;                // this site maps nothing more of the peer's
+  bool said = false, arrived = false;  // this site's farewell
+  bool heard = false;                  // the peer's farewell
+  Envelope farewell{.type = Envelope::Type::farewell};
+  std::optional<std::string> leaving{};  // why: disconnect the peer when the farewell has arrived
+  int looks = 0;                         // settle() while leaving
 };
 
 }  // namespace troupe::exchange
