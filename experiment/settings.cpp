@@ -60,7 +60,7 @@ core::Rule journal_policy() {
 
 /// The run's name becomes part of a directory's name.
 core::Rule file_name() {
-  return {"1 to 100 characters, no slash, not beginning with a dot", [](const core::Value& value) {
+  return {"1 to 100 bytes, no slash, not beginning with a dot", [](const core::Value& value) {
             const auto* text = std::get_if<std::string>(&value);
             return text != nullptr && !text->empty() && text->size() <= 100 && text->front() != '.' &&
                    std::none_of(text->begin(), text->end(),

@@ -45,9 +45,9 @@ bool has_checkpoint(const std::string& run_directory) {
   return false;
 }
 
-constexpr std::array kAll{Errc::usage,    Errc::config,      Errc::data,     Errc::corrupt,
-                          Errc::io,       Errc::no_space,    Errc::timeout,  Errc::peer_lost,
-                          Errc::internal, Errc::interrupted, Errc::diverged, Errc::out_of_memory};
+constexpr std::array kAll{Errc::usage,    Errc::config,        Errc::data,      Errc::corrupt,  Errc::io,
+                          Errc::no_space, Errc::timeout,       Errc::peer_lost, Errc::internal, Errc::interrupted,
+                          Errc::diverged, Errc::out_of_memory, Errc::program};
 static_assert(kAll.size() == static_cast<std::size_t>(core::kLastErrc) + 1);
 
 int exit_code_of(const std::string& code) {

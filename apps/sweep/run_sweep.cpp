@@ -49,13 +49,11 @@ class SweepSession {
   Result<SweepEnd> run(const std::stop_token& stop) {
     grid::Stopping stopping(stop, pool_, progress_, *options_.clock);
     for (;;) {
-      if (!stopping.requested())
-        if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
-      if (stopping.requested() || time_is_up()) {
+      if (!stopping.requested() && !failed_)
+        if (auto begun = fill(); !begun) failed_ = std::move(begun.error());
+      if (failed_ || stopping.requested() || time_is_up()) {
         if (pool_.count() == 0) break;
-        stopping.proceed(stopping.requested() ? grid::Stopping::kBySignal
-                                              : "the hours are over: runs under way save a checkpoint; with more hours "
-                                                "they go on");
+        stopping.proceed(reason_to_end(stopping));
       } else if (pool_.count() == 0) {
         if (has_begun_all() || waits_in_vain()) break;
         publish("running");
@@ -66,9 +64,14 @@ class SweepSession {
       idle_since_.reset();
       progress_.tick(position());
       for (auto& ended : stopping.wait())
-        if (auto taken = take(std::move(ended)); !taken) return tl::unexpected(std::move(taken.error()));
+        if (auto taken = take(std::move(ended)); !taken) failed_ = std::move(taken.error());
     }
     progress_.close();
+    if (failed_) {
+      changed_ = true;
+      publish("interrupted");
+      return tl::unexpected(std::move(*failed_));
+    }
     const bool under_way = !queue_.empty() || !others_.empty() || !held_.empty();
     // The end of the hours is the end of the sweep.
     const bool left = !time_is_up() && (under_way || (stopping.requested() && !search().finished()));
@@ -87,6 +90,12 @@ class SweepSession {
   RunStatus& status(std::size_t trial) { return trials_.status(trial); }
   [[nodiscard]] double elapsed_s() const { return before_s_ + core::seconds(options_.clock->now() - began_); }
   [[nodiscard]] bool time_is_up() const { return plan_.most_s > 0 && elapsed_s() >= plan_.most_s; }
+
+  [[nodiscard]] std::string reason_to_end(const grid::Stopping& stopping) const {
+    if (failed_) return failed_->message + std::string(grid::Stopping::kAfterError);
+    if (stopping.requested()) return std::string(grid::Stopping::kBySignal);
+    return "the hours are over: runs under way save a checkpoint; with more hours they go on";
+  }
 
   /// After fill(), when nothing trains here.
   [[nodiscard]] bool has_begun_all() const {
@@ -148,6 +157,10 @@ class SweepSession {
     const auto step = running_.extract(ended.id).mapped();
     trials_.set_status(ended.id, std::move(ended.status));
     auto& now = status(ended.id);
+    if (failed_) {  // perhaps in the middle of a line of the log: nothing may follow. The run's directory has its result
+      held_.push_back(step);
+      return {};
+    }
     if (ended.nodes_lost) {
       progress_.line(fmt::format("{} goes on elsewhere: {}", trials_.name(ended.id), now.error));
       queue_.push_front(step);
@@ -289,7 +302,8 @@ class SweepSession {
   std::map<std::size_t, Step> others_;   // that another process trains
   std::vector<Step> held_;               // under way; for the next start of the sweep
   std::optional<core::Error> stopped_;
-  int failures_ = 0;  // in a row
+  std::optional<core::Error> failed_;  // of the sweep itself: runs under way save first
+  int failures_ = 0;                   // in a row
   std::optional<core::Duration> idle_since_;
   bool has_trained_ = false;      // a run began here, in this session
   bool search_has_none_ = false;  // false, too, where fill() has not asked: all nodes are lost
@@ -309,18 +323,19 @@ Result<SweepEnd> run_sweep(const SweepPlan& plan, const grid::PoolOptions& optio
   if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
   if (auto cleaned = nn::remove_temporaries(nn::system_files(), plan.directory); !cleaned)
     return tl::unexpected(std::move(cleaned.error()));
-  auto log = SweepLog::open(plan.directory, plan.fingerprint);
+  auto log = SweepLog::open(plan.directory, plan.identity);
   if (!log) return tl::unexpected(std::move(log.error()));
   SweepTrials trials(plan);
   if (auto restored = trials.restore(log->before(), log->path()); !restored)
     return tl::unexpected(std::move(restored.error()));
-  const auto pool = grid::RunPool::make(options);
+  if (lock->missing().empty()) grid::RunPool::remove_leftovers(plan.directory);
+  const auto pool = grid::RunPool::make(options, plan.directory);
   if (!pool) return tl::unexpected(pool.error());
   return SweepSession(plan, options, progress, **pool, *log, trials).run(stop);
 }
 
 Result<sweep::Record> peek(const SweepPlan& plan) {
-  auto events = read_sweep_log(plan.directory, plan.fingerprint);
+  auto events = read_sweep_log(plan.directory, plan.identity);
   if (!events) return tl::unexpected(std::move(events.error()));
   SweepTrials trials(plan);
   if (auto restored = trials.restore(*events, plan.directory + "/" + kSweepLog); !restored)

@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/grid/results.hpp"
 #include "core/text/read_text.hpp"
+#include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -19,7 +22,7 @@ using OrderedJson = nlohmann::ordered_json;
 using core::Errc;
 using core::Result;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 std::string_view name_of(SweepEvent::Kind kind) {
   switch (kind) {
@@ -75,6 +78,29 @@ tl::unexpected<core::Error> damaged(const std::string& path, std::size_t line) {
                                 path, line));
 }
 
+std::string first_line(const SweepIdentity& identity) {
+  return grid::one_line(
+      {{"kind", "sweep"}, {"format", kFormat}, {"fingerprint", identity.fingerprint}, {"settings", identity.settings}});
+}
+
+/// Whether a log that begins with `first` is of this sweep. Throws as nlohmann::json, where it is no such line.
+Result<void> check_first(const OrderedJson& first, const std::string& path, const SweepIdentity& identity) {
+  const auto format = first.at("format").get<int>();
+  if (format > kFormat)
+    return core::fail(Errc::config,
+                      fmt::format("{}: a later release of troupe has begun this sweep: go on with that one", path));
+  const auto& fingerprint = first.at("fingerprint");
+  const bool same =
+      format == 1 ? fingerprint == identity.whole
+                  : fingerprint == identity.fingerprint &&
+                        are_same_settings(first.at("settings").get<std::vector<std::string>>(), identity.settings);
+  if (same) return {};
+  return core::fail(Errc::config,
+                    fmt::format("{}: these runs were begun with other ranges, rungs, metric or settings: give the "
+                                "sweep's file another name, or remove that directory",
+                                path));
+}
+
 std::string path_in(const std::string& directory) { return directory + "/" + kSweepLog; }
 
 /// The whole log; empty where there is none. A part of it would pass for a log whose last line is incomplete.
@@ -91,15 +117,15 @@ Result<std::string> text_of(const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<SweepEvent>> read_sweep_log(const std::string& directory, const std::string& fingerprint) {
+Result<std::vector<SweepEvent>> read_sweep_log(const std::string& directory, const SweepIdentity& identity) {
   const auto path = path_in(directory);
   const auto text = text_of(path);
   if (!text) return tl::unexpected(text.error());
-  return parse_sweep_log(*text, path, fingerprint);
+  return parse_sweep_log(*text, path, identity);
 }
 
 Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std::string& path,
-                                                const std::string& fingerprint) {
+                                                const SweepIdentity& identity) {
   std::vector<SweepEvent> events;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -114,13 +140,8 @@ Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std
         events.push_back(event_of(json));
         continue;
       }
-      if (json.at("kind") != "sweep" || json.at("format") != kFormat) return damaged(path, number);
-      if (json.at("fingerprint") != fingerprint)
-        return core::fail(
-            Errc::config,
-            fmt::format("{}: these runs were begun with other ranges, rungs, metric or settings: give the "
-                        "sweep's file another name, or remove that directory",
-                        path));
+      if (json.at("kind") != "sweep") return damaged(path, number);
+      if (auto same = check_first(json, path, identity); !same) return tl::unexpected(std::move(same.error()));
     } catch (const nlohmann::json::exception&) {
       return damaged(path, number);
     }
@@ -128,23 +149,28 @@ Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std
   return events;
 }
 
-Result<SweepLog> SweepLog::open(const std::string& directory, const std::string& fingerprint) {
+Result<SweepLog> SweepLog::open(const std::string& directory, const SweepIdentity& identity) {
   const auto path = path_in(directory);
+  auto text = text_of(path);
+  if (!text) return tl::unexpected(text.error());
+  auto events = parse_sweep_log(*text, path, identity);
+  if (!events) return tl::unexpected(std::move(events.error()));
+  const auto first = first_line(identity);
+  text->resize(text->rfind('\n') + 1);  // npos + 1 = 0
+  if (!text->empty() && !text->starts_with(first)) {
+    text->replace(0, text->find('\n') + 1, first);
+    const std::array parts{std::as_bytes(std::span(*text))};
+    if (auto replaced = nn::replace_file(nn::system_files(), directory, kSweepLog, parts); !replaced)
+      return tl::unexpected(std::move(replaced.error()));
+  }
   core::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file.get() < 0) return tl::unexpected(core::from_errno(errno, "open", path));
-  const auto text = text_of(path);
-  if (!text) return tl::unexpected(text.error());
-  auto events = parse_sweep_log(*text, path, fingerprint);
-  if (!events) return tl::unexpected(std::move(events.error()));
-  const auto whole = text->rfind('\n') + 1;  // npos + 1 = 0
-  if (whole < text->size() && ::ftruncate(file.get(), static_cast<off_t>(whole)) != 0)
+  if (::ftruncate(file.get(), static_cast<off_t>(text->size())) != 0)
     return tl::unexpected(core::from_errno(errno, "truncate", path));
   SweepLog log(path, std::move(file));
   log.before_ = std::move(*events);
-  if (whole == 0)
-    if (auto begun = log.write(grid::one_line({{"kind", "sweep"}, {"format", kFormat}, {"fingerprint", fingerprint}}));
-        !begun)
-      return tl::unexpected(std::move(begun.error()));
+  if (text->empty())
+    if (auto begun = log.write(first); !begun) return tl::unexpected(std::move(begun.error()));
   return log;
 }
 

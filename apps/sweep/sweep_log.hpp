@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/sweep/sweep_identity.hpp"
 #include "core/error.hpp"
 #include "core/file_descriptor.hpp"
 #include "experiment/sweep/search.hpp"
@@ -28,9 +29,9 @@ struct SweepEvent {
 
 class SweepLog {
  public:
-  /// Opens or begins the log. A last line that a killed sweep left incomplete is removed. Errc::config: it is of a sweep with other ranges,
-  /// rungs or settings than `fingerprint` says. Errc::corrupt: a line is none of a log. Errc::io, no_space.
-  [[nodiscard]] static core::Result<SweepLog> open(const std::string& directory, const std::string& fingerprint);
+  /// Opens or begins the log. A last line that a killed sweep left incomplete is removed; a first line of an earlier release is replaced.
+  /// Errc::config: it is of a sweep with another identity, or of a later release. Errc::corrupt: a line is none of a log. Errc::io, no_space.
+  [[nodiscard]] static core::Result<SweepLog> open(const std::string& directory, const SweepIdentity& identity);
 
   [[nodiscard]] const std::vector<SweepEvent>& before() const noexcept { return before_; }  ///< of earlier sessions
   /// The line is on disk when it returns.
@@ -48,10 +49,10 @@ class SweepLog {
 
 /// The events of the log in a sweep's directory; none where it has no log. Reads only. Errors as SweepLog::open().
 [[nodiscard]] core::Result<std::vector<SweepEvent>> read_sweep_log(const std::string& directory,
-                                                                   const std::string& fingerprint);
+                                                                   const SweepIdentity& identity);
 
 /// The events of a log's text. Errors as SweepLog::open().
 [[nodiscard]] core::Result<std::vector<SweepEvent>> parse_sweep_log(std::string_view text, const std::string& path,
-                                                                    const std::string& fingerprint);
+                                                                    const SweepIdentity& identity);
 
 }  // namespace troupe::apps

@@ -197,13 +197,18 @@ class Planner {
 
   /// Both ends of each range and each choice, with the middle of all others, must be valid configurations.
   Result<void> check_ends() {
-    std::string text =
+    auto& identity = plan_.identity;
+    std::string ranges =
         fmt::format("{} {} {}\n", fmt::join(plan_.options.rungs, " "), plan_.metric, plan_.options.higher_is_better);
+    std::string whole = ranges;
     const auto& space = plan_.space;
     for (std::size_t i = 0; i < space.size(); ++i) {
       const auto& p = space[i];
-      text += fmt::format("{} {} {} {} {} [{}] {} [{}]\n", p.key, static_cast<int>(p.kind), p.low, p.high, p.log,
-                          fmt::join(p.choices, ", "), p.depends_on.has_value(), fmt::join(p.when, " "));
+      const auto range =
+          fmt::format("{} {} {} {} {} [{}] {} [{}]\n", p.key, static_cast<int>(p.kind), p.low, p.high, p.log,
+                      fmt::join(p.choices, ", "), p.depends_on.has_value(), fmt::join(p.when, " "));
+      ranges += range;
+      whole += range;
       const auto places = p.kind == Kind::choice ? p.choices.size() : 2;
       for (std::size_t place = 0; place < places; ++place) {
         const double u = p.kind == Kind::choice ? (static_cast<double>(place) + 0.5) / static_cast<double>(places)
@@ -216,10 +221,14 @@ class Planner {
         });
         const auto run = plan_.run(0, point);
         if (!run) return tl::unexpected(run.error());
-        text += run->identity;  // each strategy's: a key may be fixed for one of them only
+        whole += run->identity;
+        // Of each strategy: a key may be fixed for one of them only.
+        if (i == 0 && (place == 0 || p.key == grid::kStrategyKey)) identity.settings.push_back(run->identity);
       }
     }
-    plan_.fingerprint = nn::hash128_hex(std::as_bytes(std::span(text)));
+    const auto hash = [](const std::string& text) { return nn::hash128_hex(std::as_bytes(std::span(text))); };
+    identity.fingerprint = hash(ranges);
+    identity.whole = hash(whole);
     return {};
   }
 

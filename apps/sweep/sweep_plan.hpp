@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/grid/resolved_grid.hpp"
+#include "apps/sweep/sweep_identity.hpp"
 #include "experiment/sweep/search.hpp"
 
 namespace troupe::apps {
@@ -24,8 +25,8 @@ struct SweepPlan {
   std::string metric;     // of the summary
   sweep::Space space;     // strategy.name, where it varies, is parameter 0
   sweep::SearchOptions options;
-  double most_s = 0;        // hours of the file; 0: no limit
-  std::string fingerprint;  // of all on which recorded results depend
+  double most_s = 0;  // hours of the file; 0: no limit
+  SweepIdentity identity;
   std::vector<FixedChoice> fixed;
 
   [[nodiscard]] std::int64_t epochs() const { return options.rungs.back(); }

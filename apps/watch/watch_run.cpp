@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -65,26 +66,44 @@ class RunWatch {
     if (std::ferror(stdout) != 0) output_.print("");  // what the console could not write
   }
 
+  /// What the service answers. A busy or lost one is asked again, later and later, for as long as `patience` (0: for ever).
+  core::Result<StateJson> ask(const std::string& what, std::chrono::milliseconds patience) {
+    constexpr std::chrono::milliseconds kFirstPause{200}, kLongestPause{10'000};
+    const auto began = Time::now();
+    for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+      auto answer = asking_->get(path_ + what);
+      const bool over = patience.count() > 0 && Time::now() - began > patience;
+      if (answer || !may_pass(answer.error()) || over || stop_.stop_requested()) return answer;
+      pause_for(pause, stop_.get_token());
+    }
+  }
+
   /// Whether the line that ends at `position` is the run's end. One that was resumed has ends in the middle of its file, too. A process
-  /// goes on for a moment after its last line.
-  bool is_last(const std::string& position) {
+  /// goes on for a moment after its last line. An Error: the service does not say, for as long as the patience.
+  core::Result<bool> is_last(const std::string& position) {
     constexpr std::chrono::milliseconds kBetween{200};
     constexpr int kLooks = 150;
     for (int look = 0; look < kLooks && !stop_.stop_requested(); ++look) {
-      const auto state = asking_->get(path_ + "/state");
-      if (!state) return true;
+      const auto state = ask("/state", options_.patience);
+      if (stop_.stop_requested()) return false;
+      if (!state && may_pass(state.error())) return tl::unexpected(state.error());
+      if (!state) return true;  // there is no such run any more, or it is not shown any more
       if (fmt::format("{}", count_at(*state, "position")) != position) return false;
       if (text_at(*state, "status") != "running") return true;
       pause_for(kBetween, stop_.get_token());
     }
-    return true;
+    return !stop_.stop_requested();
   }
 
   void end(const StateJson& line, const std::string& position) {
-    const bool last = is_last(position);
-    const auto summary = last ? asking_->get(path_ + "/summary") : core::Result<StateJson>(StateJson());
+    constexpr std::chrono::seconds kSummaryPatience{10};  // the lines have said most of it
+    deciding_ = true;
+    const auto last = is_last(position);
+    const auto summary = last && *last ? ask("/summary", kSummaryPatience) : core::Result<StateJson>(StateJson());
     if (!options_.json) lines_.read_end(line, summary ? *summary : StateJson());
-    if (!last) return;
+    if (!last) return finish(tl::unexpected(last.error()));
+    deciding_ = *last;
+    if (!*last) return;
     auto error = error_of_end(line);
     finish(error ? core::Result<void>(tl::unexpected(std::move(*error))) : core::Result<void>());
   }
@@ -106,7 +125,7 @@ class RunWatch {
     while (!over.stop_requested() && !stop_.stop_requested()) {
       pause_for(kSilence, stop_.get_token());
       const Time::time_point heard{Time::duration(heard_.load())};
-      if (stop_.stop_requested() || Time::now() - heard < kSilence) continue;
+      if (stop_.stop_requested() || deciding_ || Time::now() - heard < kSilence) continue;
       const auto state = client.get(path_ + "/state");
       if (!state) continue;
       const auto status = text_at(*state, "status");
@@ -129,7 +148,8 @@ class RunWatch {
   RunLines lines_;
   std::optional<ServiceClient> asking_;
   std::atomic<Time::rep> heard_ = 0;
-  std::mutex mutex_;  // of outcome_
+  std::atomic<bool> deciding_ = false;  // whether an end is the run's last one
+  std::mutex mutex_;                    // of outcome_
   std::optional<core::Result<void>> outcome_;
   std::stop_callback<std::function<void()>> on_stop_;
 };

@@ -49,16 +49,19 @@ class Session {
 
   Result<GridEnd> run(const std::stop_token& stop) {
     Stopping stopping(stop, pool_, progress_, *options_.pool.clock);
-    while (pool_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !stopping.requested())) {
-      if (!stopping.requested()) {
+    std::optional<core::Error> failed;  // of the grid itself: runs under way save first
+    const auto ends = [&] { return failed || stopping.requested(); };
+    while (pool_.count() > 0 || (!(waiting_.empty() && others_.empty()) && !ends())) {
+      if (!ends()) {
         look_at_others();
-        if (auto begun = fill(); !begun) return tl::unexpected(std::move(begun.error()));
-        if (pool_.count() == 0 && pool_.is_hopeless()) give_up();
+        if (auto begun = fill(); !begun) failed = std::move(begun.error());
+        if (!failed && pool_.count() == 0 && pool_.is_hopeless()) give_up();
       } else {
-        stopping.proceed();
+        stopping.proceed(failed ? failed->message + std::string(Stopping::kAfterError)
+                                : std::string(Stopping::kBySignal));
       }
       if (pool_.count() == 0) {
-        if (stopping.requested()) continue;
+        if (ends()) continue;
         if (waiting_.empty() && !others_.empty()) wait_for_others(stopping);
         if (!waiting_.empty()) stopping.rest();  // all nodes are lost
         continue;
@@ -68,7 +71,9 @@ class Session {
       for (auto& ended : stopping.wait()) record_end(std::move(ended));
     }
     progress_.close();
-    if (auto written = write_results(grid_, statuses_); !written) return tl::unexpected(std::move(written.error()));
+    auto written = write_results(grid_, statuses_);
+    if (failed) return tl::unexpected(std::move(*failed));
+    if (!written) return tl::unexpected(std::move(written.error()));
     // A run that another process interrupted has no result either.
     const bool left =
         !waiting_.empty() || !others_.empty() || std::ranges::any_of(statuses_, [](const RunStatus& run_status) {
@@ -147,11 +152,11 @@ class Session {
   void record_end(RunPool::Ended ended) {
     const auto i = ended.id;
     statuses_[i] = std::move(ended.status);
+    if (statuses_[i].status == Status::running) return leave_to_others(i);
     if (ended.nodes_lost) {
       progress_.line(fmt::format("{} goes on elsewhere: {}", grid_.runs[i].name, statuses_[i].error));
       return waiting_.push_front(i);
     }
-    if (statuses_[i].status == Status::running) return leave_to_others(i);
     if (statuses_[i].status == Status::done && !ended.resumed) forecast_.measured(i, ended.seconds);
     record(i, ended.seconds);
   }
@@ -203,7 +208,8 @@ Result<GridEnd> run_grid(const ResolvedGrid& grid, const GridOptions& options, P
   if (!lock->missing().empty()) progress.line("warning: " + lock->missing());
   if (auto cleaned = nn::remove_temporaries(nn::system_files(), grid.directory); !cleaned)
     return tl::unexpected(std::move(cleaned.error()));
-  const auto pool = RunPool::make(options.pool);
+  if (lock->missing().empty()) RunPool::remove_leftovers(grid.directory);
+  const auto pool = RunPool::make(options.pool, grid.directory);
   if (!pool) return tl::unexpected(pool.error());
   auto status_index = read_status_index(grid);
   if (!status_index) return tl::unexpected(std::move(status_index.error()));

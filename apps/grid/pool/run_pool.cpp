@@ -23,7 +23,8 @@ using core::Result;
 
 constexpr core::Duration kFirstPatience = std::chrono::seconds(2);
 constexpr core::Duration kMostPatience = std::chrono::seconds(60);
-constexpr int kMostLosses = 5;  // of nodes under one run: then the run is what ends them
+constexpr std::string_view kScratch = ".children-";  // begin of a pool's folder in the grid's directory
+constexpr int kMostLosses = 5;                       // of nodes under one run: then the run is what ends them
 
 /// The error of a failed child: its last line, without the program's name. A child that was killed has none, but lines of progress.
 std::string error_of(const std::string& err, int exit_code) {
@@ -41,18 +42,32 @@ std::string error_of(const std::string& err, int exit_code) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-}  // namespace
-
-Result<std::unique_ptr<RunPool>> RunPool::make(PoolOptions options) {
-  std::error_code error;
-  auto scratch = (fs::temp_directory_path(error) / "troupe-grid-XXXXXX").string();
-  if (error || ::mkdtemp(scratch.data()) == nullptr)
-    return tl::unexpected(core::from_errno(error ? error.value() : errno, "create", scratch));
-  return std::unique_ptr<RunPool>(new RunPool(std::move(options), std::move(scratch)));
+/// Whether a run has reached the end that its records tell of since it had the summary `before`.
+bool has_ended(const RunStatus& records, const std::string& before) {
+  return (records.status == Status::done || records.status == Status::diverged) && records.summary != before;
 }
 
-RunPool::RunPool(PoolOptions options, std::string scratch)
-    : options_(std::move(options)), scratch_(std::move(scratch)), children_(options_.executable, scratch_) {
+}  // namespace
+
+Result<std::unique_ptr<RunPool>> RunPool::make(PoolOptions options, std::string directory) {
+  auto scratch = fmt::format("{}/{}XXXXXX", directory, kScratch);
+  if (::mkdtemp(scratch.data()) == nullptr) return tl::unexpected(core::from_errno(errno, "create", scratch));
+  return std::unique_ptr<RunPool>(new RunPool(std::move(options), std::move(directory), std::move(scratch)));
+}
+
+void RunPool::remove_leftovers(const std::string& directory) {
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().starts_with(kScratch)) leftovers.push_back(entry->path());
+  for (const auto& leftover : leftovers) fs::remove_all(leftover, error);
+}
+
+RunPool::RunPool(PoolOptions options, std::string directory, std::string scratch)
+    : options_(std::move(options)),
+      directory_(std::move(directory)),
+      scratch_(std::move(scratch)),
+      children_(options_.executable, scratch_) {
   for (const auto& nodes : options_.slots) slots_.push_back({nodes});
   useful_ = options_.clock->now();
 }
@@ -78,13 +93,17 @@ bool RunPool::is_hopeless() const {
 Result<void> RunPool::begin(std::size_t id, const GridRun& run, const std::string& directory,
                             const std::vector<std::string>& overrides) {
   auto* const slot = free_slot();
-  std::vector<std::string> arguments{"train", "--json", "--plain"};  // progress_of() reads its progress
+  const auto directory_file = scratch_file(id, "directory");
+  std::error_code ignored;
+  fs::remove(directory_file, ignored);  // of an earlier session
+  // progress_of() reads its progress
+  std::vector<std::string> arguments{"train", "--json", "--plain", "--directory-file", directory_file};
   if (!directory.empty()) {
     const bool elsewhere = !slot->nodes.empty() && latest_[id] != slot;
     arguments.insert(arguments.end(), {"--resume", directory});
     if (options_.replan || elsewhere) arguments.emplace_back("--replan");
   } else {
-    const auto config = fmt::format("{}/{}.toml", scratch_, id);
+    const auto config = scratch_file(id, "toml");
     if (!(std::ofstream(config) << run.settings.config.to_toml() << std::flush))
       return tl::unexpected(core::from_errno(errno, "write", config));
     arguments.push_back(config);
@@ -97,7 +116,7 @@ Result<void> RunPool::begin(std::size_t id, const GridRun& run, const std::strin
   if (auto started = children_.start(id, arguments); !started) return started;
   slot->run = id;
   latest_[id] = slot;
-  running_[id] = {options_.clock->now(), directory, slot};
+  running_[id] = {options_.clock->now(), directory, directory.empty() ? "" : run_status_of(directory).summary, slot};
   return {};
 }
 
@@ -119,13 +138,23 @@ RunPool::Ended RunPool::ended(Children::End end) {
   auto& run_status = ended.status;
   run_status.exit_code = end.exit_code;
   run_status.status = status_of(end.exit_code);
-  run_status.summary = first_line(end.out);
   if (run_status.status != Status::done) run_status.error = error_of(end.err, end.exit_code);
-  const auto json = nlohmann::json::parse(run_status.summary, nullptr, false);
-  run_status.directory = json.is_object() ? json.value("run", "") : running.directory;
-  if (loses_nodes(running, ended, json.is_object())) return ended;
+  auto said = first_line(end.out);
+  const auto json = nlohmann::json::parse(said, nullptr, false);
+  const auto told = directory_told(end.id);
+  if (json.is_object()) {
+    run_status.directory = json.value("run", "");
+    run_status.summary = std::move(said);
+  } else {
+    run_status.directory = running.directory.empty() ? told : running.directory;
+  }
+  // What a run says is lost where its output cannot be written. Its records say the same.
+  if (!json.is_object() && !told.empty())
+    if (auto records = run_status_of(run_status.directory); has_ended(records, running.summary))
+      run_status = std::move(records);
+  if (loses_nodes(running, ended, json.is_object() || !told.empty())) return ended;
 
-  if (ended.resumed && run_status.status == Status::failed) {
+  if (run_status.status == Status::failed && !run_status.directory.empty()) {
     const bool for_good =
         end.exit_code == core::exit_code(core::Errc::config) || end.exit_code == core::exit_code(core::Errc::corrupt);
     // Another process may have been faster.
@@ -134,11 +163,11 @@ RunPool::Ended RunPool::ended(Children::End end) {
       return ended;
     }
     // The directory's contents belong to the user: the run never begins anew in its place.
-    if (for_good)
+    if (ended.resumed && for_good)
       run_status.error +=
           fmt::format(" (what it has reached stays in {}; remove that directory to begin anew)", run_status.directory);
   }
-  if (run_status.status == Status::done && run_status.directory.empty()) {
+  if (run_status.status == Status::done && run_status.summary.empty()) {
     run_status.status = Status::failed;
     run_status.error = "the run said nothing about its end";
   }
@@ -153,7 +182,10 @@ RunPool::Ended RunPool::ended(Children::End end) {
 /// `began`: the run has trained in this session.
 bool RunPool::loses_nodes(const Running& running, Ended& ended, bool began) {
   auto& slot = *running.slot;
-  const bool lost = !slot.nodes.empty() && ended.status.exit_code == core::exit_code(core::Errc::peer_lost);
+  const bool silent = !slot.nodes.empty() && ended.status.exit_code == core::exit_code(core::Errc::peer_lost);
+  auto now = silent && !ended.status.directory.empty() ? run_status_of(ended.status.directory) : RunStatus{};
+  // The exit code is also that of a run whose directory another process has: no node is lost then.
+  const bool lost = silent && now.status != Status::running;
   if (!lost || began) {
     useful_ = options_.clock->now();
     slot.patience = {};
@@ -161,13 +193,28 @@ bool RunPool::loses_nodes(const Running& running, Ended& ended, bool began) {
   if (!lost || (began && ++losses_[ended.id] > kMostLosses)) return false;
   slot.patience = std::clamp(2 * slot.patience, kFirstPatience, kMostPatience);
   slot.free_at = options_.clock->now() + slot.patience;
+  if (has_ended(now, running.summary)) {  // the nodes were lost after it
+    ended.status = std::move(now);
+    return true;
+  }
   ended.nodes_lost = true;
   auto error = fmt::format("{}: {}", slot.nodes, ended.status.error);
-  auto now = ended.status.directory.empty() ? RunStatus{} : run_status_of(ended.status.directory);
   if (now.status == Status::waiting) now.directory.clear();  // without a checkpoint it begins anew
   ended.status = std::move(now);
   ended.status.error = std::move(error);
   return true;
+}
+
+std::string RunPool::scratch_file(std::size_t id, std::string_view extension) const {
+  return fmt::format("{}/{}.{}", scratch_, id, extension);
+}
+
+/// The directory in which the run has trained in this session; empty: it has not begun to.
+std::string RunPool::directory_told(std::size_t id) const {
+  std::ifstream file(scratch_file(id, "directory"));
+  std::string line;
+  if (!std::getline(file, line)) return {};
+  return (fs::path(directory_) / fs::path(line).filename()).string();
 }
 
 std::vector<RunPool::Position> RunPool::positions() const {

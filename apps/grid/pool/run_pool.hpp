@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/grid/pool/children.hpp"
@@ -31,9 +32,12 @@ struct PoolOptions {
 
 class RunPool {
  public:
-  /// Errc::io: no directory for the children's output.
-  [[nodiscard]] static core::Result<std::unique_ptr<RunPool>> make(PoolOptions options);
+  /// `directory`: of the grid. The files of children are in it while they train: it is where a run needs space anyway. Errc::io, no_space.
+  [[nodiscard]] static core::Result<std::unique_ptr<RunPool>> make(PoolOptions options, std::string directory);
+  /// Kills the running children: first let them save (stopping.hpp).
   ~RunPool();
+  /// Removes the files of a pool that was killed. REQUIRES that no other one works in `directory`.
+  static void remove_leftovers(const std::string& directory);
 
   /// Whether a slot is free whose nodes are not known to be lost.
   [[nodiscard]] bool has_room() const;
@@ -75,16 +79,20 @@ class RunPool {
   };
   struct Running {
     core::Duration since{};
-    std::string directory;  // of a resumed run
+    std::string directory{};  // of a resumed run
+    std::string summary{};    // of its session before
     Slot* slot = nullptr;
   };
 
-  RunPool(PoolOptions options, std::string scratch);
+  RunPool(PoolOptions options, std::string directory, std::string scratch);
   [[nodiscard]] Slot* free_slot();
   [[nodiscard]] Ended ended(Children::End end);
   [[nodiscard]] bool loses_nodes(const Running& running, Ended& ended, bool began);
+  [[nodiscard]] std::string scratch_file(std::size_t id, std::string_view extension) const;
+  [[nodiscard]] std::string directory_told(std::size_t id) const;
 
   PoolOptions options_;
+  std::string directory_;  // of the grid
   std::string scratch_;
   Children children_;
   std::vector<Slot> slots_;

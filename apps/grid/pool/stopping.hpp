@@ -1,4 +1,4 @@
-/// Stops a grid or a sweep, which trains runs in a pool: at the first request runs under way save a checkpoint and end, and after
+/// Stops a grid or a sweep, which trains runs in a pool, also when it fails itself: at the first request runs under way save a checkpoint and end, and after
 /// kSavingDeadline_s they are killed. The second Ctrl-C, which leaves at once, belongs to the process (apps/interrupt.hpp). One thread, but
 /// for the request.
 #pragma once
@@ -23,6 +23,8 @@ class Stopping {
   static constexpr std::chrono::milliseconds kTick{500};
   static constexpr std::string_view kBySignal =
       "stopping: runs under way save a checkpoint; Ctrl-C again leaves without it";
+  /// Behind the error of a grid or a sweep that must end itself.
+  static constexpr std::string_view kAfterError = ": no further run begins; runs under way save a checkpoint";
 
   /// All outlive this object.
   Stopping(std::stop_token stop, RunPool& pool, Progress& progress, const core::Clock& clock);

@@ -19,7 +19,8 @@ namespace troupe::apps {
 /// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
 /// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges. Files beside it: `full` is a full disk,
 /// `moved` another machine, on which runs resume with --replan only, `small` one without memory for rates above 0.8. With `long` it trains until
-/// it is told to end, and says so in `trains`. It takes `watches` away and keeps what sweep.json says while it trains, as `seen`.
+/// it is told to end, and says so in `trains`. With `mute` what it says is lost. With `last` one run
+/// trains until it is told to end, and the other is the last that can be started. It takes `watches` away and keeps what sweep.json says while it trains, as `seen`.
 inline constexpr std::string_view kTrain = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >> "$here/calls"
@@ -29,6 +30,7 @@ while [ $# -gt 0 ]; do
     --replan) replan=1 ;;
     --set) limit=${2#*=}; shift ;;
     --nodes) nodes=$2; shift ;;
+    --directory-file) told=$2; shift ;;
     *.toml) config=$1 ;;
   esac
   shift
@@ -36,6 +38,13 @@ done
 if [ "$nodes" = lost:1 ]; then echo "troupe: lost:1: no answer" >&2; exit 75; fi
 fails() { [ -e "$here/fails" ] && [ "$(cat "$here/fails")" = "$(wc -l < "$here/calls") $1" ]; }
 if fails before; then echo "troupe: cannot write" >&2; exit 74; fi
+[ -e "$here/long" ] && long=1
+if [ -e "$here/last" ] && mkdir "$here/first" 2> /dev/null; then
+  until [ -e "$here/trains" ] || [ $SECONDS -ge 120 ]; do :; done
+  mv "$0" "$here/gone"
+elif [ -e "$here/last" ]; then
+  long=1
+fi
 if [ -e "$here/full" ]; then echo "troupe: cannot write: no space left" >&2; exit 74; fi
 if [ -n "$dir" ] && [ -e "$here/moved" ] && [ -z "$replan" ]; then echo "troupe: another plan: give --replan" >&2; exit 78; fi
 if [ -e "$here/watches" ]; then
@@ -54,7 +63,7 @@ if [ -z "$dir" ]; then
   cp "$config" "$dir/config.toml"
 fi
 touch "$dir/checkpoints/step-1.safetensors"
-if [ -e "$here/long" ]; then
+if [ -n "$long" ]; then
   trap 'echo "{\"run\": \"$dir\"}"; exit 130' INT
   echo >> "$here/trains"
   until [ $SECONDS -ge 120 ]; do sleep 0.02; done
@@ -73,8 +82,9 @@ fi
 accuracy=$(awk "BEGIN { print $lr * (1 - 0.5 / $epochs) }")
 echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
 if fails after; then exec > /dev/null; fi
+if [ -e "$here/mute" ]; then echo "$PWD/$dir" > "$told"; exec > /dev/null; fi
 echo "{\"run\": \"$dir\", \"epochs\": $epochs, \"stopped_by\": $stopped, \"test\": {\"accuracy\": $accuracy}}" | tee "$dir/summary.json"
-if fails after; then echo "troupe: cannot write" >&2; exit 74; fi
+if fails after || [ -e "$here/mute" ]; then echo "troupe: cannot write" >&2; exit 74; fi
 if [ "$nodes" = late:1 ] && [ ! -e "$here/late" ]; then touch "$here/late"; echo "troupe: lost" >&2; exit 75; fi
 )sh";
 
@@ -107,7 +117,7 @@ class RunSweepTest : public testing::Test {
     return static_cast<std::size_t>(std::ranges::count(text, '\n'));
   }
   std::vector<SweepEvent> events() const {
-    auto all = parse_sweep_log(folder_.read("runs/s/sweep.jsonl"), "log", plan_.fingerprint).value();
+    auto all = parse_sweep_log(folder_.read("runs/s/sweep.jsonl"), "log", plan_.identity).value();
     std::erase_if(all, [](const auto& event) { return event.kind == SweepEvent::Kind::pause; });
     return all;
   }

@@ -24,7 +24,7 @@ class StoppingTest : public testing::Test {
  protected:
   StoppingTest() {
     std::filesystem::permissions(train_, std::filesystem::perms::owner_all);
-    pool_ = RunPool::make({.executable = train_, .clock = &clock_}).value();
+    pool_ = RunPool::make({.executable = train_, .clock = &clock_}, folder_.path()).value();
   }
   ~StoppingTest() override { std::fclose(said_); }
   void begin() {
