@@ -19,6 +19,7 @@ int exit_code(Errc code) noexcept {
     case Errc::peer_lost: return 75;
     case Errc::interrupted: return 130;
     case Errc::out_of_memory: return 71;
+    case Errc::program: return 69;
     case Errc::diverged:
     case Errc::internal: return 70;
   }
@@ -39,6 +40,7 @@ std::string_view name(Errc code) noexcept {
     case Errc::interrupted: return "interrupted";
     case Errc::internal: return "internal";
     case Errc::out_of_memory: return "out_of_memory";
+    case Errc::program: return "program";
   }
   return "internal";
 }

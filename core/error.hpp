@@ -24,8 +24,9 @@ enum class Errc {
   interrupted,    ///< stopped on request, after a checkpoint: exit 130
   internal,       ///< an invariant of Troupe does not hold: exit 70
   out_of_memory,  ///< memory of this process, its control group, shared memory or a device: exit 71
+  program,        ///< the user's own program failed by itself, as it will again: exit 69
 };
-inline constexpr Errc kLastErrc = Errc::out_of_memory;
+inline constexpr Errc kLastErrc = Errc::program;
 
 /// One line: what, where (file and line, record, worker and step, peer), and what to do.
 struct Error {

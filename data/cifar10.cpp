@@ -41,12 +41,9 @@ bool is_file(const fs::path& path) {
 Result<fs::path> find_folder(const fs::path& directory, const std::vector<std::string>& names) {
   for (const auto& folder : {directory, directory / "cifar-10-batches-bin"})
     if (is_file(folder / names.front())) return folder;
-  return fail(
-      Errc::data,
-      fmt::format("data set 'cifar10' is missing: no {} in {}{}: unpack the archive of its binary version there "
-                  "or set data.path to the directory that has its files",
-                  names.front(), directory.empty() ? "." : directory.string(),
-                  found_in(directory.empty() ? "." : directory)));
+  const fs::path shown = directory.empty() ? "." : directory;
+  return tl::unexpected(not_found(shown, fmt::format("data set 'cifar10' is missing: no {} in {}{}: {}", names.front(),
+                                                     shown.string(), found_in(shown), how_to_fetch("cifar10", shown))));
 }
 
 Result<void> check_records(const std::string& path, std::span<const std::uint8_t> bytes) {

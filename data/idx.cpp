@@ -164,9 +164,11 @@ Result<fs::path> find(const IdxOptions& options, const std::string& stem, const 
       return options.directory / name;
   }
   const std::string directory = options.directory.empty() ? "." : options.directory.string();
-  return fail(Errc::data, fmt::format("data set '{}' is missing: no {} in {}{}: put the files there or set data.path "
-                                      "to the directory that has them",
-                                      options.name, fmt::join(names, ", "), directory, found_in(directory)));
+  const auto what_to_do = options.fetchable ? how_to_fetch(options.name, directory)
+                                            : "put the files there or set data.path to the directory that has them";
+  return tl::unexpected(
+      not_found(directory, fmt::format("data set '{}' is missing: no {} in {}{}: {}", options.name,
+                                       fmt::join(names, ", "), directory, found_in(directory), what_to_do)));
 }
 
 Result<IdxFile> find_and_read(const IdxOptions& options, const std::string& stem, const std::string& kind,

@@ -19,6 +19,7 @@ struct IdxOptions {
   std::string name = "idx";   // the result of name(); also for error messages
   std::int32_t classes = 10;  // labels are in [0, classes)
   std::int64_t limit = 0;     // keep the first `limit` samples; 0: all
+  bool fetchable = false;     // `troupe data fetch` knows it by its name
 };
 
 /// One split of an IDX data set. Immutable once open: all members are thread-safe.

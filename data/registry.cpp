@@ -21,7 +21,8 @@ using DatasetResult = core::Result<std::shared_ptr<const Dataset>>;
 DatasetResult open_idx(const DataConfig& config, Split split, std::int64_t limit, std::int64_t classes,
                        const std::string& default_path) {
   const std::string& path = config.path.empty() ? default_path : config.path;
-  auto opened = IdxDataset::open({path, config.name, static_cast<std::int32_t>(classes), limit}, split);
+  auto opened =
+      IdxDataset::open({path, config.name, static_cast<std::int32_t>(classes), limit, !default_path.empty()}, split);
   if (!opened) return tl::unexpected(opened.error());
   return *std::move(opened);
 }

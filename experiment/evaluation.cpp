@@ -1,11 +1,18 @@
 #include "experiment/evaluation.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "experiment/batches/batch_memory.hpp"
 #include "nn/arenas/host_view.hpp"
 
 namespace troupe::experiment {
+namespace {
+
+/// What is not known of one batch is not known of all.
+void add(std::int64_t hits, std::int64_t& total) { total = hits < 0 || total < 0 ? -1 : total + hits; }
+
+}  // namespace
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
                              core::ConstSpan statistics, const std::function<bool()>& goes_on,
@@ -22,8 +29,8 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     const auto result = replica.evaluate(*batch);
     if (!result) return tl::unexpected(result.error());
     loss += result->loss * static_cast<double>(result->samples);
-    total.top1 += result->top1;
-    if (total.top5 >= 0) total.top5 += result->top5;
+    add(result->top1, total.top1);
+    add(result->top5, total.top5);
     total.samples += result->samples;
     if (confusion != nullptr && !replica.graph().is_program())  // a program keeps its outputs
       confusion->add(batch->labels.first(static_cast<std::size_t>(count)), replica.outputs(),
@@ -31,7 +38,8 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     if (goes_on && !goes_on()) return core::fail(core::Errc::interrupted, "the evaluation is not needed any more");
   }
   total.replaced = builder.bad_samples();
-  total.loss = loss / static_cast<double>(std::max<std::int64_t>(total.samples, 1));
+  // No sample: a program that evaluates nothing.
+  total.loss = total.samples > 0 ? loss / static_cast<double>(total.samples) : std::numeric_limits<double>::quiet_NaN();
   return total;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "core/kernels.hpp"
 #include "data/batch_builder.hpp"
@@ -12,13 +13,15 @@
 namespace troupe::experiment {
 
 struct Score {
-  double loss = 0;  // mean over the samples
-  std::int64_t top1 = 0;
-  std::int64_t top5 = -1;  // below 0: fewer than five classes
+  double loss = 0;         // mean over the samples; NaN: a program did not say
+  std::int64_t top1 = 0;   // below 0: a program did not say
+  std::int64_t top5 = -1;  // as top1, or fewer than five classes
   std::int64_t samples = 0;
   std::int64_t replaced = 0;  // of them, that could not be read: others stood in their place
+  /// NaN: it is not known, or there was no sample.
   [[nodiscard]] double accuracy() const noexcept {
-    return samples > 0 ? static_cast<double>(top1) / static_cast<double>(samples) : 0;
+    return samples > 0 && top1 >= 0 ? static_cast<double>(top1) / static_cast<double>(samples)
+                                    : std::numeric_limits<double>::quiet_NaN();
   }
   /// Below 0: fewer than five classes, or no sample.
   [[nodiscard]] double top5_share() const noexcept {

@@ -1,5 +1,6 @@
 #include "experiment/run_spec.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
@@ -65,6 +66,17 @@ core::Result<void> check_parallel(const Settings& settings, const nn::Graph& gra
   return {};
 }
 
+/// A batch that has samples several times over is computed as any other, and says nothing more than a small one.
+std::optional<Note> large_batch(const Settings& settings, std::int64_t samples) {
+  const auto batch = std::ranges::max(settings.data.batch);
+  if (batch <= samples || samples == 0) return std::nullopt;
+  return Note{Note::Level::warning,
+              fmt::format("{}: data.batch = {} is more than the {}: a step has each of them {:.3g} times",
+                          settings.config.where("data.batch"), batch,
+                          core::counted(static_cast<std::uint64_t>(samples), "training sample"),
+                          static_cast<double>(batch) / static_cast<double>(samples))};
+}
+
 }  // namespace
 
 std::string unused_text(const std::string& key, const std::string& strategy) {
@@ -98,7 +110,9 @@ std::vector<Note> notes_on(const RunSpec& spec) {
   if (!planned || !*planned) return unused(settings, spec.needs);  // check_leases() reports the error
   const auto& leases = **planned;
   const auto per_run = leases.leases_per_epoch(spec.workers) * static_cast<std::uint64_t>(settings.run.epochs);
-  return notes_on(settings, spec.needs, per_run / spec.workers);
+  auto notes = notes_on(settings, spec.needs, per_run / spec.workers);
+  if (auto large = large_batch(settings, leases.accounts().size)) notes.push_back(std::move(*large));
+  return notes;
 }
 
 std::optional<Note> crowding(const Settings& settings, std::span<const std::uint32_t> workers, unsigned cores,

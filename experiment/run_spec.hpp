@@ -36,7 +36,8 @@ struct RunSpec {
 /// The note on a key that `strategy` does not use.
 [[nodiscard]] std::string unused_text(const std::string& key, const std::string& strategy);
 
-/// Valid settings that are probably mistakes: keys that the strategy does not read, periods longer than the run. If the data set is not
+/// Valid settings that are probably mistakes: keys that the strategy does not read, periods longer than the run, a
+/// batch larger than the data set. If the data set is not
 /// open, its published length is used; without one, periods are not checked.
 [[nodiscard]] std::vector<Note> notes_on(const RunSpec& spec);
 /// The same for a run with `steps_per_worker` steps per worker.

@@ -250,7 +250,9 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   result.samples = static_cast<std::int64_t>(std::clamp(metric("samples", kResolution), 1.0, 1e15));
   result.loss = metric("loss", std::nan(""));
   const auto share = [&](const char* name) {
-    return std::llround(std::clamp(metric(name, 0), 0.0, 1.0) * static_cast<double>(result.samples));
+    const auto told = metric(name, std::nan(""));
+    if (std::isnan(told)) return -1LL;
+    return std::llround(std::clamp(told, 0.0, 1.0) * static_cast<double>(result.samples));
   };
   result.top1 = share("accuracy");
   result.top5 = share("top5");
@@ -278,7 +280,7 @@ core::Result<Frame> Guest::checked(core::Result<Frame> frame, std::span<const Fr
     const auto text = [&](const char* key) {
       return told.is_object() && told.contains(key) && told[key].is_string() ? told[key].get<std::string>() : "";
     };
-    return tl::unexpected(explained({core::Errc::io, "the program has failed: " + printable(text("error"))},
+    return tl::unexpected(explained({core::Errc::program, "the program has failed: " + printable(text("error"))},
                                     last_lines_of(text("traceback"), kTracebackLines)));
   }
   const bool bare = frame->type == FrameType::ready || frame->type == FrameType::stepped ||
@@ -303,14 +305,19 @@ core::Error Guest::explained(core::Error error, const std::string& traceback) {
     error.message += has_plan_ ? fmt::format(" for {:g} s (model.silence_s)", program_.silence.count())
                                : fmt::format(" for {:g} s (model.start_s)", program_.start.count());
   // A closed connection is mostly the end of the process.
-  if (const auto ended = process_->ending(error.code == core::Errc::io ? kDeathPatience : 0ms))
+  const bool ends = error.code == core::Errc::io || error.code == core::Errc::program;
+  if (const auto ended = process_->ending(ends ? kDeathPatience : 0ms)) {
     error.message += fmt::format("; it {}", *ended);
+    if (ends) error.code = process_->ended_by_itself() ? core::Errc::program : core::Errc::peer_lost;
+  }
   const auto lines = process_->last_lines();
   if (!traceback.empty())
     error.message += "; " + traceback;
   else if (!lines.empty())
     error.message += fmt::format("; its last lines: {}", fmt::join(lines, " | "));
-  if (has_plan_) error.code = core::Errc::io;
+  if (!has_plan_ || error.code == core::Errc::program) return error;
+  // What is not the protocol comes of the program's own code, too; silence and a kill may be the machine's.
+  error.code = error.code == core::Errc::data ? core::Errc::program : core::Errc::io;
   return error;
 }
 

@@ -58,8 +58,9 @@ struct SharedVectors {
 class Guest {
  public:
   using OnLine = GuestProcess::OnLine;
-  /// Starts the program, and returns when it has said HELLO. Errc::config: the command cannot be started. Errc::io: the program ended before.
-  /// Errc::timeout: GuestProgram::start is over. Errc::data: it does not speak the protocol.
+  /// Starts the program, and returns when it has said HELLO. Errc::config: the command cannot be started. Errc::program: the program ended before;
+  /// peer_lost: it was killed; io: its connection broke.
+  /// timeout: GuestProgram::start is over. Errc::data: it does not speak the protocol.
   [[nodiscard]] static core::Result<std::unique_ptr<Guest>> start(const GuestProgram& program, const GuestPlace& place,
                                                                   OnLine on_line);
   /// Says END, and kills it if it stays.
@@ -75,7 +76,8 @@ class Guest {
   /// once that there are no batches. Errors as start().
   [[nodiscard]] core::Result<TrainingPlan> welcome(const SharedVectors& vectors);
 
-  // From here on every error is Errc::io, as of a device that failed: it costs the worker, not the run.
+  // From here on every error costs the worker, not the run. Errc::program: the program raised an exception, ended by itself, or broke the
+  // protocol, and would again. Errc::io, as of a device that failed: it was killed, or is silent.
 
   /// One step on the samples of `batch`. `optimize`: it also steps its optimizer, at Batch::lr times its rate.
   [[nodiscard]] core::Result<nn::StepResult> step(const nn::Batch& batch, bool optimize,

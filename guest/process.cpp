@@ -138,6 +138,12 @@ std::optional<std::string> GuestProcess::ending(std::chrono::milliseconds patien
   return fmt::format("was killed by signal {} ({})", how->si_status, ::strsignal(how->si_status));
 }
 
+bool GuestProcess::ended_by_itself() const {
+  constexpr int kKilled = 128;  // and the signal's number
+  const auto how = has_ended(std::chrono::milliseconds(0));
+  return how && how->si_code == CLD_EXITED && (how->si_status <= kKilled || how->si_status >= kKilled + NSIG);
+}
+
 std::optional<siginfo_t> GuestProcess::has_ended(std::chrono::milliseconds patience) const {
   const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {

@@ -42,6 +42,8 @@ class GuestProcess {
   /// "ended with exit code 3", "was killed by signal 9 (Killed)"; nothing while it runs after `patience`. Then all that it has printed has
   /// been read, and no more is.
   [[nodiscard]] std::optional<std::string> ending(std::chrono::milliseconds patience);
+  /// Whether it has ended, and not by a signal: a shell's exit code of a program that was killed (128 and the signal) counts as one.
+  [[nodiscard]] bool ended_by_itself() const;
   /// Its last lines of output, for an error: the newest last.
   [[nodiscard]] std::vector<std::string> last_lines() const;
 

@@ -77,7 +77,8 @@ struct Needs {
   bool rounds = true;     ///< a 16-bit wire has vectors to round; false: only masters travel, in float32
   bool local_steps =
       false;  ///< what follows each step is one optimizer step of the worker's own; no other reads gradients
-  std::vector<Period> periods{};  ///< of exchanges; a period longer than the run never comes: see warnings()
+  std::vector<Period> periods{};      ///< of exchanges; a period longer than the run never comes: see warnings()
+  std::vector<std::string> doubts{};  ///< about options that are valid and do not do what they are for: see warnings()
   std::optional<ChangedArithmetic> changed_arithmetic{};
 
   [[nodiscard]] bool averages() const noexcept { return model_slot != kCenter; }

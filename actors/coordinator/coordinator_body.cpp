@@ -22,6 +22,10 @@ using strategies::WorkerId;
 namespace {
 
 constexpr core::Duration kMemberSilence = std::chrono::seconds(60);
+constexpr core::Duration kReasonPatience = std::chrono::seconds(2);  // between the end of an endpoint and its reason
+
+/// How every endpoint says that its peer was closed in order.
+constexpr std::string_view kClosedEndpoint = "it closed its endpoint";
 
 std::string how_to_go_on(const CoordinatorSetup& setup) {
   const auto& launcher = setup.launcher;
@@ -131,7 +135,21 @@ void CoordinatorBody::progressed(const WorkerProgress& progress) {
 }
 
 void CoordinatorBody::site_lost(const SiteLost& news) {
-  machine_.site_lost(news.site, news.lost, without_peer(news.why));
+  const auto why = without_peer(news.why);
+  // A site closes its endpoint because of something: the end of its worker, which another connection tells, perhaps later.
+  if (why == kClosedEndpoint && news.lost != 0) return goodbyes_.push_back({news, setup_.clock->now()});
+  machine_.site_lost(news.site, news.lost, why);
+}
+
+void CoordinatorBody::give_up_waiting_for_reasons() {
+  const auto late = setup_.clock->now() - kReasonPatience;
+  std::vector<Goodbye> due;
+  std::erase_if(goodbyes_, [&](const Goodbye& goodbye) {
+    if (goodbye.at > late) return false;
+    due.push_back(goodbye);
+    return true;
+  });
+  for (const auto& [news, at] : due) machine_.site_lost(news.site, news.lost, without_peer(news.why));
 }
 
 void CoordinatorBody::tick() {
@@ -139,6 +157,7 @@ void CoordinatorBody::tick() {
   timer_.send(std::chrono::seconds(1), Tick{});
   flush_journal();
   tell_moves();
+  give_up_waiting_for_reasons();
   silences_.check(setup_.clock->now());
   machine_.ticked();
   if (machine_.ended()) return;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/peer_message_ledger.hpp"
@@ -115,6 +116,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   [[nodiscard]] LedgerReport ledger() const;
   void tell_ledger();
   void tell_moves();
+  void give_up_waiting_for_reasons();
   void flush_journal();
   void enter_epoch(std::uint32_t epoch);
   /// A worker did not answer: it is lost. `next` continues without it, if the run goes on.
@@ -240,8 +242,14 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
   std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
   SilenceDeadlines silences_;              // of all pending requests
-  std::set<std::uint32_t> moved_sites_;    // since the last tick
-  core::Duration moved_at_{0};             // when something last moved
+  /// Endpoints that were closed in order, whose sites have not said why yet.
+  struct Goodbye {
+    SiteLost news;
+    core::Duration at{0};
+  };
+  std::vector<Goodbye> goodbyes_;
+  std::set<std::uint32_t> moved_sites_;  // since the last tick
+  core::Duration moved_at_{0};           // when something last moved
   RunEnd result_;
   caf::actor listener_;  // receives the RunEnd
 };

@@ -1,5 +1,6 @@
 // Evaluations of the model, while training is paused or beside it, and what is kept and reported of them.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -17,15 +18,18 @@ namespace {
 
 constexpr core::Duration kEvaluatorSilence = kCompileDeadline;  // it compiles its replica at the first request
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 double share_of(std::int64_t hits, const SplitScore& split) {
   return static_cast<double>(hits) / static_cast<double>(std::max<std::int64_t>(split.samples, 1));
 }
 
-/// A program may have no evaluation: its scores are no numbers, which no target and no best one compares with.
+double accuracy_of(const SplitScore& split) { return split.top1 < 0 ? kUnknown : share_of(split.top1, split); }
+
+/// A program may have no evaluation, or none of the accuracy: such a score is no number, which no target and no best one compares with.
 coordination::Score score_of(const SplitScore& split) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  return split.samples > 0 ? coordination::Score{split.loss, share_of(split.top1, split)}
-                           : coordination::Score{kNone, kNone};
+  return split.samples > 0 ? coordination::Score{split.loss, accuracy_of(split)}
+                           : coordination::Score{kUnknown, kUnknown};
 }
 
 /// A program says nothing while it starts and evaluates.
@@ -63,7 +67,7 @@ CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
                                  .epochs = setup_.started.epochs,
                                  .steps = progress_.steps(),
                                  .train_loss = means.loss,
-                                 .train_accuracy = means.accuracy};
+                                 .train_accuracy = setup_.graph->is_program() ? kUnknown : means.accuracy};
   evaluation.epoch->images_per_s = means.images_per_s;
   evaluation.epoch->lr = learning_rate(setup_.leases->lr_factor());
   evaluation.epoch->train_s = train_s;
@@ -129,12 +133,12 @@ void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& eval
   auto& summary = result_.summary;
   if (const auto& test = evaluated.test; test.samples > 0) {
     summary.test_loss = test.loss;
-    summary.test_accuracy = share_of(test.top1, test);
+    summary.test_accuracy = accuracy_of(test);
     summary.test_top5 = test.top5 < 0 ? -1 : share_of(test.top5, test);
   }
   if (const auto& validation = evaluated.validation; validation.samples > 0) {
     summary.validation.loss = validation.loss;
-    summary.validation.accuracy = share_of(validation.top1, validation);
+    summary.validation.accuracy = accuracy_of(validation);
     summary.validation.top5 = validation.top5 < 0 ? -1 : share_of(validation.top5, validation);
   }
   if (auto epoch = evaluation.epoch) {
@@ -144,8 +148,11 @@ void CoordinatorBody::report(const Evaluation& evaluation, const Evaluated& eval
     self_->send(actors_.recorder, *epoch);
   }
   if (evaluation.last)
-    note(Note::Level::info, fmt::format("test loss {:.4f}, accuracy {:.2f} % after {:.2f} epochs", summary.test_loss,
-                                        100 * summary.test_accuracy, evaluation.report.epoch));
+    note(Note::Level::info, fmt::format("test loss {:.4f}{} after {:.2f} epochs", summary.test_loss,
+                                        std::isnan(summary.test_accuracy)
+                                            ? std::string()
+                                            : fmt::format(", accuracy {:.2f} %", 100 * summary.test_accuracy),
+                                        evaluation.report.epoch));
   if (evaluation.reported) return;
   const auto& split = has_validation() ? evaluated.validation : evaluated.test;
   auto line = evaluation.report;

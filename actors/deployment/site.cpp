@@ -272,8 +272,9 @@ core::Result<void> Site::load(const std::shared_ptr<const StartState>& start) {
   for (std::size_t k = 0; k < asked.size(); ++k) {
     asked[k].receive([](const ReplicaLoaded&) {},
                      [&](const caf::error& error) {
-                       const bool device = error == caf::sec::runtime_error;
-                       result = core::fail(device ? core::Errc::io : core::Errc::internal,
+                       const bool told = error == caf::sec::runtime_error;
+                       const auto refused = context_.spec->graph->is_program() ? core::Errc::program : core::Errc::io;
+                       result = core::fail(told ? refused : core::Errc::internal,
                                            fmt::format("worker {}: the start state was not loaded: {}",
                                                        setup_.workers[k], reason_of(*context_.system, error)));
                      });

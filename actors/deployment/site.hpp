@@ -68,7 +68,8 @@ class Site {
   /// Call it at most once. Errors: those of compiling a replica; Errc::config when the workers' layouts of parameters differ;
   /// Errc::timeout.
   [[nodiscard]] core::Result<void> compile();
-  /// Errors: those of compile(); Errc::out_of_memory; Errc::io: a device failed; Errc::internal: a worker did not load the start state.
+  /// Errors: those of compile(); Errc::out_of_memory; Errc::io: a device failed; Errc::program: a program did not take its state;
+  /// Errc::internal: a worker did not load the start state.
   [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
 
   /// REQUIRES: all sites of the group measure at the same time. Errors: those of the measurement; Errc::timeout.

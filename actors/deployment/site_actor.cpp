@@ -49,7 +49,7 @@ class SiteBody {
       setup_->log(fmt::format("{}: {}", describe(order), error.message));
       // Relative paths begin at this node's directory, which a reader elsewhere does not see.
       std::error_code ignored;
-      if (error.code == core::Errc::data || error.code == core::Errc::io)
+      if (error.code == core::Errc::data || error.code == core::Errc::io || error.code == core::Errc::program)
         error.message += fmt::format(" (this node was started in {})", std::filesystem::current_path(ignored).string());
       return {.address = {}, .error = std::move(error.message), .code = error.code};
     }

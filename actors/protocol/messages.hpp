@@ -267,8 +267,8 @@ struct EvaluateOrder {
 /// The model on one split.
 struct SplitScore {
   double loss = 0;
-  std::int64_t top1 = 0;
-  std::int64_t top5 = -1;  // below 0: fewer than five classes
+  std::int64_t top1 = 0;   // below 0: a program did not say
+  std::int64_t top5 = -1;  // as top1, or fewer than five classes
   std::int64_t samples = 0;
   std::int64_t replaced = 0;  // of them, that could not be read: others stood in their place
   bool operator==(const SplitScore&) const = default;

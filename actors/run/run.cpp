@@ -331,9 +331,9 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   text += fmt::format("{}: {}, {}\n", settings.strategy, core::counted(spec->workers, "worker"),
                       core::counted(spec->servers, "server"));
   if (spec->leases) {
-    text += fmt::format("{}: {} training and {} test samples, {} steps per epoch over all workers\n",
-                        settings.data.name, spec->source.train->size(), spec->source.test->size(),
-                        spec->leases->leases_per_epoch(spec->workers));
+    text += fmt::format("{}: {} training and {} test samples, {} per epoch over all workers\n", settings.data.name,
+                        spec->source.train->size(), spec->source.test->size(),
+                        core::counted(spec->leases->leases_per_epoch(spec->workers), "step"));
   }
   for (const auto& note : experiment::notes_on_derived(settings.config)) text += note.text + "\n";
   return CheckedRun{std::move(text), experiment::notes_on(*spec), spec->leases != nullptr};

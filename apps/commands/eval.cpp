@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "core/text/plural.hpp"
 #include "experiment/plot/fonts.hpp"
 #include "experiment/plot/gnuplot.hpp"
+#include "nn/checkpoint/file_system.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -41,9 +43,11 @@ std::string sentence(const actors::Evaluation& e) {
                                         : fmt::format("{} could not be read: others stood in their place\n",
                                                       core::counted(static_cast<std::uint64_t>(e.replaced), "sample"));
   if (e.dataset == "numbers") {  // a program evaluates on what it likes, and tells what it likes
-    const auto loss = std::isnan(e.loss) ? std::string{} : fmt::format(", loss {:.4f}", e.loss);
-    return fmt::format("{}, evaluated by its program: accuracy {:.2f} %{}{}, {}\n", e.model, 100 * e.accuracy, top5,
-                       loss, e.hash);
+    std::vector<std::string> scores;
+    if (!std::isnan(e.accuracy)) scores.push_back(fmt::format("accuracy {:.2f} %{}", 100 * e.accuracy, top5));
+    if (!std::isnan(e.loss)) scores.push_back(fmt::format("loss {:.4f}", e.loss));
+    if (scores.empty()) scores.emplace_back("it tells no accuracy and no loss");
+    return fmt::format("{}, evaluated by its program: {}, {}\n", e.model, fmt::join(scores, ", "), e.hash);
   }
   return fmt::format("{} on {} test samples of {}: accuracy {:.2f} %{}, loss {:.4f}, {}\n{}", e.model, e.samples,
                      e.dataset, 100 * e.accuracy, top5, e.loss, e.hash, replaced);
@@ -76,7 +80,9 @@ core::Result<void> run_eval(const EvalArguments& arguments) {
   if (arguments.plot.empty()) return print(text);
   const auto title = fmt::format("{} on {}", evaluation->model, evaluation->dataset);
   const auto pictures = plot::render(confusion_figures(evaluation->confusion, drawable(evaluation->class_names), title),
-                                     {arguments.plot, {"png"}});
+                                     {.directory = arguments.plot,
+                                      .formats = {"png"},
+                                      .publish = std::bind_front(nn::replace_file, std::ref(nn::system_files()))});
   if (!pictures) return tl::unexpected(pictures.error());
   if (!arguments.json) text += fmt::format("{}\n", fmt::join(*pictures, "\n"));
   return print(text);

@@ -49,8 +49,11 @@ std::string sentences(const replay::ReplayReport& report) {
   const auto& s = report.summary;
   const auto result = [](std::uint64_t steps, std::uint64_t samples, double accuracy, double loss,
                          const std::string& hash) {
-    const auto test = std::isfinite(loss) ? fmt::format("test accuracy {:.2f} %, loss {:.4f}", 100 * accuracy, loss)
-                                          : std::string("not evaluated");
+    // A program may tell one of the two, or none.
+    std::vector<std::string> scores;
+    if (std::isfinite(accuracy)) scores.push_back(fmt::format("accuracy {:.2f} %", 100 * accuracy));
+    if (std::isfinite(loss)) scores.push_back(fmt::format("loss {:.4f}", loss));
+    const auto test = scores.empty() ? std::string("not evaluated") : fmt::format("test {}", fmt::join(scores, ", "));
     return fmt::format("{}, {}; {}, {}\n", core::counted(steps, "step"), core::counted(samples, "sample"), test, hash);
   };
   if (const auto& r = report.recorded)

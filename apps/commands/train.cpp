@@ -46,10 +46,14 @@ core::Result<std::string> config_file(const TrainArguments& arguments) {
   if (arguments.config.empty() == arguments.resume.empty())
     return core::fail(core::Errc::usage, "give either a CONFIG or --resume RUN_DIR; see `troupe train --help`");
   std::error_code ignored;
-  if (std::filesystem::is_directory(arguments.config, ignored))
+  if (std::filesystem::is_directory(arguments.config, ignored)) {
+    const bool is_run = experiment::RunDirectory::open(arguments.config).has_value();
     return core::fail(
         core::Errc::usage,
-        fmt::format("{0} is a directory: `troupe train --resume {0}` goes on with its run", arguments.config));
+        fmt::format("{} is a directory: {}", arguments.config,
+                    is_run ? fmt::format("`troupe train --resume {}` goes on with its run", arguments.config)
+                           : "give a configuration file (TOML)"));
+  }
   if (!arguments.config.empty()) return arguments.config;
   return experiment::RunDirectory::open(arguments.resume).map([](const experiment::RunDirectory& run) {
     return run.config_file();

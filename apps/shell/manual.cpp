@@ -22,6 +22,7 @@ constexpr std::array kExitCodes{
     ExitCode{0, "done"},
     ExitCode{2, "wrong usage"},
     ExitCode{65, "bad data or a damaged file; a replay that compared no hash"},
+    ExitCode{69, "your own program failed: an exception, or an end before that of the run"},
     ExitCode{70, "the training diverged, a replay diverged from its recording, or an internal error"},
     ExitCode{71, "memory ran out"},
     ExitCode{74, "a file cannot be read or written: a disk failed or is full, or permissions forbid it"},

@@ -19,8 +19,10 @@ Result<std::string> read_text(const std::string& kind, const std::string& path) 
   }
   // A directory can be opened but not read. An empty file fails the insertion too, without an errno.
   if (!stream || stream.bad() || (text.fail() && errno != 0)) {
-    const std::string why = std::generic_category().message(errno != 0 ? errno : ENOENT);
-    return fail(Errc::config, fmt::format("cannot read {} {}: {}", kind, path, why));
+    const int error = errno != 0 ? errno : ENOENT;
+    // A wrong path is the user's; that a file may not be read is none of what stands in a configuration.
+    const auto code = error == EACCES || error == EPERM ? Errc::io : Errc::config;
+    return fail(code, fmt::format("cannot read {} {}: {}", kind, path, std::generic_category().message(error)));
   }
   return text.str();
 }

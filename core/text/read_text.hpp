@@ -7,7 +7,8 @@
 
 namespace troupe::core {
 
-/// `kind` names the expected content in messages. Errc::config names the file and the reason, such as "Is a directory".
+/// `kind` names the expected content in messages. Errc::config names the file and the reason, such as "Is a directory";
+/// Errc::io: permissions forbid it.
 [[nodiscard]] Result<std::string> read_text(const std::string& kind, const std::string& path);
 
 }  // namespace troupe::core

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +18,8 @@ bool is_archive(const std::string& name) {
                              [&](const char* end) { return name.ends_with(end); });
 }
 
+bool is_shard(const std::string& name) { return name.starts_with("train") && name.ends_with(".tar"); }
+
 }  // namespace
 
 std::string found_in(const std::filesystem::path& directory) {
@@ -29,11 +32,29 @@ std::string found_in(const std::filesystem::path& directory) {
   if (names.empty()) return " (it is empty)";
   std::ranges::sort(names);
   constexpr std::size_t kMostNames = 3;
+  const auto advice = std::ranges::any_of(names, is_shard)     ? "; data.name = \"shards\" reads train*.tar"
+                      : std::ranges::any_of(names, is_archive) ? "; archives are not read: unpack them"
+                                                               : "";
   const auto shown = std::min(names.size(), kMostNames);
   return fmt::format(" (it has {}: {}{}{})", core::counted(names.size(), "entry", "entries"),
                      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                     shown < names.size() ? ", …" : "",
-                     std::ranges::any_of(names, is_archive) ? "; archives are not read: unpack them" : "");
+                     shown < names.size() ? ", …" : "", advice);
+}
+
+std::string how_to_fetch(std::string_view dataset, const std::filesystem::path& directory) {
+  const bool usual = directory == std::filesystem::path("data") / dataset;  // where `troupe data fetch` puts it
+  return fmt::format("fetch it with `troupe data fetch {}{}`, or set data.path to the directory that has its files",
+                     dataset, usual ? std::string() : " --to " + directory.string());
+}
+
+core::Error not_found(const std::filesystem::path& directory, std::string message) {
+  std::error_code listing, looking;
+  const std::filesystem::directory_iterator list(directory, listing);
+  // A folder that may be listed need not be one whose files may be looked at.
+  (void)std::filesystem::status(directory / ".", looking);
+  for (const auto& error : {listing, looking})
+    if (error == std::errc::permission_denied) return core::from_errno(error.value(), "read", directory.string());
+  return {core::Errc::data, std::move(message)};
 }
 
 }  // namespace troupe::data

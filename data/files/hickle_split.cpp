@@ -86,10 +86,10 @@ core::Result<HickleSplit> hickle_split(std::string_view dataset, const fs::path&
   }
   std::vector<std::string> tried;
   for (const auto& word : split_words(train)) tried.push_back(fmt::format("{}*/*{}", word, kHickleEnding));
-  return core::fail(
-      core::Errc::data,
+  return tl::unexpected(not_found(
+      directory,
       fmt::format("data set '{}' is missing: no file {} in {}{}: set data.path to the directory that has them", dataset,
-                  fmt::join(tried, " or "), directory.string(), found_in(directory)));
+                  fmt::join(tried, " or "), directory.string(), found_in(directory))));
 }
 
 }  // namespace troupe::data

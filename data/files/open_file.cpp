@@ -16,7 +16,7 @@ core::Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
   if (descriptor < 0) {
     const int why = errno;
     auto error = core::from_errno(why, "open", path.string());
-    if (why == ENOENT || why == ENOTDIR || why == ELOOP || why == EACCES || why == EPERM) error.code = core::Errc::data;
+    if (why == ENOENT || why == ENOTDIR || why == ELOOP) error.code = core::Errc::data;
     return tl::unexpected(std::move(error));
   }
   OpenFile file(path.string(), descriptor, 0);

@@ -13,7 +13,7 @@ namespace troupe::data {
 
 class OpenFile {
  public:
-  /// Errc::data: it is not there, not readable for this user, or no regular file; io: another failure.
+  /// Errc::data: it is not there, or no regular file; io: not readable for this user, or another failure.
   [[nodiscard]] static core::Result<OpenFile> open(const std::filesystem::path& path);
   OpenFile(OpenFile&& other) noexcept
       : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}

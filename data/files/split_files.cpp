@@ -17,10 +17,9 @@ tl::unexpected<core::Error> missing(std::string_view dataset, const fs::path& di
                                     std::string_view ending, std::string_view what) {
   std::vector<std::string> tried;
   for (const auto& word : split_words(train)) tried.push_back(fmt::format("{}{}", word, ending));
-  return core::fail(
-      core::Errc::data,
-      fmt::format("data set '{}' is missing: no {} {} in {}{}: set data.path to the directory that has it", dataset,
-                  what, fmt::join(tried, " or "), directory.string(), found_in(directory)));
+  return tl::unexpected(not_found(
+      directory, fmt::format("data set '{}' is missing: no {} {} in {}{}: set data.path to the directory that has it",
+                             dataset, what, fmt::join(tried, " or "), directory.string(), found_in(directory))));
 }
 
 /// Sorted by name.

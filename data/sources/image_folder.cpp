@@ -60,9 +60,9 @@ Result<std::vector<std::string>> class_folders(const fs::path& directory) {
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
     if (!is_hidden(entry->path()) && entry->is_directory(error)) names.push_back(entry->path().filename().string());
   if (names.empty())
-    return fail(Errc::data, fmt::format("{}: no folder of a class is there{}: expected a folder per class with "
-                                        "its JPEG or PNG files",
-                                        directory.string(), found_in(directory)));
+    return tl::unexpected(not_found(directory, fmt::format("{}: no folder of a class is there{}: expected a folder per "
+                                                           "class with its JPEG or PNG files",
+                                                           directory.string(), found_in(directory))));
   if (error) return unreadable(directory, error);
   std::ranges::sort(names);
   return names;

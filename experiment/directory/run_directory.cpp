@@ -135,9 +135,11 @@ core::Result<RunDirectory> RunDirectory::open(const std::string& path) {
   RunDirectory directory(std::move(trimmed));
   if (!S_ISDIR(status.st_mode))
     return core::fail(core::Errc::config, fmt::format("{} is a file: give a run's directory", path));
-  if (::stat(directory.config_file().c_str(), &status) != 0)
+  if (::stat(directory.config_file().c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return failed(errno, "read", directory.config_file());
     return core::fail(core::Errc::config,
                       fmt::format("{} is not a run directory: there is no config.toml in it", path));
+  }
   return directory;
 }
 

@@ -32,7 +32,8 @@ class RunDirectory {
   /// name gets -2, -3, …: two runs never share a directory.
   [[nodiscard]] static core::Result<RunDirectory> create(const std::string& parent, const std::string& name,
                                                          std::time_t now);
-  /// Opens the directory of an earlier run, to resume or to read. Errc::config when it does not exist, or contains no config.toml.
+  /// Opens the directory of an earlier run, to resume or to read. Errc::config when it does not exist, or contains no config.toml;
+  /// io: this user may not look into it.
   [[nodiscard]] static core::Result<RunDirectory> open(const std::string& path);
   /// The run directory `path`, or the one that contains the checkpoint file `path`. Errors as open().
   [[nodiscard]] static core::Result<RunDirectory> containing(const std::string& path);

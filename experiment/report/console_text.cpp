@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -259,7 +260,8 @@ StyledLine epoch_line(const experiment::EpochReport& r) {
   if (trained) line.field(fmt::format("  loss {}", loss_text(r.train_loss)));
   if (tells_loss && trained) line.add(fmt::format(", test {}", loss_text(r.test_loss)));
   if (tells_loss && !trained) line.field(fmt::format("  test {}", loss_text(r.test_loss)));
-  line.field("  ").add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
+  if (!std::isnan(r.test_accuracy))  // nor an accuracy
+    line.field("  ").add(fmt::format("accuracy {}", percent(r.test_accuracy)), Style::green);
   if (trained) line.field(fmt::format("  {} images/s", rate_text(r.images_per_s)));
   return trained ? line.field(fmt::format("  {}", clock_time(r.train_s))) : line;
 }
@@ -267,6 +269,7 @@ StyledLine epoch_line(const experiment::EpochReport& r) {
 StyledLine evaluation_line(const experiment::EvaluationReport& r) {
   StyledLine line(fmt::format("{} at epoch {:.2f}", r.validation ? "validation" : "test", r.epoch));
   line.field(fmt::format("  loss {}", loss_text(r.loss)));
+  if (std::isnan(r.accuracy)) return line;
   return line.field("  ").add(fmt::format("accuracy {}", percent(r.accuracy)), Style::green);
 }
 
@@ -295,7 +298,8 @@ std::optional<StyledLine> slow_loading_line(const std::vector<experiment::Worker
 
 /// "computing: forward 31 % (30 to 32), backward 62 % (61 to 63), optimizer 7 % (6 to 8) over workers"; none without such times.
 std::optional<StyledLine> compute_line(const std::vector<experiment::WorkerProgress>& workers) {
-  std::string text;
+  StyledLine line("computing: ", Style::dim);
+  bool first = true;
   for (const auto& [name, part] : {std::pair("forward", &experiment::WorkerProgress::forward_s),
                                    std::pair("backward", &experiment::WorkerProgress::backward_s),
                                    std::pair("optimizer", &experiment::WorkerProgress::optimizer_s)}) {
@@ -308,11 +312,11 @@ std::optional<StyledLine> compute_line(const std::vector<experiment::WorkerProgr
       most = std::max(most, share);
       sum += share;
     }
-    if (!text.empty()) text += ", ";
-    text += fmt::format("{} {:.0f} %", name, sum / static_cast<double>(workers.size()));
+    auto text = fmt::format("{}{} {:.0f} %", first ? "" : ", ", name, sum / static_cast<double>(workers.size()));
     if (workers.size() > 1) text += fmt::format(" ({:.0f} to {:.0f})", least, most);
+    std::exchange(first, false) ? line.add(std::move(text), Style::dim) : line.field(std::move(text), Style::dim);
   }
-  return StyledLine("computing: " + text, Style::dim);
+  return line;
 }
 
 std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::string& directory,
@@ -340,10 +344,13 @@ std::vector<StyledLine> closing_table(const experiment::RunEnd& end, const std::
         if (w.staleness_count > 0) lines.push_back(staleness_line(w, columns));
     }
   }
-  const bool loads = s.dataset != "numbers";  // a program reads its samples itself, and need not tell a loss
-  if (std::isfinite(s.test_accuracy)) {       // it is NaN until the first evaluation
-    StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)),
-                      end.failed ? Style::plain : Style::green);
+  const bool loads =
+      s.dataset != "numbers";  // a program reads its samples itself, and need not tell a loss or an accuracy
+  const auto color = end.failed ? Style::plain : Style::green;
+  if (!loads && std::isnan(s.test_accuracy) && !std::isnan(s.test_loss))
+    lines.emplace_back(fmt::format("test loss {}", loss_text(s.test_loss)), color);
+  if (std::isfinite(s.test_accuracy)) {  // it is NaN until the first evaluation
+    StyledLine result(fmt::format("test accuracy {}", percent(s.test_accuracy)), color);
     if (s.test_top5 >= 0) result.add(fmt::format(" (top-5 {})", percent(s.test_top5)));
     if (loads || !std::isnan(s.test_loss)) result.field(fmt::format(", loss {}", loss_text(s.test_loss)));
     lines.push_back(std::move(result));

@@ -176,22 +176,26 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   return scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), values);
 }
 
+void TensorBoard::add_accuracy(Scalars& values, const std::string& split, double accuracy) {
+  if (!std::isnan(accuracy)) values.emplace_back("accuracy/" + split, accuracy);
+}
+
 core::Result<void> TensorBoard::epoch(const experiment::EpochReport& report, double at_s) {
   Scalars values{{"loss/train", report.train_loss},
                  {"loss/test", report.test_loss},
-                 {"accuracy/train", report.train_accuracy},
-                 {"accuracy/test", report.test_accuracy},
                  {"epoch/images_per_s", report.images_per_s},
                  {"epoch/learning_rate", report.lr},
                  {"epoch/train_s", report.train_s}};
+  add_accuracy(values, "train", report.train_accuracy);
+  add_accuracy(values, "test", report.test_accuracy);
   if (report.test_top5 >= 0) values.emplace_back("accuracy/test_top5", report.test_top5);
   return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
 }
 
 core::Result<void> TensorBoard::evaluation(const experiment::EvaluationReport& report, double at_s) {
   const std::string split = report.validation ? "validation" : "test";
-  Scalars values{
-      {"loss/" + split, report.loss}, {"accuracy/" + split, report.accuracy}, {"evaluation/learning_rate", report.lr}};
+  Scalars values{{"loss/" + split, report.loss}, {"evaluation/learning_rate", report.lr}};
+  add_accuracy(values, split, report.accuracy);
   if (report.top5 >= 0) values.emplace_back("accuracy/" + split + "_top5", report.top5);
   return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
 }

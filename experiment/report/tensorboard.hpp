@@ -49,6 +49,8 @@ class TensorBoard {
   };
 
   TensorBoard(std::string path, int fd, double began_s) : path_(std::move(path)), fd_(fd), began_s_(began_s) {}
+  /// A program may not tell one.
+  static void add_accuracy(Scalars& values, const std::string& split, double accuracy);
   [[nodiscard]] core::Result<void> scalars(double at_s, std::int64_t step, const Scalars& values);
   [[nodiscard]] core::Result<void> hparams(double at_s, const std::string& tag, const std::string& content);
   [[nodiscard]] core::Result<void> append(const std::string& event);

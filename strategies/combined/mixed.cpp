@@ -223,12 +223,14 @@ void add_mixed_options(core::Schema& schema) {
 
 class Mixed final : public Strategy {
  public:
-  Mixed(Grouping grouping, std::unique_ptr<Strategy> inner) : grouping_(grouping), inner_(std::move(inner)) {}
+  Mixed(Grouping grouping, std::unique_ptr<Strategy> inner, std::vector<std::string> doubts)
+      : grouping_(grouping), inner_(std::move(inner)), doubts_(std::move(doubts)) {}
   Needs needs() const override {
     auto needs = inner_->needs();
     needs.group = needs.subgroups = true;
     needs.in_step = true;
     needs.local_steps = false;  // the group sums gradients
+    needs.doubts.insert(needs.doubts.end(), doubts_.begin(), doubts_.end());
     return needs;
   }
   std::unique_ptr<WorkerRule> worker() const override {
@@ -241,6 +243,7 @@ class Mixed final : public Strategy {
  private:
   Grouping grouping_;
   std::unique_ptr<Strategy> inner_;
+  std::vector<std::string> doubts_;
 };
 
 /// `name` is one of inner_names(): the option's rule checked it.
@@ -248,6 +251,14 @@ StrategyInfo inner_strategy(const std::string& name) {
   for (auto& inner : inner_strategies())
     if (inner.info.name == name) return inner.info;
   throw std::invalid_argument("no inner strategy is called \"" + name + "\"");
+}
+
+/// One group of all workers steps as bsp does, and has nobody to exchange with.
+std::vector<std::string> doubts_about(const core::Config& config, const MixedConfig& options, const RunShape& shape) {
+  if (shape.workers <= 1 || options.group_size < shape.workers) return {};
+  return {config.where("strategy.group_size") + ": strategy.group_size = " + std::to_string(options.group_size) +
+          " makes one group of all " + std::to_string(shape.workers) +
+          " workers: the run steps as bsp does; set it below their number"};
 }
 
 core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, const RunShape& shape) {
@@ -268,7 +279,9 @@ core::Result<std::unique_ptr<Strategy>> make_mixed(const core::Config& config, c
   const auto size = group_size(options, shape);
   return inner.make(config, groups_of(size, shape))
       .map([&](std::unique_ptr<Strategy> strategy) -> std::unique_ptr<Strategy> {
-        return averaged(std::make_unique<Mixed>(Grouping{size}, std::move(strategy)), options.ema);
+        return averaged(
+            std::make_unique<Mixed>(Grouping{size}, std::move(strategy), doubts_about(config, options, shape)),
+            options.ema);
       });
 }
 

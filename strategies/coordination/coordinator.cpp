@@ -196,13 +196,15 @@ double Coordinator::trained_s() const {
 
 void Coordinator::member_failed(SiteId site, const core::Error& error) {
   // Errors from lost sites are ignored. In an emergency all member errors are ignored, because they follow from the loss.
-  if (members_.lives(site) && !in_emergency()) fail(error);
+  if (!members_.lives(site)) return;
+  if (error.code == core::Errc::program && site != 0) return lose_site(site, error.message, error.code);
+  if (!in_emergency()) fail(error);
 }
 
 void Coordinator::fail(core::Error error) {
   if (ended()) return;
   if (in_emergency() && !error.message.starts_with(emergency_->why)) {
-    error = {core::Errc::peer_lost, fmt::format("{}; {}; {}", emergency_->why, error.message, options_.how_to_go_on)};
+    error = ending_of(emergency_->code, fmt::format("{}; {}", emergency_->why, error.message), "; ");
   }
   error_ = std::move(error);
   end();

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strategies/coordination/checkpoint_schedule.hpp"
@@ -44,7 +45,7 @@ struct CoordinatorOptions {
   double trained_before_s = 0;       ///< of earlier sessions
   std::vector<Step> first_steps{};   ///< by rank: the step at which an initial member's host begins; none: 0
   std::vector<std::string> names{};  ///< of workers, for messages; none: "worker 1"
-  std::string how_to_go_on{};        ///< the end of a message about a lost member
+  std::string how_to_go_on{};        ///< the end of a message about a lost member that may come back
 };
 
 /// Not thread-safe. No method of it throws, but for what its port throws.
@@ -87,10 +88,12 @@ class Coordinator {
   /// `given_up`: those of steps passed over, where they are told apart (LeaseScheduler::give_up).
   void progressed(WorkerId worker, Step ended, std::span<const std::uint64_t> done,
                   std::span<const std::uint64_t> given_up = {});
-  void lost(WorkerId worker, const std::string& why);
+  /// `code`: peer_lost, or program; see member_failed().
+  void lost(WorkerId worker, const std::string& why, core::Errc code = core::Errc::peer_lost);
   /// The members at `site` do not reach those at `lost` any more.
   void site_lost(SiteId site, SiteId lost, const std::string& why);
-  /// A member at `site` cannot go on.
+  /// A member at `site` cannot go on, which ends the run. Errc::program at another site than 0: its members are lost. A run that ends of
+  /// it ends with that code, and with no advice to go on: the program would fail again.
   void member_failed(SiteId site, const core::Error& error);
   /// A newcomer could take the place of `worker`.
   void arrived(WorkerId worker);
@@ -136,11 +139,12 @@ class Coordinator {
   enum class AfterDisk : std::uint8_t { take_state, go_on, save_newest, end_emergency };
   enum class Disk : std::uint8_t { good, writing, failed };
   struct Emergency {
-    std::string why;                 // which member is lost, and why that ends the run
-    bool searching = false;          // find_newest has been ordered
-    bool saving = false;             // no member is needed any more
-    std::optional<WorkerId> newest;  // the worker with the most steps,
-    Step steps = 0;                  // and their number, in this session
+    std::string why;                          // which member is lost, and why that ends the run:
+    core::Errc code = core::Errc::peer_lost;  // or program
+    bool searching = false;                   // find_newest has been ordered
+    bool saving = false;                      // no member is needed any more
+    std::optional<WorkerId> newest;           // the worker with the most steps,
+    Step steps = 0;                           // and their number, in this session
   };
   struct SiteReport {
     SiteId site = 0, lost = 0;
@@ -200,7 +204,7 @@ class Coordinator {
   [[nodiscard]] CheckpointSchedule::Position position() const;
 
   // Members that come and go (coordinator_members.cpp).
-  void lose_site(SiteId site, const std::string& why);
+  void lose_site(SiteId site, const std::string& why, core::Errc code = core::Errc::peer_lost);
   void announce();
   [[nodiscard]] bool may_admit() const;
   [[nodiscard]] bool newcomer_waits() const;
@@ -210,7 +214,7 @@ class Coordinator {
   void newcomer_done();
 
   // Emergency (coordinator_emergency.cpp).
-  void begin_emergency(const std::string& why);
+  void begin_emergency(const std::string& why, core::Errc code);
   /// True: an emergency starts now; the caller returns.
   [[nodiscard]] bool start_pending_emergency();
   void find_newest();
@@ -221,6 +225,8 @@ class Coordinator {
   [[nodiscard]] bool is_still_newest(const Answer& answer) const;
   void emergency_saved();
   void end_emergency(const std::string& what);
+  /// Of a run that ends of a lost member. `joint` stands before the advice.
+  [[nodiscard]] core::Error ending_of(core::Errc code, std::string text, std::string_view joint) const;
   /// Over all workers, earlier sessions included: what the newest member has ended.
   [[nodiscard]] std::uint64_t emergency_steps() const;
   void end();

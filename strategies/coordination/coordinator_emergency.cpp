@@ -6,9 +6,10 @@
 namespace troupe::coordination {
 
 /// REQUIRES Needs::whole_steps, and a remaining member.
-void Coordinator::begin_emergency(const std::string& why) {
+void Coordinator::begin_emergency(const std::string& why, core::Errc code) {
   emergency_.emplace();
   emergency_->why = why;
+  emergency_->code = code;
   port_.warn(why);
   leases_->pause();
   if (state_ == State::training || state_ == State::starting) find_newest();  // else after the task, or the disk
@@ -72,7 +73,7 @@ std::uint64_t Coordinator::emergency_steps() const {
 }
 
 void Coordinator::end_emergency(const std::string& what) {
-  fail({core::Errc::peer_lost, fmt::format("{}; {}; {}", emergency_->why, what, options_.how_to_go_on)});
+  fail(ending_of(emergency_->code, fmt::format("{}; {}", emergency_->why, what), "; "));
 }
 
 }  // namespace troupe::coordination

@@ -20,12 +20,17 @@ void Coordinator::site_lost(SiteId site, SiteId lost, const std::string& why) {
     for (const auto other : members_.at(lost)) port_.disconnected(one, other);
 }
 
-void Coordinator::lose_site(SiteId site, const std::string& why) {
-  for (const auto worker : members_.at(site)) lost(worker, why);
+void Coordinator::lose_site(SiteId site, const std::string& why, core::Errc code) {
+  for (const auto worker : members_.at(site)) lost(worker, why, code);
+}
+
+core::Error Coordinator::ending_of(core::Errc code, std::string text, std::string_view joint) const {
+  if (code != core::Errc::program) text += fmt::format("{}{}", joint, options_.how_to_go_on);
+  return {code, std::move(text)};
 }
 
 /// A strategy whose workers share no collective goes on with the remaining workers; the lost worker's leases return.
-void Coordinator::lost(WorkerId worker, const std::string& why) {
+void Coordinator::lost(WorkerId worker, const std::string& why, core::Errc code) {
   if (ended() || !members_.has(worker)) return;
   members_.remove(worker);
   std::erase(arrivals_, worker);
@@ -33,16 +38,15 @@ void Coordinator::lost(WorkerId worker, const std::string& why) {
   port_.removed(worker);
   const bool any = members_.count() > 0;
   if (in_emergency()) return any || emergency_->saving ? void() : end_emergency("no worker is left");
-  const auto lost = fmt::format("{} is lost: {}", name_of(worker), why);
-  const auto fail_with = [&](const std::string& text) {
-    fail({core::Errc::peer_lost, fmt::format("{}: {}", text, options_.how_to_go_on)});
-  };
+  // The reason of a program names its worker.
+  const auto lost = code == core::Errc::program ? why : fmt::format("{} is lost: {}", name_of(worker), why);
+  const auto fail_with = [&](const std::string& text) { fail(ending_of(code, text, ": ")); };
   if (members_.with_center(worker)) return fail_with(lost + "; and with it its part of the centre");
   if (options_.ends_with_member || options_.needs.group) {
     const auto text = options_.ends_with_member
                           ? lost + "; that ends an MPI job"
                           : fmt::format("{}; the others of {} cannot take a step without it", lost, options_.strategy);
-    return options_.needs.whole_steps && any ? begin_emergency(text) : fail_with(text);
+    return options_.needs.whole_steps && any ? begin_emergency(text, code) : fail_with(text);
   }
   if (!any) return fail_with(lost + "; no worker is left");
   port_.lost({worker, why, !options_.needs.in_step, leases_->lost(worker)});

@@ -101,7 +101,7 @@ RateShare rate_share(const core::Config& config, const RunShape& shape) {
 }
 
 std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker) {
-  std::vector<std::string> lines;
+  auto lines = needs.doubts;
   for (const auto& [key, steps] : needs.periods) {
     if (steps <= steps_per_worker) continue;
     lines.push_back(config.where(key) + ": " + key + " = " + std::to_string(steps) +

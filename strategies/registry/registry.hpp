@@ -29,7 +29,8 @@ void add_options(core::Schema& schema);
 /// What `train.lr = "auto"` takes of the usual rate, for the strategy that `config` names.
 [[nodiscard]] RateShare rate_share(const core::Config& config, const RunShape& shape);
 
-/// Warnings about a valid but doubtful configuration, one line each, once the run's length is known: periods longer than the run.
+/// Warnings about a valid but doubtful configuration, one line each, once the run's length is known: the strategy's own, and periods longer
+/// than the run.
 [[nodiscard]] std::vector<std::string> warnings(const core::Config& config, const Needs& needs, Step steps_per_worker);
 
 }  // namespace troupe::strategies

@@ -168,6 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"train", "a.toml", "b.toml"}, "unexpected argument \"b.toml\""},
         Wrong{{"train"}, "either a CONFIG or --resume RUN_DIR"},
         Wrong{{"train", "a.toml", "--resume", "runs/x"}, "either a CONFIG or --resume RUN_DIR"},
+        Wrong{{"train", "/"}, "/ is a directory: give a configuration file (TOML)"},
         Wrong{{"train", "a.toml", "--set"}, "--set"}, Wrong{{"train", "a.toml", "--quiet", "--plain"}, "excludes"},
         Wrong{{"check"}, "CONFIG is required"}, Wrong{{"eval"}, "is required"},
         Wrong{{"bench"}, "which subcommand? see `troupe bench --help`"},

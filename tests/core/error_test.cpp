@@ -24,7 +24,8 @@ TEST(Error, EveryKindHasTheDocumentedExitCodeAndName) {
                   {Errc::diverged, 70, "diverged"},
                   {Errc::interrupted, 130, "interrupted"},
                   {Errc::internal, 70, "internal"},
-                  {Errc::out_of_memory, 71, "out_of_memory"}};
+                  {Errc::out_of_memory, 71, "out_of_memory"},
+                  {Errc::program, 69, "program"}};
   ASSERT_EQ(std::size(expected), static_cast<std::size_t>(kLastErrc) + 1);
   for (std::size_t number = 0; number < std::size(expected); ++number)
     EXPECT_EQ(static_cast<std::size_t>(expected[number].code), number) << "kinds travel between processes by number";

@@ -5,6 +5,7 @@
 
 #include "data/config.hpp"
 #include "tests/data/idx_files.hpp"
+#include "tests/forbidden.hpp"
 
 namespace troupe::data {
 namespace {
@@ -175,6 +176,14 @@ TEST_F(Cifar10Test, FactsAgreeWithTheOpenedDataSet) {
   ASSERT_TRUE(facts.has_value() && source.has_value());
   EXPECT_EQ(facts->shape, source->train->image_shape());
   EXPECT_EQ(facts->classes, source->train->classes());
+}
+
+TEST_F(Cifar10Test, AFolderThatMayNotBeReadIsNotMissing) {
+  const tests::Forbidden forbidden(path());
+  const auto opened = Cifar10Dataset::open({path(), 0}, Split::train);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Errc::io);
+  EXPECT_THAT(opened.error().message, HasSubstr("Permission denied"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/idx_files.hpp"
+#include "tests/forbidden.hpp"
 
 namespace troupe::data {
 namespace {
@@ -224,6 +225,12 @@ TEST(IdxRealTest, ReadsMnistAsPublished) {
   for (const auto& data : {*train, *test})
     for (std::int64_t i = 0; i < 5; ++i) labels.push_back(data->read(i, pixels).value());
   EXPECT_EQ(labels, (std::vector<std::int32_t>{5, 0, 4, 1, 9, 7, 2, 1, 0, 4}));
+}
+
+TEST_F(IdxTest, AFolderThatMayNotBeReadIsNotMissing) {
+  write_data_set(path());
+  const tests::Forbidden forbidden(path());
+  expect_error(Errc::io, {"cannot read " + path().string() + ": Permission denied"});
 }
 
 }  // namespace

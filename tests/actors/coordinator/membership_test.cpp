@@ -12,8 +12,10 @@ using Event = MemberReport::Event;
 /// Two workers with easgd; they are at nodes if `nodes`.
 class TwoWorkers : public LoneCoordinator {
  public:
-  explicit TwoWorkers(const std::string& more = "run.epochs=2", std::vector<std::string> nodes = {})
+  explicit TwoWorkers(const std::string& more = "run.epochs=2", std::vector<std::string> nodes = {},
+                      std::vector<std::uint32_t> sites = {})
       : LoneCoordinator({"strategy.name=easgd", "cluster.workers=2", more}) {
+    worker_sites = std::move(sites);
     begin([&](CoordinatorSetup& setup) { setup.nodes = std::move(nodes); });
     take_snapshots();
     auto first = order_to_write();
@@ -125,6 +127,36 @@ TEST(Membership, TheLedgerOfACheckpointIsToldBeforeIt) {
   const auto ledger = run.ledger();
   ASSERT_TRUE(ledger);
   EXPECT_EQ(ledger->useful, 40U);
+}
+
+/// Two workers at sites 1 and 2.
+class TwoSites : public TwoWorkers {
+ public:
+  static constexpr auto kGoodbye = "peer tcp:127.0.0.1:1/site 2 is lost: it closed its endpoint";
+  TwoSites() : TwoWorkers("run.epochs=2", {}, {1, 2}) {}
+};
+
+TEST(Membership, TheEndOfAnEndpointIsNotTheReasonWhereTheSiteTellsIt) {
+  TwoSites run;
+  run.tell(SiteLost{0, 2, TwoSites::kGoodbye});
+  EXPECT_TRUE(run.members().empty());
+  run.tell(RunError{core::Errc::program, "worker 1, step 2: the program has failed: ValueError: boom", 2});
+  const auto members = run.members();
+  ASSERT_EQ(members.size(), 1U);
+  EXPECT_EQ(members[0].event, Event::lost);
+  EXPECT_EQ(members[0].reason, "worker 1, step 2: the program has failed: ValueError: boom");
+  run.pass(5s);
+  EXPECT_TRUE(run.members().empty());
+}
+
+TEST(Membership, TheEndOfAnEndpointIsTheReasonOfASiteThatTellsNone) {
+  TwoSites run;
+  run.tell(SiteLost{0, 2, TwoSites::kGoodbye});
+  run.pass(3s);
+  const auto members = run.members();
+  ASSERT_EQ(members.size(), 1U);
+  EXPECT_EQ(members[0].worker, 1U);
+  EXPECT_EQ(members[0].reason, "it closed its endpoint");
 }
 
 TEST(Membership, ALossThatEndsTheRunIsToldWithItsReason) {

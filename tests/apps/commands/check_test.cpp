@@ -46,6 +46,30 @@ TEST(CheckTest, WarnsOfAPeriodLongerThanTheRun) {
   EXPECT_EQ(troupe({"check", config}).err, "");
 }
 
+TEST(CheckTest, WarnsOfABatchLargerThanTheDataSet) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto outcome = troupe({"check", config, "--data", "--set", "data.train_samples=200", "--set",
+                               "data.test_samples=10", "--set", "data.batch=500", "--set", "cluster.workers=1"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: --set: data.batch = 500 is more than the 200 training samples: a step has each "
+                             "of them 2.5 times\n"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.out.find("200 training and 10 test samples, 1 step per epoch"), std::string::npos) << outcome.out;
+}
+
+TEST(CheckTest, WarnsOfAMixedRunWithOneGroup) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", kEasgd);
+  const auto outcome = troupe({"check", config, "--set", "strategy.name=mixed", "--set", "cluster.workers=2", "--set",
+                               "strategy.group_size=3"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: --set: strategy.group_size = 3 makes one group of all 2 workers"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST(CheckTest, ValidationSplitThatTakesAllSamplesIsNamed) {
   const TemporaryDirectory folder;
   const auto outcome = troupe({"check", folder.write("a.toml", kEasgd), "--set", "data.validation=60000"});

@@ -38,8 +38,12 @@ TEST(TrainTest, ResumeNeedsARunDirectory) {
   EXPECT_NE(outcome.err.find("no config.toml"), std::string::npos) << outcome.err;
 }
 
-TEST(TrainTest, ADirectoryInPlaceOfAConfigurationIsARunToResume) {
+TEST(TrainTest, ADirectoryInPlaceOfAConfigurationIsPerhapsARunToResume) {
   const TemporaryDirectory folder;
+  const auto no_run = troupe({"train", folder.path()});
+  EXPECT_EQ(no_run.code, 2);
+  EXPECT_NE(no_run.err.find("is a directory: give a configuration file"), std::string::npos) << no_run.err;
+  folder.write("config.toml", "");
   const auto outcome = troupe({"train", folder.path()});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("`troupe train --resume " + folder.path() + "`"), std::string::npos) << outcome.err;

@@ -232,6 +232,18 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"NothingToTrain", {}, {"tensors=[]"}, "it has no parameters to train"}),
     [](const auto& info) { return info.param.name; });
 
+TEST_F(Launched, AnAccuracyThatTheProgramDoesNotTellIsNull) {
+  const auto summary = launch({"--workers", "1", "--strategy", "bsp"},
+                              {"samples=16", "when=EVALUATED", R"(fault=text:{"metrics": {"loss": 0.5}})"});
+  const auto& test = summary.at("test");
+  EXPECT_EQ(test.at("loss"), 0.5);
+  EXPECT_TRUE(test.at("accuracy").is_null()) << summary;
+  const auto listed = troupe({"runs", "list", folder_.file("runs"), "accuracy<0.5"});
+  EXPECT_EQ(listed.out.find("scripted_guest"), std::string::npos) << listed.out;
+  const auto evaluated = troupe({"eval", run()});
+  EXPECT_NE(evaluated.out.find("evaluated by its program: loss 0.5000, "), std::string::npos) << evaluated.out;
+}
+
 TEST_F(Launched, AProgramBeforeTheDashesIsExplained) {
   for (const auto& words : {Words{"train.py"}, Words{"python3", "train.py", "--lr", "0.1"},
                             Words{"--workers", "2", "a"}, Words{"python3", "--", "train.py"}}) {

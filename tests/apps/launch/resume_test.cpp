@@ -118,7 +118,7 @@ TEST_F(LaunchedResumes, AStateThatDoesNotFitIsOneErrorBeforeTraining) {
   ASSERT_NE(at, std::string::npos) << config;
   std::ofstream(run() + "/config.toml") << config.substr(0, at) << "\"state_bytes=20\", " << config.substr(at);
   const auto outcome = run_program({TROUPE_BINARY, "launch", "--resume", run(), "--quiet", "--epochs", "2"});
-  EXPECT_EQ(outcome.code, 74) << outcome.err;
+  EXPECT_EQ(outcome.code, 69) << outcome.err;
   EXPECT_NE(
       outcome.err.find(
           "worker 0: the start state was not loaded: the state of its optimizer that was saved, 16 bytes, is not taken "

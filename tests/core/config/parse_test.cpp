@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/config/example.hpp"
+#include "tests/forbidden.hpp"
 
 namespace troupe::core {
 namespace {
@@ -314,6 +315,15 @@ TEST_F(ConfigFile, DirectoryIsNamed) {
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().code, Errc::config);
   EXPECT_EQ(config.error().message, "cannot read config " + path_ + ": Is a directory");
+}
+
+TEST_F(ConfigFile, AFileThatMayNotBeReadIsNoBadConfiguration) {
+  std::ofstream(path_) << "";
+  const tests::Forbidden forbidden(path_);
+  const auto config = Config::load(example::schema(), path_, {});
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, Errc::io);
+  EXPECT_EQ(config.error().message, "cannot read config " + path_ + ": Permission denied");
 }
 
 }  // namespace

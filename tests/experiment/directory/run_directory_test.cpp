@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/settings.hpp"
+#include "tests/forbidden.hpp"
 
 namespace troupe::experiment {
 namespace {
@@ -98,6 +99,16 @@ TEST_F(RunDirectoryTest, OpensTheDirectoryOfARun) {
   ASSERT_TRUE(run.write_config(config()));
   EXPECT_EQ(RunDirectory::open(run.path()).value().path(), run.path());
   EXPECT_EQ(RunDirectory::open(run.path() + "//").value().path(), run.path());
+}
+
+TEST_F(RunDirectoryTest, ADirectoryThatMayNotBeReadIsNoWrongPath) {
+  const auto run = make();
+  ASSERT_TRUE(run.write_config(config()));
+  const tests::Forbidden forbidden(run.path());
+  const auto opened = RunDirectory::open(run.path());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, core::Errc::io);
+  EXPECT_EQ(opened.error().message, "cannot read " + run.path() + "/config.toml: Permission denied");
 }
 
 TEST_F(RunDirectoryTest, RefusesDirectoriesOfNoRun) {

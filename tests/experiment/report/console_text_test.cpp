@@ -66,6 +66,21 @@ TEST(ConsoleTextTest, TheClosingTableFitsNarrowTerminals) {
   EXPECT_EQ(narrow[1].render(200, false), "     0      92%        3%    4%    1%       100  0.9 (3)");
 }
 
+TEST(ConsoleTextTest, PartsOfComputingBreakBetweenThem) {
+  RunEnd end;
+  for (int rank = 0; rank < 2; ++rank) {
+    auto w = worker(rank, 1000);
+    w.forward_s = 3 + rank, w.backward_s = 6, w.optimizer_s = 1;
+    end.summary.per_worker.push_back(w);
+  }
+  std::string all;
+  for (const auto& line : closing_table(end, "", 80))
+    for (const auto& part : line.wrapped(80)) all += part.render(200, false) + "\n";
+  // 3 of 10 and 4 of 11 s forward, 6 of both, 1 of both.
+  EXPECT_NE(all.find("computing: forward 33 % (30 to 36), backward 57 % (55 to 60)"), std::string::npos) << all;
+  EXPECT_NE(all.find("optimizer 10 % (9 to 10)\n"), std::string::npos) << "the whole word: " << all;
+}
+
 TEST(ConsoleTextTest, SlowLoadingAndReplacedSamplesAreSaid) {
   std::vector<WorkerProgress> workers{worker(0, 1000), worker(1, 1000)};  // 10 s each
   workers[0].load_s = workers[1].load_s = 0;
@@ -145,6 +160,22 @@ TEST(ConsoleTextTest, ABarFillsItsLine) {
   EXPECT_EQ(bar_line(half, 10, false).render(19, false), "epoch 1/3  ====----");
   const Position all{.epoch = 1, .epochs = 3, .fraction = 1, .images_per_s = 1000};
   EXPECT_EQ(bar_line(all, 40, false).render(200, false), "epoch 1/3  ==========  100 %  evaluating");
+}
+
+TEST(ConsoleTextTest, AProgramThatTellsNoAccuracyHasItsLossAlone) {
+  RunEnd end;
+  end.summary.dataset = "numbers";
+  end.summary.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+  end.summary.test_loss = 0.5;
+  std::string all;
+  for (const auto& line : closing_table(end, "", 80)) all += line.render(200, false) + "\n";
+  EXPECT_NE(all.find("test loss 0.5000\n"), std::string::npos) << all;
+  EXPECT_EQ(all.find("accuracy"), std::string::npos) << all;
+
+  experiment::EpochReport report;
+  report.epoch = 1, report.epochs = 3, report.train_loss = 0.25, report.images_per_s = 100, report.test_loss = 0.5;
+  report.test_accuracy = end.summary.test_accuracy;
+  EXPECT_TRUE(epoch_line(report).render(200, false).starts_with("epoch 1/3  loss 0.2500, test 0.5000  100 images/s"));
 }
 
 }  // namespace

@@ -240,5 +240,13 @@ TEST(Mixed, NeedsAreThoseOfTheInnerStrategyAndAGroup) {
   EXPECT_EQ(needs.periods.at(0).steps, 7U);
 }
 
+TEST(Mixed, OneGroupOfAllWorkersIsDoubtful) {
+  EXPECT_EQ(mixed_with("group_size = 2", {.workers = 4})->needs().doubts, std::vector<std::string>{});
+  EXPECT_EQ(mixed_with("group_size = 2", {.workers = 1})->needs().doubts, std::vector<std::string>{});
+  const auto doubts = mixed_with("group_size = 2\nema = 0.5", {.workers = 2})->needs().doubts;
+  EXPECT_EQ(doubts, std::vector<std::string>{"test.toml:3: strategy.group_size = 2 makes one group of all 2 workers: "
+                                             "the run steps as bsp does; set it below their number"});
+}
+
 }  // namespace
 }  // namespace troupe::strategies

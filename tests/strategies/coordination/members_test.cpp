@@ -49,6 +49,28 @@ TEST(LostMembers, LossOfTheLastWorkerEndsTheRun) {
   EXPECT_EQ(run.port.ends, 1);
 }
 
+// Its program would fail again: no advice to go on.
+TEST(LostMembers, AProgramThatFailsCostsItsWorkerAndIsTheErrorOfARunWithoutWorkers) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->member_failed(1, {core::Errc::program, "worker 0: boom"});
+  EXPECT_FALSE(run.coordinator->ended());
+  ASSERT_EQ(run.port.losses.size(), 1U);
+  EXPECT_EQ(run.port.losses[0].why, "worker 0: boom");
+  run.coordinator->member_failed(2, {core::Errc::program, "worker 1: boom"});
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::program);
+  EXPECT_EQ(run.port.error->message, "worker 1: boom; no worker is left");
+}
+
+TEST(LostMembers, AProgramThatFailsAtTheCoordinatorsSiteEndsTheRun) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->member_failed(0, {core::Errc::program, "worker 0: boom"});
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->message, "worker 0: boom");
+}
+
 TEST(LostMembers, LossOfAPartOfTheCentreEndsTheRun) {
   TestedRun run(Kind::on_demand);
   run.initial_members.server_sites = {2};
@@ -245,6 +267,19 @@ TEST_F(Emergency, EndsWithTheReasonWhenNothingCanBeSaved) {
 TEST_F(Emergency, AnErrorOnItsWayNamesTheLossFirst) {
   run_.coordinator->fail({core::Errc::timeout, "no snapshot"});
   expect_peer_lost(run_, "worker 1 is lost: gone; the others of a strategy cannot take a step without it; no snapshot");
+}
+
+TEST(EmergencyOfAProgram, EndsWithItsErrorAndNoAdviceToGoOn) {
+  TestedRun run(Kind::shared);
+  run.to_training();
+  run.step();
+  run.coordinator->member_failed(2, {core::Errc::program, "worker 1: boom"});
+  EXPECT_TRUE(run.coordinator->in_emergency());
+  run.coordinator->member_failed(1, {core::Errc::program, "worker 0: boom"});
+  ASSERT_TRUE(run.port.error);
+  EXPECT_EQ(run.port.error->code, core::Errc::program);
+  EXPECT_EQ(run.port.error->message,
+            "worker 1: boom; the others of a strategy cannot take a step without it; no worker is left");
 }
 
 TEST(EmergencyDuringAPause, BeginsWhenTheTaskIsAnswered) {

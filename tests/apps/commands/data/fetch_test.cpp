@@ -21,6 +21,20 @@ TEST(DataFetch, NamesAreThoseThatRunsOpen) {
     EXPECT_NE(data::find_dataset(dataset.name), nullptr) << dataset.name;
 }
 
+TEST(DataFetch, AMissingDataSetNamesTheCommandThatFetchesIt) {
+  const TemporaryDirectory folder;
+  for (const auto& dataset : fetch::published_datasets()) {
+    data::DataConfig config;
+    config.name = dataset.name;
+    config.path = folder.path();
+    const auto opened = data::find_dataset(dataset.name)->open(config, data::Split::train, 0);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, core::Errc::data);
+    const auto command = "`troupe data fetch " + dataset.name + " --to " + folder.path() + "`";
+    EXPECT_NE(opened.error().message.find(command), std::string::npos) << opened.error().message;
+  }
+}
+
 TEST(DataFetch, BadArgumentsAreUsageErrors) {
   const auto unknown = troupe({"data", "fetch", "imagenet"});
   EXPECT_EQ(unknown.code, 2);
