@@ -86,7 +86,7 @@ class Look {
       names = std::async(std::launch::async | std::launch::deferred,
                          [this] { return directory_names(root_file_.get(), ".", root_, listed_); });
     known_.emplace(texts_);  // outlives the pool
-    ThreadPool pool;
+    ThreadPool pool(askers_of(root_file_.get()));
     known_->read(database_, [&](KnownDirectories::Piece& piece) {
       pool.add([this, &piece] {
         if (stop_.stop_requested()) return;

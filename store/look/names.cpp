@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "store/look/listing.hpp"
 #include "store/look/thread_pool.hpp"
 
 namespace troupe::store {
@@ -56,7 +57,7 @@ std::vector<std::int64_t> times_of_change(int root, const std::vector<std::strin
     ask(0);
     return times;
   }
-  ThreadPool pool;
+  ThreadPool pool(askers_of(root));
   for (std::size_t begin = 0; begin < paths.size(); begin += kPart) pool.add([&ask, begin] { ask(begin); });
   pool.wait();
   return times;

@@ -21,7 +21,7 @@ void ThreadPool::add(std::function<void()> task) {
     tasks_.push_back(std::move(task));
   }
   changed_.notify_one();
-  if (threads_.size() >= kMostThreads) return;
+  if (threads_.size() >= most_) return;
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {

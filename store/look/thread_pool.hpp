@@ -13,15 +13,14 @@ namespace troupe::store {
 
 class ThreadPool {
  public:
-  static constexpr std::size_t kMostThreads = 8;  // what a file server is asked at once
-
-  ThreadPool() = default;
+  /// `most` threads, at least 1.
+  explicit ThreadPool(std::size_t most) : most_(most) {}
   /// Tasks that have not begun never do. Waits for the others.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Starts a thread for it, too, as long as there are fewer than kMostThreads and the system has one to give. A task must not throw.
+  /// Starts a thread for it, too, as long as there are fewer than the most and the system has one to give. A task must not throw.
   void add(std::function<void()> task);
   /// Works off tasks itself, and returns when all are done. More may be added then. It has no deadline: a task ends when the system's call does.
   void wait();
@@ -36,6 +35,7 @@ class ThreadPool {
   std::deque<std::function<void()>> tasks_;
   std::size_t under_way_ = 0;
   bool over_ = false;
+  std::size_t most_;
   std::vector<std::jthread> threads_;
 };
 

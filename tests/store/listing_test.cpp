@@ -146,7 +146,7 @@ TEST(ListingTest, AStoreThatIsOpenedAndClosedDoesNotChangeTheRoot) {
 TEST(ThreadPoolTest, DoesEachTaskOnceAndTakesMoreAfterAWait) {
   constexpr int kTasks = 1000;
   std::vector<std::atomic<int>> done(2 * kTasks);
-  ThreadPool pool;
+  ThreadPool pool(4);
   pool.wait();
   for (int half = 0; half < 2; ++half) {
     for (int k = 0; k < kTasks; ++k) pool.add([&done, at = half * kTasks + k] { ++done[at]; });

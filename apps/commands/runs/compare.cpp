@@ -104,10 +104,13 @@ std::string compared_json(const ComparedDetails& runs) {
 }
 
 core::Result<void> run_runs_compare(const RunsCompareArguments& arguments) {
-  const auto runs = ask_store<ComparedDetails>(
-      arguments.directory, [&](store::Database& database) { return compared_details(database, arguments); });
-  if (!runs) return tl::unexpected(runs.error());
-  return print(arguments.json ? compared_json(*runs) : compared_text(*runs));
+  const auto text = ask_store<std::string>(arguments.directory, [&](store::Database& database) {
+    return compared_details(database, arguments).map([&](const ComparedDetails& runs) {
+      return arguments.json ? compared_json(runs) : compared_text(runs);
+    });
+  });
+  if (!text) return tl::unexpected(text.error());
+  return print(*text);
 }
 
 Action declare_runs_compare(CLI::App& app) {
