@@ -71,7 +71,8 @@ std::optional<Note> large_batch(const Settings& settings, std::int64_t samples) 
   const auto batch = std::ranges::max(settings.data.batch);
   if (batch <= samples || samples == 0) return std::nullopt;
   return Note{Note::Level::warning,
-              fmt::format("{}: data.batch = {} is more than the {}: a step has each of them {:.3g} times",
+              fmt::format("{}: data.batch = {} is more than the {}: a step has each of them {:.3g} times; set "
+                          "data.batch to their number or less",
                           settings.config.where("data.batch"), batch,
                           core::counted(static_cast<std::uint64_t>(samples), "training sample"),
                           static_cast<double>(batch) / static_cast<double>(samples))};

@@ -308,7 +308,9 @@ core::Error Guest::explained(core::Error error, const std::string& traceback) {
   const bool ends = error.code == core::Errc::io || error.code == core::Errc::program;
   if (const auto ended = process_->ending(ends ? kDeathPatience : 0ms)) {
     error.message += fmt::format("; it {}", *ended);
-    if (ends) error.code = process_->ended_by_itself() ? core::Errc::program : core::Errc::peer_lost;
+    // A program that has said why it fails may be killed by its own end, as one of a broken GPU is.
+    if (error.code == core::Errc::io)
+      error.code = process_->ended_by_itself() ? core::Errc::program : core::Errc::peer_lost;
   }
   const auto lines = process_->last_lines();
   if (!traceback.empty())

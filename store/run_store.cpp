@@ -62,7 +62,7 @@ core::Result<RunStore> RunStore::in(const std::string& directory) {
   RunStore store(directory);
   auto opened = store.open_file();
   if (!opened && is_of_disk(opened.error())) {
-    store.stopgap_ = true;
+    store.memory_is_temporary_ = true;
     opened = store.open_memory(opened.error().message);
   }
   if (!opened) return tl::unexpected(opened.error());
@@ -88,12 +88,12 @@ core::Result<RunStore> RunStore::open(const std::string& directory, const Questi
   std::future<Early> early;
   if (question && !store.in_memory_)
     early = std::async(std::launch::async | std::launch::deferred, [&] { return store.ask_early(question); });
-  const auto* before = store.database_.get();
+  const auto before = store.replaced_;
   auto looked = store.look();
-  bool is_answered = early.valid() && is_of_now(early.get()) && store.database_.get() == before;
+  bool is_answered = early.valid() && is_of_now(early.get()) && store.replaced_ == before;
   if (!looked && !store.in_memory_ && is_of_disk(looked.error())) {
     is_answered = false;
-    store.stopgap_ = true;
+    store.memory_is_temporary_ = true;
     looked = store.open_memory(looked.error().message).and_then([&] { return store.refresh_all(); });
   }
   if (!looked) return tl::unexpected(looked.error());
@@ -164,6 +164,7 @@ core::Result<void> RunStore::replace_file() {
   const auto path = fmt::format("{}/{}", directory_, kStoreFile);
   remarks_.push_back(fmt::format("{} is damaged: it is made anew from the directories", path));
   database_.reset();
+  ++replaced_;
   const auto alone = lock_directory(directory_, LOCK_EX);
   for (const char* suffix : kFiles)
     if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT)

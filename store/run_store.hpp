@@ -48,7 +48,7 @@ class RunStore {
   [[nodiscard]] core::Result<RunNotes> change_notes(const std::string& path, const Change& change);
 
   /// Whether the store is in memory for a reason that may pass, such as a full disk: opened again it may be a file.
-  [[nodiscard]] bool is_stopgap() const noexcept { return stopgap_; }
+  [[nodiscard]] bool is_temporarily_in_memory() const noexcept { return memory_is_temporary_; }
 
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
   [[nodiscard]] Database& database() noexcept { return *database_; }
@@ -74,12 +74,13 @@ class RunStore {
   };
   [[nodiscard]] Early ask_early(const Question& question) const;
   [[nodiscard]] static bool is_of_now(const Early& early);
-  /// The same; a damaged store is replaced.
+  /// refresh_all(); a damaged store is replaced.
   core::Result<void> refresh_or_replace();
 
   std::string directory_;
   std::unique_ptr<Database> database_;  // Statements need it to stay where it is
-  bool in_memory_ = false, stopgap_ = false;
+  bool in_memory_ = false, memory_is_temporary_ = false;
+  int replaced_ = 0;  // files
   std::vector<std::string> remarks_;
   Refreshed refreshed_;
 };

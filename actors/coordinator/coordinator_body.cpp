@@ -27,13 +27,6 @@ constexpr core::Duration kReasonPatience = std::chrono::seconds(2);  // between 
 /// How every endpoint says that its peer was closed in order.
 constexpr std::string_view kClosedEndpoint = "it closed its endpoint";
 
-std::string how_to_go_on(const CoordinatorSetup& setup) {
-  const auto& launcher = setup.launcher;
-  const bool program = setup.graph->is_program() && launcher.empty();
-  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
-                     program ? "launch" : "train", setup.started.directory, setup.resume_options);
-}
-
 coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
   const auto& settings = *setup.settings;
   return {.strategy = settings.strategy,
@@ -65,6 +58,13 @@ std::string without_peer(const std::string& why) {
 }
 
 }  // namespace
+
+std::string how_to_go_on(const CoordinatorSetup& setup) {
+  const auto& launcher = setup.launcher;
+  const bool program = setup.graph->is_program() && launcher.empty();
+  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
+                     program ? "launch" : "train", setup.started.directory, setup.resume_options);
+}
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),
@@ -137,16 +137,16 @@ void CoordinatorBody::progressed(const WorkerProgress& progress) {
 void CoordinatorBody::site_lost(const SiteLost& news) {
   const auto why = without_peer(news.why);
   // A site closes its endpoint because of something: the end of its worker, which another connection tells, perhaps later.
-  if (why == kClosedEndpoint && news.lost != 0) return goodbyes_.push_back({news, setup_.clock->now()});
+  if (why == kClosedEndpoint && news.lost != 0) return closed_endpoints_.push_back({news, setup_.clock->now()});
   machine_.site_lost(news.site, news.lost, why);
 }
 
 void CoordinatorBody::give_up_waiting_for_reasons() {
   const auto late = setup_.clock->now() - kReasonPatience;
-  std::vector<Goodbye> due;
-  std::erase_if(goodbyes_, [&](const Goodbye& goodbye) {
-    if (goodbye.at > late) return false;
-    due.push_back(goodbye);
+  std::vector<ClosedEndpoint> due;
+  std::erase_if(closed_endpoints_, [&](const ClosedEndpoint& closed) {
+    if (closed.at > late) return false;
+    due.push_back(closed);
     return true;
   });
   for (const auto& [news, at] : due) machine_.site_lost(news.site, news.lost, without_peer(news.why));

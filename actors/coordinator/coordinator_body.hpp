@@ -23,6 +23,9 @@
 
 namespace troupe::actors {
 
+/// For messages: "go on with `troupe train --resume runs/…`".
+[[nodiscard]] std::string how_to_go_on(const CoordinatorSetup& setup);
+
 class CoordinatorBody final : public coordination::CoordinatorPort {
  public:
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
@@ -148,6 +151,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void evaluate(std::uint64_t number);
   void await_evaluation(const Next& next);
   [[nodiscard]] Evaluation begin_evaluation();
+  void evaluator_failed(const Evaluated& evaluated);
   void ask_evaluator(const std::function<void(const coordination::Score&)>& next);
   void report(const Evaluation& evaluation, const Evaluated& evaluated);
   void warn_of_replaced(const Evaluated& evaluated);
@@ -242,12 +246,12 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
   std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
   SilenceDeadlines silences_;              // of all pending requests
-  /// Endpoints that were closed in order, whose sites have not said why yet.
-  struct Goodbye {
+  /// Sites whose endpoint was closed in order; the reason comes over another connection, perhaps later.
+  struct ClosedEndpoint {
     SiteLost news;
     core::Duration at{0};
   };
-  std::vector<Goodbye> goodbyes_;
+  std::vector<ClosedEndpoint> closed_endpoints_;
   std::set<std::uint32_t> moved_sites_;  // since the last tick
   core::Duration moved_at_{0};           // when something last moved
   RunEnd result_;

@@ -80,6 +80,12 @@ void CoordinatorBody::enter_epoch(std::uint32_t epoch) {
   static_cast<void>(progress_.close_epoch(machine_.trained_s()));
 }
 
+/// A program that is silent or was killed may be a victim of the machine, as a lost host is.
+void CoordinatorBody::evaluator_failed(const Evaluated& evaluated) {
+  if (evaluated.code != core::Errc::io || !setup_.graph->is_program()) return fail(evaluated.code, evaluated.error);
+  fail(core::Errc::peer_lost, fmt::format("{}: {}", evaluated.error, how_to_go_on(setup_)));
+}
+
 void CoordinatorBody::ask_evaluator(const std::function<void(const coordination::Score&)>& next) {
   const bool test = !has_validation() || setup_.leases->epoch_done() || machine_.stops();
   evaluation_ = begin_evaluation();
@@ -89,7 +95,7 @@ void CoordinatorBody::ask_evaluator(const std::function<void(const coordination:
       [this, next](const Evaluated& evaluated) {
         evaluates_ = false;
         if (machine_.ended()) return;
-        if (!evaluated.error.empty()) return fail(evaluated.code, evaluated.error);
+        if (!evaluated.error.empty()) return evaluator_failed(evaluated);
         report(*evaluation_, evaluated);
         next(score_of(has_validation() ? evaluated.validation : evaluated.test));
         send_report();

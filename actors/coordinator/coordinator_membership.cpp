@@ -43,8 +43,10 @@ void CoordinatorBody::removed(WorkerId worker) {
   silence_.forget(worker);
   ledger_.left(worker, session_s());
   gone_.insert(worker);
-  // A newcomer may come to the same site.
-  std::erase_if(goodbyes_, [site = site_of(worker)](const Goodbye& goodbye) { return goodbye.news.lost == site; });
+  // A newcomer may come to the same site, and has reported nothing yet.
+  std::erase_if(closed_endpoints_, [site = site_of(worker)](const ClosedEndpoint& closed) {
+    return closed.news.lost == site || closed.news.site == site;
+  });
   if (!actors_.workers[worker]) return;
   self_->send(actors_.workers[worker], Halt{});
   self_->send(actors_.loaders[worker], Halt{});

@@ -12,7 +12,7 @@ constexpr auto kTellEvery = std::chrono::seconds(1);
 void ExchangerBody::tick() {
   if (halted_) return;
   timer_.send(kTellEvery, Tick{});
-  calls_->settle();
+  calls_->advance_farewells();
   operations_->flush();
   if (device_sums_)
     if (const auto works = device_sums_->check(); !works) {

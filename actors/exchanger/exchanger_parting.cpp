@@ -42,7 +42,7 @@ void ExchangerBody::depart() {
     if (measuring_) measuring_->give_up({core::Errc::peer_lost, "the run is over"});
   }
   after_event();
-  calls_->settle();
+  calls_->advance_farewells();
   operations_->flush();
   timer_.send(kLookEvery, Halt{});
 }

@@ -16,7 +16,7 @@ void supervise(WorkerActor::stateful_pointer<WorkerState> self, const std::strin
           self->state.body->tell_failure(failure.message);
           return caf::make_error(caf::sec::runtime_error, failure.message);
         }
-        self->send(coordinator, RunError{failure.code, failure.message, site});
+        self->send(coordinator, RunError{self->state.body->code_of_end(failure.code), failure.message, site});
         return caf::exit_reason::unhandled_exception;
       });
 }

@@ -40,6 +40,8 @@ class WorkerBody final : public strategies::WorkerPort,
   void batch_ready(const BatchReady& ready, const BorrowedBatch& batch);
   void compute_now();
   void step_ended();
+  /// Of a run that ends with a worker's error. A program that is silent or was killed may be a victim of the machine, as a lost host is.
+  [[nodiscard]] core::Errc code_of_end(core::Errc code) const;
   void tell_failure(const std::string& why);  // of a program of the user's
   void answered(const ShardAnswer& answer);
   void offered(const CollectiveOffer& offer, const BorrowedView& slice);
@@ -81,6 +83,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void exchanged(const strategies::ExchangeRecord& record) override;
 
  private:
+  [[nodiscard]] bool has_program() const;
   struct Ready {
     BatchReady ready;
     BorrowedBatch batch;

@@ -65,17 +65,22 @@ void WorkerBody::leave_crowded_cpus() {
 
 /// A device that fails costs a run over several sites its worker, as a process that ends does; at site 0 it ends the run.
 void WorkerBody::step_failed(const core::Error& error) {
-  if (error.code != core::Errc::io || actors_.site == 0) return run_error(error.code, error.message);
+  if (error.code != core::Errc::io || actors_.site == 0) return run_error(code_of_end(error.code), error.message);
   failed_ = true;
   report();
   tell_failure(error.message);
   self_->quit(caf::make_error(caf::sec::runtime_error, error.message));
 }
 
+bool WorkerBody::has_program() const { return memory_ && memory_->replica().graph().is_program(); }
+
+core::Errc WorkerBody::code_of_end(core::Errc code) const {
+  return has_program() && code == core::Errc::io ? core::Errc::peer_lost : code;
+}
+
 /// A peer may notice first that its endpoint is closed, which does not say why.
 void WorkerBody::tell_failure(const std::string& why) {
-  if (memory_ && memory_->replica().graph().is_program() && actors_.recorder)
-    self_->send(actors_.recorder, Note{Note::Level::warning, why});
+  if (has_program() && actors_.recorder) self_->send(actors_.recorder, Note{Note::Level::warning, why});
 }
 
 void WorkerBody::run_error(core::Errc code, const std::string& text) {

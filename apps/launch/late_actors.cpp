@@ -11,8 +11,9 @@ namespace troupe::apps {
 void end_without_late_actors(const core::Result<void>& result) {
   if (!result) tell(fmt::format("troupe: {}\n", result.error().message));
   tell(
-      "troupe: an actor has not ended in time, perhaps for a device that does not answer: the process ends without "
-      "it\n");
+      "troupe: an actor has not ended in time; it may wait for a device that does not answer: the process exits "
+      "without "
+      "it. Look at the device, with nvidia-smi\n");
   ::_exit(core::exit_code(result ? core::Errc::timeout : result.error().code));
 }
 

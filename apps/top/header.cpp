@@ -91,7 +91,7 @@ std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bo
   rows.push_back(position_row(state, columns, unicode));
   rows.push_back(scores_row(state));
   if (const auto epoch = resumed_at(state))
-    rows.emplace_back(fmt::format("went on at epoch {:.2f}: what is said of single members is of this session", *epoch),
+    rows.emplace_back(fmt::format("went on at epoch {:.2f}: numbers of single members cover this session only", *epoch),
                       Style::dim);
   if (const auto error = state.find("error"); error != state.end() && error->is_object())
     rows.emplace_back("ended: " + text_at(*error, "message"), Style::red);

@@ -124,8 +124,9 @@ Result<void> publish(const fs::path& drawn, const std::string& format, const Out
   std::error_code ignored;
   fs::remove(drawn, ignored);
   if (!is_whole(format, picture))
-    return core::fail(Errc::io, fmt::format("gnuplot could not write all of {} in {}: is there space left?", name,
-                                            drawn.parent_path().string()));
+    return core::fail(
+        Errc::io, fmt::format("gnuplot wrote only a part of {} in {}: make room there, or set TMPDIR to another folder",
+                              name, drawn.parent_path().string()));
   const std::array parts{std::as_bytes(std::span(picture))};
   return (output.publish ? output.publish : write_in_place)(output.directory, name, parts);
 }

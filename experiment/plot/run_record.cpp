@@ -184,7 +184,9 @@ class MetricsReader {
   Anchor anchor_;
 };
 
-core::Error damaged(const std::string& what) { return {core::Errc::corrupt, fmt::format("{}: it is damaged", what)}; }
+core::Error damaged(const std::string& what) {
+  return {core::Errc::corrupt, fmt::format("{}: it is damaged: leave this run out, or repair the file", what)};
+}
 
 /// A program that was killed may have cut off the last line, which then has no end. Other lines are whole.
 core::Result<void> read_metrics(std::ifstream& file, const std::string& path, RunRecord& run) {

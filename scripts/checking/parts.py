@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-from . import cases
+from . import gtest_results
 from .runner import Step
 
 # name: seconds that the parts before it leave to it. They add up to the default of --minutes; what a part does not use, the next ones may.
@@ -35,7 +35,7 @@ def _read_tests(name, shards, at_least_one=False):
     """What the tests say, also those that are over when the command is ended. `at_least_one`: a test must have run."""
 
     def read(output, seconds, folder):
-        figures = cases.read(folder, name, shards)
+        figures = gtest_results.read(folder, name, shards)
         if at_least_one and sum(figures["tests"].values()) == figures["tests"]["skipped"]:
             raise ValueError("no test ran")
         return figures
@@ -44,7 +44,7 @@ def _read_tests(name, shards, at_least_one=False):
 
 
 def _tell_tests(figures, results):
-    return cases.tell(figures), None
+    return gtest_results.tell(figures), None
 
 
 def _tests_of(part, name, program, tests, seconds, machine, shards=1, prefix=(), at_least_one=False):

@@ -67,7 +67,7 @@ bool StoreAccess::is_usable() {
   const auto checked = database.check();
   database.clear();
   if (!checked && checked.error().code == core::Errc::corrupt) return false;
-  if (!look_) return !store_->is_stopgap() || Clock::now() < opened_ + stopgap_;
+  if (!look_) return !store_->is_temporarily_in_memory() || Clock::now() < opened_ + reopen_after_;
   const auto state = look_->state();
   if (!state.usable) return false;
   // Another process may have put a new file in the store's place between the opening of the two connections.

@@ -32,11 +32,11 @@ class StoreAccess {
   /// The most that anybody waits for a look; then the store answers as it is.
   static constexpr std::chrono::seconds kLongestLook{60};
 
-  /// On a full disk the store is in memory. After so long it is opened again: the disk may have room by then.
-  static constexpr std::chrono::seconds kStopgap{60};
+  /// On a full disk the store is in memory. It is opened again after this time: the disk may have room by then.
+  static constexpr std::chrono::seconds kReopenAfter{60};
 
-  explicit StoreAccess(std::string directory, std::chrono::milliseconds stopgap = kStopgap)
-      : directory_(std::move(directory)), stopgap_(stopgap) {}
+  explicit StoreAccess(std::string directory, std::chrono::milliseconds reopen_after = kReopenAfter)
+      : directory_(std::move(directory)), reopen_after_(reopen_after) {}
 
   /// The store at most kMostBehind behind, where looks are short. Where they are long, a look is then begun, and later questions see what it finds: who
   /// asks again gets what is at most about a second old. Current after expire(), and when nobody has asked for kTooOld. Opens the store, and opens it
@@ -62,7 +62,7 @@ class StoreAccess {
   core::Result<store::RunStore*> look_here();
 
   std::string directory_;
-  std::chrono::milliseconds stopgap_;
+  std::chrono::milliseconds reopen_after_;
   std::stop_source stop_;
   std::optional<store::RunStore> store_;
   std::unique_ptr<BackgroundLook> look_;  // null: the store is in memory, and is looked at here

@@ -197,8 +197,10 @@ double Coordinator::trained_s() const {
 void Coordinator::member_failed(SiteId site, const core::Error& error) {
   // Errors from lost sites are ignored. In an emergency all member errors are ignored, because they follow from the loss.
   if (!members_.lives(site)) return;
-  if (error.code == core::Errc::program && site != 0) return lose_site(site, error.message, error.code);
-  if (!in_emergency()) fail(error);
+  // Who stops a run often signals its programs, too: one that ends by itself then has not failed.
+  const auto code = error.code == core::Errc::program && stops() ? core::Errc::peer_lost : error.code;
+  if (error.code == core::Errc::program && site != 0) return lose_site(site, error.message, code);
+  if (!in_emergency()) fail({code, error.message});
 }
 
 void Coordinator::fail(core::Error error) {

@@ -123,6 +123,10 @@ INSTANTIATE_TEST_SUITE_P(
              {"fault=failed:nan\x1b in\nx", "nth=2"},
              program,
              "the program has failed: nan? in?x; it ended with exit code 1; Traceback"},
+        Case{"FailsAndIsKilledByItsOwnEnd",
+             {"fault=aborted:CUDA error", "nth=2"},
+             program,
+             "the program has failed: CUDA error; it was killed by signal 6 (Aborted); Traceback"},
         Case{"AnotherLease",
              {"fault=text:\x07\x07\x07\x07\x07\x07\x07\x07"
               "2345678a2345678b2345678c",

@@ -14,7 +14,7 @@ import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
-from checking import cases, machine, parts, report, runner  # noqa: E402
+from checking import gtest_results, machine, parts, report, runner  # noqa: E402
 
 # A GoogleTest program by what it prints and writes. What a process does with its part of the tests stands in `parts`, by its index.
 GOOGLETEST = """#!/usr/bin/env python3
@@ -143,10 +143,10 @@ class CheckingTest(unittest.TestCase):
         places = [done.stdout.index("[ RUN      ] Suite.Good/" + part) for part in ("passes", "fails", "crashes")]
         self.assertEqual(places, sorted(places))
         self.assertEqual(done.stdout.splitlines()[-1], "a process ended by signal 11")
-        of_results = cases.read(self.work, "stub", 3)
+        of_results = gtest_results.read(self.work, "stub", 3)
         (self.work / "stub-2.json").write_text('{"testsuites": [')
         (self.work / "stub-3.json").unlink()
-        of_logs = cases.read(self.work, "stub", 3)
+        of_logs = gtest_results.read(self.work, "stub", 3)
         self.assertEqual(of_logs["first_failure"].pop("message"), "other_test.cpp:3: Failure\nExpected equality of these values: 1 and 2")
         of_results["first_failure"].pop("message")
         self.assertEqual(of_logs, of_results)

@@ -33,7 +33,7 @@ TEST_F(FullDiskTest, RunsThatHaveChangedAreSeenFromMemory) {
   {
     const tests::FullDisk full;
     auto store = opened(runs_);
-    EXPECT_TRUE(store.is_stopgap());
+    EXPECT_TRUE(store.is_temporarily_in_memory());
     EXPECT_THAT(rows(store, kRunPaths), ElementsAre("a", "b"));
     EXPECT_THAT(store.remarks(), ElementsAre(HasSubstr("cannot be written: all runs are read anew each time: ")));
     std::vector<std::string> answer;
@@ -45,7 +45,7 @@ TEST_F(FullDiskTest, RunsThatHaveChangedAreSeenFromMemory) {
     EXPECT_THAT(answer, ElementsAre("a", "b"));
   }
   auto store = opened(runs_);
-  EXPECT_FALSE(store.is_stopgap());
+  EXPECT_FALSE(store.is_temporarily_in_memory());
   EXPECT_THAT(rows(store, kRunPaths), ElementsAre("a", "b"));
   EXPECT_THAT(store.remarks(), ElementsAre());
 }

@@ -24,7 +24,7 @@ struct Envelope {
   /// Shard number in the tags of all envelopes and their vectors: no collective uses it.
   static constexpr std::uint16_t kShard = transport::kMaxShard;
 
-  /// `farewell`: the sender uses none of the receiver's memory any more, and takes none; it asks for the same.
+  /// `farewell`: the sender has unmapped the receiver's memory and will not map it again. The receiver must answer with its own farewell.
   enum class Type : std::uint8_t { call, answer, run_error, offer, farewell };
 
   std::uint32_t magic = kMagic;

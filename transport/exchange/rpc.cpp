@@ -102,7 +102,7 @@ void Rpc::handle(Channel& channel, const Envelope& envelope) {
   if (envelope.mapped != 0 && !channel.maps)
     return drop(channel, {Errc::corrupt, "it lent a vector in place that this site does not map"});
   if (envelope.type == Type::farewell) {
-    channel.heard = true;
+    channel.farewell_received = true;
     return begin_parting(channel);
   }
   const bool asks = envelope.type == Type::call || envelope.type == Type::offer;
@@ -339,7 +339,7 @@ void Rpc::answer(const std::shared_ptr<ServedCall>& served, core::Result<std::st
   }
   served->envelope = envelope;  // the view of the call's header ends here
   send_envelope(channel, served->envelope, sent);
-  settle(channel);
+  advance_farewell(channel);
 }
 
 void Rpc::drop(Channel& channel, const core::Error& error) {

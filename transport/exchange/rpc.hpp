@@ -22,9 +22,9 @@
 /// messages. If it cannot, vectors travel. Vectors that are rounded or packed travel in any case. A caller that has given the peer up does not know
 /// when the peer stops to use a vector that it has lent; its end is the run's, or the vector is only read.
 ///
-/// Farewell. To free memory that a peer still maps may be undefined (docs/gpu.md). So a site that ends says farewell to the peers that map its
-/// arenas, or whose arenas it maps, and each answers with its own farewell: each when no one there uses the other's memory any more, and after it
-/// was unmapped. Nothing is said where nothing was mapped.
+/// Farewell. Freeing memory that a peer still maps may be undefined (docs/gpu.md). Therefore a site that ends sends a farewell to each peer that maps its
+/// arenas or whose arenas it maps. A site sends its farewell once it uses none of the peer's memory and has unmapped it. The peer answers with its own
+/// farewell under the same rule. Where nothing was mapped, nothing is sent.
 ///
 /// Vectors are in the memory of the kernels. On a device they should travel in pieces, so that copies to and
 /// from the host overlap with transfers (pieces.hpp); all members of a run have the same options.
@@ -113,8 +113,8 @@ class Rpc {
   void part();
   /// Looks again whether memory of peers that part is unused: users on other threads do not tell. Call it about once a second, and more often
   /// after part().
-  void settle();
-  /// Nothing is to be waited for after part(): no connected peer maps memory of this site, or has not got this site's farewell.
+  void advance_farewells();
+  /// True after part() when every connected peer has unmapped this site's memory, and has received the farewell that this site owes it.
   [[nodiscard]] bool parted() const;
   /// Who may still use arenas of this site.
   enum class Users : std::uint8_t {
@@ -124,7 +124,7 @@ class Rpc {
   };
   [[nodiscard]] Users users() const;
   /// Disconnects the peer: at once if its memory is in use here, because what uses it may wait for the peer; else after the farewell has
-  /// arrived, or some settle() later.
+  /// arrived, or some advance_farewells() later.
   void leave(transport::Peer peer, std::string_view why);
 
  private:
@@ -140,7 +140,7 @@ class Rpc {
   void hand_over(Channel& channel);
   [[nodiscard]] core::Result<void> try_arena(Channel& channel, std::string_view place);
   void begin_parting(Channel& channel);
-  void settle(Channel& channel);
+  void advance_farewell(Channel& channel);
   void free_room(Channel& channel, ServedCall& served);
   void answer(const std::shared_ptr<ServedCall>& served, core::Result<std::string_view> result);
   void answered(Channel& channel, const Envelope& envelope);

@@ -17,8 +17,8 @@ namespace {
 /// Of each half of the arena that an offer is tried with.
 constexpr std::size_t kTrialFloats = 64;
 
-/// So many settle() wait for a farewell to arrive before the peer is disconnected nevertheless.
-constexpr int kMostLooks = 3;
+/// So many advance_farewells() wait for a farewell to arrive before the peer is disconnected nevertheless.
+constexpr int kMostFarewellChecks = 3;
 
 /// Numbers that memory does not have by chance; all floats can be compared.
 std::vector<float> trial_numbers() {
@@ -56,11 +56,11 @@ void Rpc::offer(transport::Peer peer, std::function<void(core::Result<void>)> an
   outgoing->envelope.type = Envelope::Type::offer;
   outgoing->envelope.set({reinterpret_cast<const char*>(&place), sizeof place});
   outgoing->owner = arena;
-  channel.lent = true;
+  channel.may_be_mapped = true;
   outgoing->answered = [this, &channel, arena, numbers,
                         answered = std::move(answered)](const core::Result<std::string_view>& result) {
     if (!result) {
-      channel.lent = channel.lost.has_value();  // else it has mapped nothing
+      channel.may_be_mapped = channel.lost.has_value();  // else it has mapped nothing
       return answered(tl::unexpected(result.error()));
     }
     const auto read = tried([&]() -> core::Result<void> {
@@ -115,38 +115,39 @@ core::Result<void> Rpc::try_arena(Channel& channel, std::string_view bytes) {
 void Rpc::begin_parting(Channel& channel) {
   channel.parting = true;
   channel.lends = false;
-  settle(channel);
+  advance_farewell(channel);
 }
 
 void Rpc::part() {
   for (auto& [peer, channel] : channels_) begin_parting(*channel);
 }
 
-void Rpc::settle() {
+void Rpc::advance_farewells() {
   for (auto& [peer, channel] : channels_) {
-    settle(*channel);
-    if (channel->leaving && !channel->lost && ++channel->looks == kMostLooks)
-      endpoint_.disconnect(peer, *channel->leaving);
+    advance_farewell(*channel);
+    if (channel->disconnect_reason && !channel->lost && ++channel->farewell_checks == kMostFarewellChecks)
+      endpoint_.disconnect(peer, *channel->disconnect_reason);
   }
 }
 
-void Rpc::settle(Channel& channel) {
-  if (!channel.parting || channel.said || channel.lost) return;
-  if (!channel.lent && !channel.maps && !channel.heard) return;
+void Rpc::advance_farewell(Channel& channel) {
+  if (!channel.parting || channel.farewell_sent || channel.lost) return;
+  if (!channel.may_be_mapped && !channel.maps && !channel.farewell_received) return;
   if (arenas_ && !arenas_->release(channel.peer)) return;
-  channel.said = true;
+  channel.farewell_sent = true;
   send_envelope(channel, channel.farewell, [this, &channel] {
     if (channel.lost) return;
-    channel.arrived = true;
-    if (channel.leaving) endpoint_.disconnect(channel.peer, *channel.leaving);
+    channel.farewell_delivered = true;
+    if (channel.disconnect_reason) endpoint_.disconnect(channel.peer, *channel.disconnect_reason);
   });
 }
 
 bool Rpc::parted() const {
   return std::ranges::none_of(channels_, [](const auto& entry) {
     const auto& channel = *entry.second;
-    const bool awaits = channel.lent && !channel.heard;
-    const bool owes = (channel.lent || channel.maps || channel.heard) && !channel.arrived;
+    const bool awaits = channel.may_be_mapped && !channel.farewell_received;
+    const bool owes =
+        (channel.may_be_mapped || channel.maps || channel.farewell_received) && !channel.farewell_delivered;
     return !channel.lost && (awaits || owes);
   });
 }
@@ -154,15 +155,16 @@ bool Rpc::parted() const {
 Rpc::Users Rpc::users() const {
   auto users = Users::none;
   for (const auto& [peer, channel] : channels_)
-    if (channel->lent && !channel->heard) users = std::max(users, channel->lost ? Users::lost : Users::connected);
+    if (channel->may_be_mapped && !channel->farewell_received)
+      users = std::max(users, channel->lost ? Users::lost : Users::connected);
   return users;
 }
 
 void Rpc::leave(transport::Peer peer, std::string_view why) {
   auto& channel = *channels_.at(peer);
   begin_parting(channel);
-  if (channel.said && !channel.arrived)
-    channel.leaving = why;
+  if (channel.farewell_sent && !channel.farewell_delivered)
+    channel.disconnect_reason = why;
   else
     endpoint_.disconnect(peer, why);
 }

@@ -62,13 +62,13 @@ struct Rpc::Channel {
   bool maps = false;            // this site maps the peer's arenas
   bool handing_over = false;
 
-  bool lent = false;                   // the peer may have mapped an arena of this site
-  bool parting = false;                // this site maps nothing more of the peer's
-  bool said = false, arrived = false;  // this site's farewell
-  bool heard = false;                  // the peer's farewell
+  bool may_be_mapped = false;                              // the peer may have mapped an arena of this site
+  bool parting = false;                                    // this site maps nothing more of the peer's
+  bool farewell_sent = false, farewell_delivered = false;  // this site's farewell
+  bool farewell_received = false;                          // the peer's farewell
   Envelope farewell{.type = Envelope::Type::farewell};
-  std::optional<std::string> leaving{};  // why: disconnect the peer when the farewell has arrived
-  int looks = 0;                         // settle() while leaving
+  std::optional<std::string> disconnect_reason{};  // why: disconnect the peer when the farewell has arrived
+  int farewell_checks = 0;                         // while disconnect_reason is set
 };
 
 }  // namespace troupe::exchange

@@ -70,7 +70,8 @@ std::string listing_text(const store::Listing& listing, std::optional<std::size_
   for (auto& row : cells) row.resize(fitting);
   auto text = aligned_table(cells);
   if (!left_out.empty())
-    text += fmt::format("too narrow for {}: --columns KEYS shows others\n", fmt::join(left_out, ", "));
+    text += fmt::format("the terminal is too narrow for {}; --columns KEYS chooses what is shown\n",
+                        fmt::join(left_out, ", "));
   if (listing.total > static_cast<std::int64_t>(listing.rows.size()))
     text += fmt::format("{} of {} runs; --limit 0 shows all\n", listing.rows.size(), listing.total);
   return text;
@@ -105,10 +106,12 @@ Action declare_runs_list(CLI::App& app) {
   app.add_option("FILTER", arguments->filter,
                  "conditions that all hold: KEY=VALUE, also != < <= > >= and ~ (contains); quote < and >");
   add_directory(app, arguments->directory);
-  const auto* columns = app.add_option("--columns", arguments->columns, "keys to show, divided by commas")
-                            ->delimiter(',')
-                            ->allow_extra_args(false)
-                            ->type_name("KEYS");
+  const auto* columns =
+      app.add_option("--columns", arguments->columns,
+                     "keys to show, divided by commas; without it a narrow terminal loses the last ones")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("KEYS");
   app.add_option("--sort", arguments->sort, "key to sort by, greatest first")->type_name("KEY")->capture_default_str();
   app.add_flag("--ascending", arguments->ascending, "least first");
   app.add_option("--limit", arguments->limit, "most runs to show; 0: all")

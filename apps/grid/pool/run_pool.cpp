@@ -148,8 +148,8 @@ RunPool::Ended RunPool::ended(Children::End end) {
   } else {
     run_status.directory = running.directory.empty() ? told : running.directory;
   }
-  // What a run says is lost where its output cannot be written. Its records say the same.
-  if (!json.is_object() && !told.empty())
+  // What a run says is lost where its output cannot be written, and its process may fail after its end. Its records say what it has come to.
+  if (!told.empty() && (!json.is_object() || run_status.status == Status::failed))
     if (auto records = run_status_of(run_status.directory); has_ended(records, running.summary))
       run_status = std::move(records);
   if (loses_nodes(running, ended, json.is_object() || !told.empty())) return ended;

@@ -1,4 +1,4 @@
-/// Stops a grid or a sweep, which trains runs in a pool, also when it fails itself: at the first request runs under way save a checkpoint and end, and after
+/// Stops a grid or a sweep, which trains runs in a pool, at a request or after an error of its own: runs under way save a checkpoint and end; after
 /// kSavingDeadline_s they are killed. The second Ctrl-C, which leaves at once, belongs to the process (apps/interrupt.hpp). One thread, but
 /// for the request.
 #pragma once

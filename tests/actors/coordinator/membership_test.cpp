@@ -132,13 +132,13 @@ TEST(Membership, TheLedgerOfACheckpointIsToldBeforeIt) {
 /// Two workers at sites 1 and 2.
 class TwoSites : public TwoWorkers {
  public:
-  static constexpr auto kGoodbye = "peer tcp:127.0.0.1:1/site 2 is lost: it closed its endpoint";
+  static constexpr auto kClosedEndpoint = "peer tcp:127.0.0.1:1/site 2 is lost: it closed its endpoint";
   TwoSites() : TwoWorkers("run.epochs=2", {}, {1, 2}) {}
 };
 
 TEST(Membership, TheEndOfAnEndpointIsNotTheReasonWhereTheSiteTellsIt) {
   TwoSites run;
-  run.tell(SiteLost{0, 2, TwoSites::kGoodbye});
+  run.tell(SiteLost{0, 2, TwoSites::kClosedEndpoint});
   EXPECT_TRUE(run.members().empty());
   run.tell(RunError{core::Errc::program, "worker 1, step 2: the program has failed: ValueError: boom", 2});
   const auto members = run.members();
@@ -151,7 +151,7 @@ TEST(Membership, TheEndOfAnEndpointIsNotTheReasonWhereTheSiteTellsIt) {
 
 TEST(Membership, TheEndOfAnEndpointIsTheReasonOfASiteThatTellsNone) {
   TwoSites run;
-  run.tell(SiteLost{0, 2, TwoSites::kGoodbye});
+  run.tell(SiteLost{0, 2, TwoSites::kClosedEndpoint});
   run.pass(3s);
   const auto members = run.members();
   ASSERT_EQ(members.size(), 1U);

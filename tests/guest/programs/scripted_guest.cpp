@@ -157,9 +157,10 @@ class Program {
     if (what == "kill") ::raise(SIGKILL);
     if (what == "exit") std::_Exit(std::stoi(rest));
     if (what == "say") print(rest), std::_Exit(3);
-    if (what == "failed") {
+    if (what == "failed" || what == "aborted") {
       wire_->write(
           Wire::frame(kTypes.at("FAILED"), json{{"error", rest}, {"traceback", "Traceback\n  line 7"}}.dump()));
+      if (what == "aborted") std::abort();
       std::_Exit(1);
     }
     if (what == "orphan") {  // a child keeps the connection and the output open

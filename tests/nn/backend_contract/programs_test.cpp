@@ -114,7 +114,7 @@ TEST_P(Programs, ThatFailAreErrorsWithTheirLastLines) {
   model.labels[2] = 99;
   const auto failed = model.replica->step(model.batch(), {});
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, core::Errc::io);
+  EXPECT_EQ(failed.error().code, core::Errc::program);
   EXPECT_NE(failed.error().message.find("the program has failed: IndexError: "), std::string::npos)
       << failed.error().message;
   EXPECT_FALSE(model.replica->step(model.batch(), {}));

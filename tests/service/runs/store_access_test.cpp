@@ -126,13 +126,13 @@ TEST_F(StoreAccessTest, OnAFullDiskAnswersAreCurrentAndTheStoreIsAFileAgainLater
     EXPECT_THAT(runs(access.fresh()), ElementsAre("a", "b"));
     const auto store = access.current();
     ASSERT_TRUE(store.has_value());
-    EXPECT_TRUE((*store)->is_stopgap());
+    EXPECT_TRUE((*store)->is_temporarily_in_memory());
     EXPECT_TRUE(store::remove_run(**store, "b").has_value());
   }
   change("c");
   const auto store = access.current();
   EXPECT_THAT(runs(store), ElementsAre("a", "c"));
-  EXPECT_FALSE((*store)->is_stopgap());
+  EXPECT_FALSE((*store)->is_temporarily_in_memory());
 }
 
 /// Looks without anybody who asks.

@@ -71,6 +71,16 @@ TEST(LostMembers, AProgramThatFailsAtTheCoordinatorsSiteEndsTheRun) {
   EXPECT_EQ(run.port.error->message, "worker 0: boom");
 }
 
+/// Who stops a run, as a batch system does, often signals its programs, too.
+TEST(LostMembers, AProgramThatEndsWhileTheRunIsStoppedHasNotFailed) {
+  TestedRun run(Kind::on_demand);
+  run.to_training();
+  run.coordinator->interrupted();
+  run.coordinator->member_failed(1, {core::Errc::program, "worker 0: it ended with exit code 0"});
+  run.coordinator->member_failed(2, {core::Errc::program, "worker 1: it ended with exit code 0"});
+  expect_peer_lost(run, "no worker is left: go on");
+}
+
 TEST(LostMembers, LossOfAPartOfTheCentreEndsTheRun) {
   TestedRun run(Kind::on_demand);
   run.initial_members.server_sites = {2};

@@ -231,7 +231,7 @@ TEST_P(Farewell, AMemberWithAVectorInUseAnswersWhenItIsFree) {
     EXPECT_EQ(mapped_.mappings_of(1), 0) << "the one that ends uses nothing";
     if (replies) answer_all(1);
     waiting_[1].clear();
-    if (!replies) calls(1).settle();  // a call that is dropped, as one of a lost member, tells nobody
+    if (!replies) calls(1).advance_farewells();  // a call that is dropped, as one of a lost member, tells nobody
     group_->drive([&] { return calls(0).parted(); });
     EXPECT_EQ(calls(0).users(), Rpc::Users::none);
     EXPECT_EQ(mapped_.mappings_of(0), 0);
@@ -306,7 +306,7 @@ TEST_P(Farewell, NoMemoryIsFreedWhileItIsMapped) {
       }
       if (chance(20)) calls(r).part(), parts[r] = true;
       if (chance(300)) group_->endpoint(r).disconnect(peer_of(r), "the test wants it");
-      if (chance(3)) calls(r).settle();
+      if (chance(3)) calls(r).advance_farewells();
       if (chance(2)) group_->poll();
       if (parts[r] && calls(r).parted()) {
         all_parted += calls(r).users() == Rpc::Users::none ? 1 : 0;
@@ -323,7 +323,7 @@ TEST_P(Farewell, NoMemoryIsFreedWhileItIsMapped) {
         for (std::size_t r = 0; r < 2; ++r) {
           if (ended[r]) continue;
           waiting_[r].clear();
-          calls(r).settle();
+          calls(r).advance_farewells();
           all = all && calls(r).parted();
         }
         return all;

@@ -210,6 +210,24 @@ exit 74
   EXPECT_THAT(folder_.read("runs/g/results.csv"), HasSubstr(",done,0,"));
 }
 
+/// An actor that waits for a device keeps it from ending: the process leaves without it.
+TEST_F(RunGridTest, ARunWhoseProcessFailsAfterItsEndCountsByItsRecords) {
+  give_up_directory();
+  children_do(R"sh(dir=$here/runs/g/2
+mkdir -p "$dir"
+echo "$dir" > "$told"
+echo '{"kind":"ended","error":null}' > "$dir/metrics.jsonl"
+echo '{"run": "it", "wall_s": 1}' > "$dir/summary.json"
+echo "{\"run\": \"$dir\", \"wall_s\": 1}"
+echo 'troupe: an actor has not ended in time' >&2
+exit 75
+)sh");
+  const auto end = run(Clock(std::chrono::milliseconds(1)));
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->statuses[0].status, Status::done);
+  EXPECT_EQ(end->statuses[0].directory, folder_.file("runs/g/2"));
+}
+
 /// As of a run of a sweep that goes on from a rung.
 TEST_F(RunGridTest, AnEndOfAnEarlierSessionIsNotOneOfThis) {
   writer_.reset();

@@ -22,7 +22,7 @@ const kValues: Record<string, Value> = {
 /** Where the run went on: what is said of workers leaves out what they did before. */
 export function OfThisSession({ model }: { model: RunModel }): JSX.Element | null {
   return model.resumedAt === null ? null
-    : <p class="muted">In this session, which went on at epoch {plain(model.resumedAt)}: what was before is not in it.</p>;
+    : <p class="muted">These numbers cover this session only, which went on at epoch {plain(model.resumedAt)}.</p>;
 }
 
 export function WorkersTab({ model }: { model: RunModel }): JSX.Element {
