@@ -191,6 +191,15 @@ class SweepSession {
   }
 
   Result<void> settle(const Step& step, const Reading& reading, double seconds) {
+    if (reading.untold) {
+      if (!stopped_)
+        stopped_ =
+            core::Error{core::Errc::config,
+                        fmt::format("{}: {} has no {}: name another metric in [sweep], and another grid directory",
+                                    plan_.file.path, trials_.name(step.trial), plan_.metric)};
+      held_.push_back(step);
+      return {};
+    }
     const sweep::Search::Result result{reading.score, reading.last};
     const double t = elapsed_s();
     if (auto logged = log_.append({.kind = SweepEvent::Kind::score, .t = t, .step = step, .result = result}); !logged)

@@ -30,8 +30,13 @@ Reading reading_of(const RunStatus& run_status, std::int64_t rung_epochs, std::i
   reading.reached = reading.last || epochs >= rung_epochs;
   // Complete, though only the rung was asked for: as when a user has trained it to its end.
   if (epochs >= whole) reading.last = true;
-  for (const auto& [key, value] : grid::flatten(json))
+  const auto loss = metric.substr(0, metric.rfind('.')) + ".loss";
+  bool is_sound = false;
+  for (const auto& [key, value] : grid::flatten(json)) {
     if (key == metric && value.is_number()) reading.score = value.get<double>();
+    is_sound = is_sound || (key == loss && value.is_number());
+  }
+  reading.untold = is_sound && !reading.score;
   return reading;
 }
 

@@ -19,7 +19,7 @@ namespace troupe::apps {
 /// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
 /// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges. Files beside it: `full` is a full disk,
 /// `moved` another machine, on which runs resume with --replan only, `small` one without memory for rates above 0.8. With `long` it trains until
-/// it is told to end, and says so in `trains`. With `mute` what it says is lost. With `last` one run
+/// it is told to end, and says so in `trains`. With `mute` what it says is lost, with `silent` it tells its loss only. With `last` one run
 /// trains until it is told to end, and the other is the last that can be started. It takes `watches` away and keeps what sweep.json says while it trains, as `seen`.
 inline constexpr std::string_view kTrain = R"sh(#!/bin/bash
 here=$(dirname "$0")
@@ -80,6 +80,7 @@ if awk "BEGIN { exit !($lr > 0.9) }"; then
   exit 70
 fi
 accuracy=$(awk "BEGIN { print $lr * (1 - 0.5 / $epochs) }")
+[ -e "$here/silent" ] && accuracy='null, "loss": 1'
 echo '{"kind":"ended","error":null}' >> "$dir/metrics.jsonl"
 if fails after; then exec > /dev/null; fi
 if [ -e "$here/mute" ]; then echo "$PWD/$dir" > "$told"; exec > /dev/null; fi

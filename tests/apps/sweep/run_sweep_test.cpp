@@ -252,6 +252,17 @@ TEST_F(RunSweepTest, ASweepThatFailsItselfLetsItsRunsSaveFirst) {
 }
 
 /// As where the disk with the children's output is full.
+/// As of a program that evaluates its loss: it has not diverged.
+TEST_F(RunSweepTest, ARunWithoutTheMetricStopsTheSweep) {
+  folder_.write("silent", "");
+  const auto end = run();
+  ASSERT_TRUE(end) << end.error().message;
+  ASSERT_TRUE(end->stopped);
+  EXPECT_EQ(end->stopped->code, core::Errc::config);
+  EXPECT_THAT(end->stopped->message, HasSubstr("has no test.accuracy: name another metric in [sweep]"));
+  EXPECT_EQ(end->record.trials.size(), 1U);
+}
+
 TEST_F(RunSweepTest, ARunWhoseWordsAreLostCountsByItsRecords) {
   folder_.write("mute", "");
   const auto end = run();
