@@ -69,9 +69,7 @@ std::string listing_text(const store::Listing& listing, std::optional<std::size_
   const std::vector<std::string> left_out(cells[0].begin() + static_cast<std::ptrdiff_t>(fitting), cells[0].end());
   for (auto& row : cells) row.resize(fitting);
   auto text = aligned_table(cells);
-  if (!left_out.empty())
-    text += fmt::format("the terminal is too narrow for {}; --columns KEYS chooses what is shown\n",
-                        fmt::join(left_out, ", "));
+  if (!left_out.empty()) text += fmt::format("no room here for {}: choose with --columns\n", fmt::join(left_out, ", "));
   if (listing.total > static_cast<std::int64_t>(listing.rows.size()))
     text += fmt::format("{} of {} runs; --limit 0 shows all\n", listing.rows.size(), listing.total);
   return text;

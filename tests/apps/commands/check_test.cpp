@@ -53,7 +53,7 @@ TEST(CheckTest, WarnsOfABatchLargerThanTheDataSet) {
                                "data.test_samples=10", "--set", "data.batch=500", "--set", "cluster.workers=1"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("warning: --set: data.batch = 500 is more than the 200 training samples: a step has each "
-                             "of them 2.5 times\n"),
+                             "of them 2.5 times; set data.batch to their number or less\n"),
             std::string::npos)
       << outcome.err;
   EXPECT_NE(outcome.out.find("200 training and 10 test samples, 1 step per epoch"), std::string::npos) << outcome.out;
