@@ -184,6 +184,10 @@ void CoordinatorBody::down(const caf::down_msg& message) {
   const auto why = reason_of(self_->system(), message.reason);
   for (std::uint32_t w = 0; w < actors_.workers.size(); ++w) {
     const auto is = [&](const auto& member) { return member && member.address() == message.source; };
+    // A site ends its loader because of its worker, whose end tells the reason and may be heard later.
+    const bool follows = is(actors_.loaders[w]) && !message.reason && site_of(w) != 0;
+    if (follows && !machine_.members().has(w)) return;  // it was lost before
+    if (follows) return closed_endpoints_.push_back({{0, site_of(w), why}, setup_.clock->now()});
     if (is(actors_.workers[w]) || is(actors_.loaders[w])) return machine_.lost(w, why);
   }
   for (std::uint32_t s = 0; s < actors_.servers.size(); ++s)

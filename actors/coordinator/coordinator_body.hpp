@@ -246,7 +246,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   strategies::WorkerId model_worker_ = 0;  // the worker that is asked for what is the same on all of them
   std::uint64_t updates_ = 0;              // its Updates::steps, of its latest snapshot
   SilenceDeadlines silences_;              // of all pending requests
-  /// Sites whose endpoint was closed in order; the reason comes over another connection, perhaps later.
+  /// Sites whose endpoint was closed in order, or whose loader has ended; the reason comes over another connection, perhaps later.
   struct ClosedEndpoint {
     SiteLost news;
     core::Duration at{0};

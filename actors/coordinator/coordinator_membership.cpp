@@ -45,7 +45,7 @@ void CoordinatorBody::removed(WorkerId worker) {
   gone_.insert(worker);
   // A newcomer may come to the same site, and has reported nothing yet.
   std::erase_if(closed_endpoints_, [site = site_of(worker)](const ClosedEndpoint& closed) {
-    return closed.news.lost == site || closed.news.site == site;
+    return closed.news.lost == site || (site != 0 && closed.news.site == site);
   });
   if (!actors_.workers[worker]) return;
   self_->send(actors_.workers[worker], Halt{});
