@@ -191,41 +191,35 @@ exit 75
   EXPECT_EQ(std::ranges::count(calls, '\n'), 1) << calls;
 }
 
-/// As where the disk with its output is full.
-TEST_F(RunGridTest, ARunWhoseWordsAreLostCountsByItsRecords) {
-  give_up_directory();
-  children_do(R"sh(dir=$here/runs/g/2
+/// A child whose run has come to its end; what it does `then` is its process's end.
+std::string run_that_is_done(std::string_view then) {
+  constexpr std::string_view kRun = R"sh(dir=$here/runs/g/2
 mkdir -p "$dir"
 echo "$dir" > "$told"
 echo '{"kind":"ended","error":null}' > "$dir/metrics.jsonl"
 echo '{"run": "it", "wall_s": 1}' > "$dir/summary.json"
-echo 'troupe: cannot write to standard output: No space left on device' >&2
-exit 74
-)sh");
-  const auto end = run(Clock(std::chrono::milliseconds(1)));
-  ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->statuses[0].status, Status::done);
-  EXPECT_EQ(end->statuses[0].directory, folder_.file("runs/g/2"));
-  EXPECT_EQ(end->statuses[0].summary, R"({"run": "it", "wall_s": 1})");
-  EXPECT_THAT(folder_.read("runs/g/results.csv"), HasSubstr(",done,0,"));
+)sh";
+  return std::string(kRun).append(then);
 }
 
-/// An actor that waits for a device keeps it from ending: the process leaves without it.
 TEST_F(RunGridTest, ARunWhoseProcessFailsAfterItsEndCountsByItsRecords) {
   give_up_directory();
-  children_do(R"sh(dir=$here/runs/g/2
-mkdir -p "$dir"
-echo "$dir" > "$told"
-echo '{"kind":"ended","error":null}' > "$dir/metrics.jsonl"
-echo '{"run": "it", "wall_s": 1}' > "$dir/summary.json"
-echo "{\"run\": \"$dir\", \"wall_s\": 1}"
-echo 'troupe: an actor has not ended in time' >&2
-exit 75
-)sh");
-  const auto end = run(Clock(std::chrono::milliseconds(1)));
-  ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->statuses[0].status, Status::done);
-  EXPECT_EQ(end->statuses[0].directory, folder_.file("runs/g/2"));
+  std::ptrdiff_t processes = 0;
+  for (const auto* then : {
+           "echo 'troupe: cannot write to standard output: No space left on device' >&2; exit 74",
+           R"sh(echo "{\"run\": \"$dir\"}"; echo 'troupe: an actor has not ended in time' >&2; exit 75)sh",
+       }) {
+    SCOPED_TRACE(then);
+    std::filesystem::remove_all(folder_.file("runs/g/2"));
+    children_do(run_that_is_done(then));
+    const auto end = run(Clock(std::chrono::milliseconds(1)));
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(std::ranges::count(folder_.read("calls"), '\n'), ++processes);
+    EXPECT_EQ(end->statuses[0].status, Status::done);
+    EXPECT_EQ(end->statuses[0].directory, folder_.file("runs/g/2"));
+    EXPECT_EQ(end->statuses[0].summary, R"({"run": "it", "wall_s": 1})");
+    EXPECT_THAT(folder_.read("runs/g/results.csv"), HasSubstr(",done,0,"));
+  }
 }
 
 /// As of a run of a sweep that goes on from a rung.
