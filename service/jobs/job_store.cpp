@@ -1,5 +1,6 @@
 #include "service/jobs/job_store.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,8 @@ CREATE INDEX jobs_by_run ON jobs(run);
 CREATE TABLE history(id INTEGER PRIMARY KEY, job INTEGER NOT NULL, at TEXT NOT NULL, event TEXT NOT NULL);
 CREATE INDEX history_by_job ON history(job, id);
 )";
+
+constexpr std::string_view kInMemory = ":memory:";
 
 constexpr const char* kIfDamaged =
     "end the jobs that still run, and move it away with its -wal and -shm: the service then knows no jobs; runs stay";
@@ -65,12 +68,15 @@ void add_history(store::Database& database, std::int64_t id, const std::string& 
   Statement(database, "INSERT INTO history(job, at, event) VALUES(?, ?, ?)").with(id, at, event).run();
 }
 
+bool is_full(const core::Result<void>& done) { return !done && done.error().code == core::Errc::no_space; }
+
 }  // namespace
 
 core::Result<JobStore> JobStore::open(const std::string& path) {
   auto opened = store::Database::open(path, true, kIfDamaged);
   if (!opened) return tl::unexpected(std::move(opened.error()));
-  JobStore store(std::make_unique<store::Database>(std::move(*opened)));
+  JobStore store(std::make_unique<store::Database>(std::move(*opened)),
+                 ReservedRoom(path == kInMemory ? std::string() : path + ".room"));
   auto& database = *store.database_;
   database.run("PRAGMA synchronous=FULL");  // what a user was told is stored is stored
   store::Transaction all(database);
@@ -82,6 +88,7 @@ core::Result<JobStore> JobStore::open(const std::string& path) {
     database.run(fmt::format("PRAGMA user_version={}", kVersion));
   }
   if (auto done = all.commit(); !done) return tl::unexpected(std::move(done.error()));
+  store.room_.keep();
   return store;
 }
 
@@ -121,6 +128,13 @@ core::Result<Job> JobStore::submit(const JobSpec& spec, JobState state, const st
 }
 
 core::Result<void> JobStore::save(const Job& job, const std::string& at, const std::string& event) {
+  auto done = try_to_save(job, at, event);
+  if (done) room_.keep();
+  const bool ends = job.state != JobState::queued && job.state != JobState::running;
+  return ends && is_full(done) && room_.give_up() ? try_to_save(job, at, event) : done;
+}
+
+core::Result<void> JobStore::try_to_save(const Job& job, const std::string& at, const std::string& event) {
   core::Result<void> done;
   {
     store::Transaction all(*database_);
@@ -143,6 +157,12 @@ core::Result<void> JobStore::save(const Job& job, const std::string& at, const s
 }
 
 core::Result<void> JobStore::remove(std::int64_t id) {
+  auto done = try_to_remove(id);
+  if (done) room_.keep();
+  return is_full(done) && room_.give_up() ? try_to_remove(id) : done;
+}
+
+core::Result<void> JobStore::try_to_remove(std::int64_t id) {
   core::Result<void> done;
   {
     store::Transaction all(*database_);

@@ -1,5 +1,6 @@
 /// The jobs of a service in SQLite, `<run.dir>/.service/jobs.sqlite`. It is the truth about what users have ordered; the jobs' folders are the
-/// truth about what processes have done. Every call that changes something is one transaction, which survives a power failure.
+/// truth about what processes have done. Every call that changes something is one transaction, which survives a power failure. On a full disk
+/// the end of a job and its removal are stored in room that was kept for them, beside the database, in `jobs.sqlite.room`.
 /// Thread rule: one thread at a time. Errors: those of store::Database; Errc::corrupt also for a store of a later version.
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "service/jobs/job.hpp"
+#include "service/jobs/reserved_room.hpp"
 #include "store/database.hpp"
 
 namespace troupe::service {
@@ -40,13 +42,17 @@ class JobStore {
   [[nodiscard]] core::Result<std::vector<JobHistoryLine>> history(std::int64_t id);
 
  private:
-  explicit JobStore(std::unique_ptr<store::Database> database) : database_(std::move(database)) {}
+  JobStore(std::unique_ptr<store::Database> database, ReservedRoom room)
+      : database_(std::move(database)), room_(std::move(room)) {}
+  core::Result<void> try_to_save(const Job& job, const std::string& at, const std::string& event);
+  core::Result<void> try_to_remove(std::int64_t id);
   core::Result<std::vector<Job>> select(const std::string& condition, const std::vector<store::Cell>& values);
   core::Result<std::optional<Job>> select_first(const std::string& condition, const std::vector<store::Cell>& values);
   template <class Result>
   core::Result<Result> checked(Result result);
 
   std::unique_ptr<store::Database> database_;  // Statements need it to stay where it is
+  ReservedRoom room_;
 };
 
 }  // namespace troupe::service

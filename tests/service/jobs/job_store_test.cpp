@@ -1,5 +1,10 @@
 #include "service/jobs/job_store.hpp"
 
+#include <sys/mount.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "tests/folder.hpp"
@@ -131,6 +136,41 @@ TEST(JobStoreTest, AFailedCallLeavesTheStoreUsable) {
   ASSERT_TRUE(jobs.has_value());
   ASSERT_EQ(jobs->size(), 2U) << "the job whose history could not be written is not there either";
   EXPECT_EQ(jobs->front().spec.name, "c");
+}
+
+TEST(JobStoreTest, OnAFullDiskJobsEndAndAreRemoved) {
+  const tests::Folder folder;
+  const auto disk = folder.file("disk");
+  std::filesystem::create_directories(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "mounting a small disk needs root";
+  struct Unmount {
+    std::string path;
+    ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }
+  } const unmount{disk};
+  {
+    auto store = JobStore::open(disk + "/jobs.sqlite");
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    auto queued = store->submit(spec_of("a"), JobState::queued, "t").value();
+    const auto done = store->submit(spec_of("b"), JobState::stopped, "t").value();
+    std::ofstream(disk + "/log") << std::string(std::size_t{5} << 20, 'x');
+
+    const auto refused = store->submit(spec_of("c"), JobState::queued, "t");
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, core::Errc::no_space);
+    EXPECT_EQ(store->save(queued, "t", "priority 0").error().code, core::Errc::no_space) << "the room is for ends";
+
+    queued.state = JobState::stopped;
+    const auto stopped = store->save(queued, "t", "stop requested");
+    EXPECT_TRUE(stopped.has_value()) << stopped.error().message;
+    const auto removed = store->remove(done.id);
+    EXPECT_TRUE(removed.has_value()) << removed.error().message;
+
+    std::filesystem::remove(disk + "/log");
+    ASSERT_TRUE(store->submit(spec_of("d"), JobState::queued, "t").has_value());
+    ASSERT_TRUE(store->remove(queued.id).has_value());
+  }
+  EXPECT_EQ(std::filesystem::file_size(disk + "/jobs.sqlite.room"), ReservedRoom::kBytes) << "kept again";
+  EXPECT_EQ(JobStore::open(disk + "/jobs.sqlite")->list()->size(), 1U);
 }
 
 }  // namespace
