@@ -10,17 +10,17 @@
 namespace troupe::tests {
 namespace {
 
-std::atomic<bool> is_full = false;
+std::atomic<int> refusal = 0;  // 0: none
 
 ssize_t write_unless_full(int file, const void* bytes, std::size_t count) {
-  if (!is_full) return ::write(file, bytes, count);
-  errno = ENOSPC;
+  if (refusal == 0) return ::write(file, bytes, count);
+  errno = refusal;
   return -1;
 }
 
 ssize_t pwrite_unless_full(int file, const void* bytes, std::size_t count, off_t at) {
-  if (!is_full) return ::pwrite(file, bytes, count, at);
-  errno = ENOSPC;
+  if (refusal == 0) return ::pwrite(file, bytes, count, at);
+  errno = refusal;
   return -1;
 }
 
@@ -38,11 +38,11 @@ const bool replaced = [] {
 
 }  // namespace
 
-FullDisk::FullDisk() {
+FullDisk::FullDisk(int error) {
   if (!replaced) throw std::logic_error("this SQLite has no table of system calls");
-  is_full = true;
+  refusal = error;
 }
 
-FullDisk::~FullDisk() { is_full = false; }
+FullDisk::~FullDisk() { refusal = 0; }
 
 }  // namespace troupe::tests

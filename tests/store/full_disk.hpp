@@ -1,12 +1,14 @@
 /// A full disk, as SQLite sees it. Thread rule: one at a time, made and ended by any thread.
 #pragma once
 
+#include <cerrno>
+
 namespace troupe::tests {
 
-/// While it exists, what SQLite writes into files fails with ENOSPC, in this process. Databases in memory go on.
+/// While it exists, what SQLite writes into files fails with `error`, in this process. Databases in memory go on.
 class FullDisk {
  public:
-  FullDisk();
+  explicit FullDisk(int error = ENOSPC);
   ~FullDisk();
   FullDisk(const FullDisk&) = delete;
   FullDisk& operator=(const FullDisk&) = delete;

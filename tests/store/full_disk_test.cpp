@@ -56,6 +56,16 @@ TEST_F(FullDiskTest, AStoreThatIsMissingIsNoError) {
   EXPECT_THAT(rows(store, kRunPaths), ElementsAre("a"));
 }
 
+TEST_F(FullDiskTest, AQuotaThatIsUsedUpIsAFullDisk) {
+  auto database = Database::open(runs_.file("jobs.sqlite"), true);
+  ASSERT_TRUE(database.has_value()) << database.error().message;
+  const tests::FullDisk full(EDQUOT);
+  database->run("CREATE TABLE a(b)");
+  const auto written = database->check();
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().code, core::Errc::no_space) << written.error().message;
+}
+
 TEST_F(FullDiskTest, ARunIsRemovedAlthoughTheStoreCannotForgetIt) {
   write_done(runs_, "b", 0.75);
   auto store = opened(runs_);
