@@ -180,16 +180,14 @@ Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train)
     auto read = read_statistics(config.statistics, train.shape());
     if (!read) return read;
     result = *std::move(read);
-  } else if (!config.channel_mean.empty() || !config.channel_deviation.empty() || train.streamed()) {
+  } else if (train.streamed() && channels == kPictureMean.size()) {
     result = {kPictureMean, kPictureDeviation, {}};
-    if (channels != kPictureMean.size()) {
-      auto measured = measure_statistics(train, {.samples = kMeasuredSamples, .max_bad = config.max_bad});
-      if (!measured) return measured;
-      result = *std::move(measured);
-      result.image_mean.clear();
-    }
-  } else {
-    return measure_statistics(train);
+  } else if (config.channel_mean.empty() || config.channel_deviation.empty() || config.mean == "image") {
+    const StatisticsLimits some{.samples = kMeasuredSamples, .max_bad = config.max_bad};
+    auto measured = measure_statistics(train, train.streamed() ? some : StatisticsLimits{});
+    if (!measured) return measured;
+    result = *std::move(measured);
+    if (train.streamed()) result.image_mean.clear();
   }
   if (!config.channel_mean.empty()) result.channel_mean = config.channel_mean;
   if (!config.channel_deviation.empty()) result.channel_deviation = config.channel_deviation;

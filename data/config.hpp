@@ -110,8 +110,9 @@ struct Source {
   std::shared_ptr<const BatchBuilder> validation{};  ///< null: none
 };
 
-/// The statistics that `train` is preprocessed with: those given, of the file, of ImageNet (streamed pictures of three channels), or
-/// measured without the samples that are unreadable, up to config.max_bad. Errc::config: given ones that do not fit; a mean image without a file for streamed data. Others: from the readers.
+/// The statistics that `train` is preprocessed with: of the file, of ImageNet (streamed pictures of three channels), or measured without the
+/// samples that are unreadable, up to config.max_bad; given ones replace theirs. Errc::config: given ones that do not fit; a mean image
+/// without a file for streamed data. Others: from the readers.
 [[nodiscard]] core::Result<Statistics> statistics_of(const DataConfig& config, const Dataset& train);
 
 /// Opens the splits and measures the statistics if they are needed. `seed` is the run's. Errors as open_splits() and statistics_of().

@@ -167,6 +167,31 @@ TEST_F(Cifar10Test, TrainingAugmentsAndEvaluationTakesTheCentre) {
   EXPECT_LT(mirrored, 35);
 }
 
+TEST_F(Cifar10Test, AGivenHalfOfTheStatisticsLeavesTheOtherMeasured) {
+  DataConfig config;
+  config.name = "cifar10";
+  config.path = path();
+  config.normalise = true;
+  const auto train = open_dataset(config, Split::train).value();
+  const auto measured = measure_statistics(*train).value();
+  std::vector<float> images(3 * kPlane);
+  std::vector<std::int32_t> labels(1);
+  constexpr double kBlue = 200 / 255.0;  // everywhere in test sample 0
+  const auto blue = [&](const DataConfig& with, std::size_t pixel) {
+    const auto source = open_source(with, 1).value();
+    EXPECT_TRUE(source.test->build_range(0, 1, images, labels).has_value());
+    return images[2 * kPlane + pixel];
+  };
+  auto mean = config;
+  mean.channel_mean = {0.1, 0.2, 0.3};
+  EXPECT_NEAR(blue(mean, 0), (kBlue - 0.3) / measured.channel_deviation[2], 1e-4);
+  auto deviation = config;
+  deviation.channel_deviation = {1, 1, 0.5};
+  EXPECT_NEAR(blue(deviation, 0), (kBlue - measured.channel_mean[2]) / 0.5, 1e-5);
+  deviation.mean = "image";
+  EXPECT_NEAR(blue(deviation, 5), (kBlue - measured.image_mean[2 * kPlane + 5]) / 0.5, 1e-5);
+}
+
 TEST_F(Cifar10Test, FactsAgreeWithTheOpenedDataSet) {
   DataConfig config;
   config.name = "cifar10";
