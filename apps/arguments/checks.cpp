@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -17,11 +18,12 @@
 namespace troupe::apps {
 namespace {
 
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
+template <class Number>
+std::optional<Number> number_of(const std::string& text) {
+  Number value{};
   const auto* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !std::isfinite(value)) return std::nullopt;
+  if (error != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
 
@@ -31,10 +33,12 @@ CLI::Validator bounded(Kind kind, double low, double high) {
   const auto rule = std::isfinite(high) ? fmt::format("between {} and {}", core::readable(low), core::readable(high))
                                         : fmt::format("≥ {}", core::readable(low));
   const auto test = [=](const std::string& text) -> std::string {
-    const auto value = number_of(text);
-    const bool fits = value && *value >= low && *value <= high;
-    const bool digits = std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0 || c == '-'; });
-    if (fits && (kind == Kind::any || digits)) return {};
+    const auto value = number_of<double>(text);
+    const bool fits = value && std::isfinite(*value) && *value >= low && *value <= high;
+    if (fits && (kind == Kind::any || number_of<std::int64_t>(text))) return {};
+    const bool digits = std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (fits && digits)  // CLI11 would silently take the greatest number in its place
+      return fmt::format("\"{}\" must be at most {}", text, std::numeric_limits<std::int64_t>::max());
     return fmt::format("\"{}\" must be {} {}", text, kind == Kind::whole ? "a whole number" : "a number", rule);
   };
   return {test, fmt::format("[{}]", rule)};

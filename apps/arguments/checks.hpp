@@ -10,6 +10,7 @@ namespace troupe::apps {
 
 /// A whole number from `low` to `high`, both included.
 [[nodiscard]] CLI::Validator whole_between(double low, double high);
+/// From `low` to the greatest std::int64_t.
 [[nodiscard]] CLI::Validator whole_at_least(double low);
 /// Any number from `low` to `high`, both included.
 [[nodiscard]] CLI::Validator number_between(double low, double high);

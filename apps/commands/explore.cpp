@@ -1,6 +1,7 @@
 #include "apps/commands/explore.hpp"
 
 #include <cstdio>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,12 @@ std::string to_text(const explore::Exploration& all) {
 }  // namespace
 
 core::Result<void> run_explore(const ExploreArguments& arguments) {
+  // The last schedule's seed must be one that --seed takes: the command that repeats it names it.
+  const auto most = std::numeric_limits<std::int64_t>::max() - (arguments.runs - 1);
+  if (arguments.seed > most)
+    return core::fail(core::Errc::usage,
+                      fmt::format("--seed {}: must be at most {} with --explore {}: each schedule has the next seed",
+                                  arguments.seed, most, arguments.runs));
   ProgressLine progress("explore");
   const auto runs = static_cast<std::uint64_t>(arguments.runs);
   const auto all = explore::explore({.runs = runs,

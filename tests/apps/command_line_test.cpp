@@ -101,6 +101,43 @@ TEST(CommandLineTest, CommentsOfLongExamplesHaveALineOfTheirOwn) {
     EXPECT_TRUE(!goes_on || (line.starts_with("      ") && !line.starts_with("      #"))) << help;
 }
 
+/// The type of a value has a greatest number: a greater one is refused, not lowered.
+TEST(CommandLineTest, NumbersAboveTheGreatestAreRefused) {
+  for (const char* number : {"9223372036854775808", "18446744073709551615", "99999999999999999999"})
+    for (const auto& command : std::vector<std::vector<std::string>>{{"simulate", "--seed", number},
+                                                                     {"simulate", "--explore", "1", "--seed", number},
+                                                                     {"train", "a.toml", "--min-nodes", number},
+                                                                     {"launch", "--workers", number, "--", "true"},
+                                                                     {"launch", "--epochs", number, "--", "true"},
+                                                                     {"predict", "run", "a.png", "--top", number},
+                                                                     {"watch", "--patience", number},
+                                                                     {"runs", "list", "--limit", number}}) {
+      const auto outcome = troupe(command);
+      EXPECT_EQ(outcome.code, 2) << outcome.out << outcome.err;
+      EXPECT_NE(outcome.err.find("\"" + std::string(number) + "\" must be "), std::string::npos) << outcome.err;
+    }
+  EXPECT_NE(troupe({"simulate", "--seed", "9223372036854775808"}).err.find("must be at most 9223372036854775807"),
+            std::string::npos);
+}
+
+/// "$UNSET" of a shell is an empty value. The command must not run as if the flag were not there: `train --nodes ""` would train here.
+TEST(CommandLineTest, EmptyValuesOfFlagsAreRefused) {
+  for (const auto& command : std::vector<std::vector<std::string>>{{"replay", "run", "--until", ""},
+                                                                   {"train", "a.toml", "--nodes", ""},
+                                                                   {"train", "a.toml", "--init", ""},
+                                                                   {"train", "a.toml", "--set", ""},
+                                                                   {"simulate", "a.toml", "--from", ""},
+                                                                   {"simulate", "--explore", "1", "--strategy", ""},
+                                                                   {"launch", "--config", "", "--", "true"},
+                                                                   {"serve", "--dir", ""}}) {
+    const auto outcome = troupe(command);
+    EXPECT_EQ(outcome.code, 2) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.err.find(": its value is empty; see `troupe " + command.front() + " --help`"), std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_EQ(troupe({"replay", "run", "--until="}).code, 2);
+}
+
 TEST(CommandLineTest, RanksAboveZeroSayNothingThatRankZeroSays) {
   const auto at_rank = [](const std::string& rank, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(),

@@ -45,7 +45,7 @@ Action declare_watch(CLI::App& app) {
   add_service_access(app, arguments->access);
   app.add_flag("--new", arguments->only_new, "of a run: not what it has written before");
   app.add_option("--patience", arguments->patience, "seconds without a connection until it gives up; 0: never")
-      ->check(whole_at_least(0))
+      ->check(whole_between(0, 1e9))
       ->capture_default_str();
   app.add_flag("--json", arguments->json, "lines of JSON");
   return [arguments] { return run_watch(*arguments); };

@@ -37,5 +37,17 @@ TEST(ExploreTest, InvalidArgumentsAreUsageErrors) {
   EXPECT_EQ(troupe({"simulate"}).code, 2);
 }
 
+// The command that repeats a schedule names its seed, so that --seed must take the last one's too.
+TEST(ExploreTest, SeedsOfAllSchedulesFitIntoTheSeedsType) {
+  const auto last = troupe({"simulate", "--explore", "2", "--strategy", "gossip", "--seed", "9223372036854775806"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  const auto beyond = troupe({"simulate", "--explore", "3", "--strategy", "gossip", "--seed", "9223372036854775806"});
+  EXPECT_EQ(beyond.code, 2);
+  EXPECT_EQ(
+      beyond.err,
+      "troupe: --seed 9223372036854775806: must be at most 9223372036854775805 with --explore 3: each schedule has "
+      "the next seed\n");
+}
+
 }  // namespace
 }  // namespace troupe::apps
