@@ -4,12 +4,12 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiment/plot/metrics_reader.hpp"
 #include "experiment/plot/run_labels.hpp"
 
 namespace troupe::plot {
@@ -17,16 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
-
-double number_in(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : kNothing;
-}
-
-double number_in(const Json& json, const char* group, const char* key) {
-  const auto found = json.find(group);
-  return found != json.end() && found->is_object() ? number_in(*found, key) : kNothing;
-}
 
 std::vector<std::vector<double>> table(const Json& json) {
   std::vector<std::vector<double>> rows;
@@ -48,141 +38,6 @@ double total(const std::vector<std::vector<double>>& rows) {
   for (const auto& row : rows) sum = std::accumulate(row.begin(), row.end(), sum);
   return sum;
 }
-
-/// Reads metrics.jsonl line by line.
-class MetricsReader {
- public:
-  explicit MetricsReader(RunRecord& run) : run_(run) {}
-
-  void read(const Json& json) {
-    const auto kind = json.value("kind", "");
-    if (kind == "started") started(json);
-    if (kind == "worker") worker(json);
-    if (kind == "epoch") epoch(json);
-    if (kind == "evaluation") evaluation(json);
-    if (kind == "ended") ended(json);
-  }
-  /// The seconds of what follows the last evaluation.
-  void end() { place_since_anchor(1); }
-
- private:
-  /// A process begins or continues the run. Training after its checkpoint is done again.
-  void started(const Json& json) {
-    run_.strategy = json.value("strategy", run_.strategy);
-    run_.outcome.clear();
-    end();
-    if (const double position = number_in(json, "epoch_position"); std::isfinite(position)) {
-      constexpr double kSame = 1e-9;
-      const auto later = [&](const auto& old) { return old.epoch > position + kSame; };
-      std::erase_if(run_.training, later);
-      std::erase_if(run_.validation, later);
-      std::erase_if(run_.test, later);
-      position_ = position;
-    }
-    epoch_samples_ = number_in(json, "epoch_samples");
-    if (epoch_samples_ > 0) run_.epoch_samples = epoch_samples_;
-    workers_.clear();
-    anchor_ = {run_.training.size(), run_.training.empty() ? 0 : run_.training.back().seconds, 0};
-  }
-
-  void worker(const Json& json) {
-    const auto recent = json.find("recent");
-    if (!(epoch_samples_ > 0) || recent == json.end() || !recent->is_object()) return;
-    const double rank = number_in(json, "worker");
-    if (!(rank >= 0)) return;
-    auto& worker = workers_[static_cast<std::size_t>(rank)];
-    worker.samples = number_in(json, "samples");
-    worker.busy_s = number_in(json, "compute_s") + number_in(json, "exchange_s") + number_in(json, "wait_s") +
-                    number_in(json, "load_s");
-    TrainPoint point;
-    point.samples = number_in(*recent, "samples");
-    if (!(point.samples > 0)) return;
-    point.epoch = position();
-    point.seconds = busy_s();
-    point.loss = number_in(*recent, "loss");
-    point.accuracy = number_in(*recent, "accuracy");
-    if (std::isfinite(point.epoch) && std::isfinite(point.seconds)) run_.training.push_back(point);
-  }
-
-  void epoch(const Json& json) {
-    EpochPoint point;
-    point.epoch = number_in(json, "epoch");
-    // A resume may begin before epochs that were already evaluated, and may continue or restart its time.
-    std::erase_if(run_.epochs, [&](const EpochPoint& old) { return old.epoch >= point.epoch; });
-    const double train_s = number_in(json, "train_s");
-    if (before_ + train_s < latest_) before_ = run_.epochs.empty() ? 0 : run_.epochs.back().seconds;
-    point.seconds = latest_ = before_ + train_s;
-    point.train_loss = number_in(json, "train", "loss");
-    point.train_accuracy = number_in(json, "train", "accuracy");
-    point.test_loss = number_in(json, "test", "loss");
-    point.test_accuracy = number_in(json, "test", "accuracy");
-    run_.epochs.push_back(point);
-    end_epoch(point.epoch);
-    const double counted = busy_s() - anchor_.busy_s;
-    place_since_anchor(counted > 0 ? std::max(0.0, point.seconds - anchor_.seconds) / counted : 0);
-    anchor_ = {run_.training.size(), point.seconds, busy_s()};
-  }
-
-  /// Programs that write such lines count train_s over the run's whole life.
-  void evaluation(const Json& json) {
-    const ScorePoint point{number_in(json, "epoch"), number_in(json, "train_s"), number_in(json, "loss"),
-                           number_in(json, "accuracy")};
-    if (!std::isfinite(point.epoch) || !std::isfinite(point.seconds)) return;
-    (json.value("split", "") == "validation" ? run_.validation : run_.test).push_back(point);
-  }
-
-  void ended(const Json& json) {
-    const auto error = json.find("error");
-    run_.outcome = error != json.end() && error->is_object() ? error->value("code", "failed") : "done";
-  }
-
-  [[nodiscard]] double position() const {
-    double samples = 0;
-    for (const auto& [rank, worker] : workers_) samples += worker.samples;
-    return position_ + samples / epoch_samples_;
-  }
-
-  /// The last batches of an epoch may repeat samples, so workers count a little more than an epoch: the next one begins at its own number.
-  void end_epoch(double epoch) {
-    constexpr double kLittle = 0.25;  // more is no repetition: the evaluation of a run that stopped within an epoch
-    const double more = position() - epoch;
-    if (!(more > 0 && more < kLittle)) return;
-    for (auto k = anchor_.first; k < run_.training.size(); ++k)
-      run_.training[k].epoch = std::min(run_.training[k].epoch, epoch);
-    position_ -= more;
-  }
-
-  /// A worker's own times leave out evaluations and checkpoints, as the training time does, but also small gaps between steps. So they are
-  /// stretched to the training time that the next evaluation reports.
-  [[nodiscard]] double busy_s() const {
-    double most = 0;
-    for (const auto& [rank, worker] : workers_) most = std::max(most, worker.busy_s);
-    return most;
-  }
-  void place_since_anchor(double factor) {
-    for (auto k = anchor_.first; k < run_.training.size(); ++k) {
-      auto& seconds = run_.training[k].seconds;
-      seconds = anchor_.seconds + std::max(0.0, seconds - anchor_.busy_s) * factor;
-    }
-  }
-
-  struct Worker {
-    double samples = 0, busy_s = 0;
-  };
-  /// Where the seconds of the training points are known up to.
-  struct Anchor {
-    std::size_t first = 0;  // point after it
-    double seconds = 0;
-    double busy_s = 0;
-  };
-
-  RunRecord& run_;
-  double before_ = 0, latest_ = 0;  // training time of earlier processes, and up to now
-  double position_ = 0;             // epochs done when this process began
-  double epoch_samples_ = 0;
-  std::map<std::size_t, Worker> workers_;  // by rank
-  Anchor anchor_;
-};
 
 core::Error damaged(const std::string& what) {
   return {core::Errc::corrupt, fmt::format("{}: it is damaged: leave this run out, or repair the file", what)};

@@ -128,6 +128,62 @@ TEST_F(RunRecordTest, AResumeReplacesTrainingAfterItsCheckpoint) {
   EXPECT_EQ(run->training[2].seconds, 3) << "2 s before, and one of its own";
 }
 
+// The checkpoint is that of epoch 2, and the repeated epoch 3 is a little faster.
+TEST_F(RunRecordTest, AResumeThatRepeatsAnEpochFasterKeepsTheRunsTime) {
+  const auto started = [](const std::string& more) { return R"({"kind":"started","epoch_position":)" + more + "}\n"; };
+  const auto run =
+      read(started("0") + epoch(1, 2) + epoch(2, 4) + epoch(3, 6) + started("2.0") + epoch(3, 5.5) + epoch(4, 7));
+  EXPECT_THAT(seconds(*run), ElementsAre(2, 4, 5.5, 7));
+}
+
+// The interrupt came within epoch 2, whose first 50 samples took 3 s as their worker counts.
+TEST_F(RunRecordTest, AResumeBeginsAtTheTrainingTimeThatItTells) {
+  const std::string begun = R"({"kind":"started","epoch_samples":100,"epoch_position":0})"
+                            "\n";
+  const std::string resumed =
+      R"({"kind":"started","epoch_samples":100,"epoch_position":1.5,"steps":5,"samples":150,"train_s":4.5})"
+      "\n";
+  const auto run = read(begun + worker(0, 100, 2, 1.0) + epoch(1, 2) + worker(0, 150, 5, 1.0) + resumed +
+                        worker(0, 50, 1, 0.5) + epoch(2, 5.5));
+  ASSERT_EQ(run->training.size(), 3u);
+  EXPECT_EQ(run->training[1].seconds, 4.5);
+  EXPECT_EQ(run->training[2].seconds, 5.5);
+}
+
+std::string ledger(int epoch, int done, int given_up = 0) {
+  return R"({"kind":"ledger","epoch":)" + std::to_string(epoch) + R"(,"size":100,"omitted":0,"done":)" +
+         std::to_string(done) + R"(,"given_up":)" + std::to_string(given_up) + "}\n";
+}
+
+// A third of the samples is given up, and only the ledger tells.
+TEST_F(RunRecordTest, StepsThatArePassedOverAreOnTheWay) {
+  const std::string started = R"({"kind":"started","epochs":2,"epoch_samples":100,"epoch_position":0})"
+                              "\n";
+  const auto run = read(started + worker(0, 20, 1, 2.0) + worker(0, 40, 2, 1.0) + ledger(0, 40, 20) + epoch(1, 3) +
+                        worker(0, 120, 4, 0.5) + ledger(1, 54, 26) + worker(0, 140, 5, 0.4));
+  ASSERT_EQ(run->training.size(), 4u);
+  EXPECT_NEAR(run->training[0].epoch, 0.3, 1e-12);
+  EXPECT_NEAR(run->training[1].epoch, 0.6, 1e-12);
+  EXPECT_NEAR(run->training[2].epoch, 1.8, 1e-12);
+  EXPECT_EQ(run->training[3].epoch, 2) << "no run has more than its epochs";
+}
+
+// 128 samples are computed for each epoch of 100, and each line of an epoch tells how many there are.
+TEST_F(RunRecordTest, BatchesThatWrapAroundDoNotGoBeyondTheRun) {
+  const auto line = [](int number, int samples) {
+    auto text = epoch(number, number);
+    return text.replace(text.find("\"train_s\""), 0, R"("samples":)" + std::to_string(samples) + ",");
+  };
+  const std::string started =
+      R"({"kind":"started","epochs":20,"epoch_samples":100,"epoch_position":10,"steps":20,"samples":1280,"train_s":10})"
+      "\n";
+  const auto run = read(started + worker(0, 64, 1, 2.0) + worker(0, 128, 2, 1.0) + line(11, 1408) +
+                        worker(0, 1216, 9, 0.5) + line(20, 2560) + worker(0, 1280, 10, 0.5));
+  std::vector<double> epochs;
+  for (const auto& point : run->training) epochs.push_back(point.epoch);
+  EXPECT_THAT(epochs, ElementsAre(10.5, 11, testing::DoubleNear(19.5, 1e-12), 20));
+}
+
 TEST_F(RunRecordTest, ReadsHowTheRunEnded) {
   const std::string done = R"({"kind":"ended","error":null})"
                            "\n";
