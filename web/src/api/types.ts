@@ -101,6 +101,9 @@ export interface StartedLine {
   parameters: number;
   epoch_samples: number;
   epoch_position: number;
+  steps?: number;
+  samples?: number;
+  train_s?: number;
 }
 
 export interface RunDetails {
@@ -126,10 +129,12 @@ export interface Note {
   t?: number | null;
   level: string;
   text: string;
+  wall_s?: number | null;
 }
 
 export interface RunState {
   t: number;
+  wall_s?: number;
   status: string;
   epoch: number;
   epochs: number;

@@ -11,6 +11,7 @@ export interface MemberEvent {
   epoch: number | null;
   train_s?: number | null;
   members?: number | null;
+  wall_s?: number | null;
 }
 
 /** A `ledger` line. */

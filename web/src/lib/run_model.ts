@@ -1,6 +1,7 @@
 // A run as it is now: what the service knew when the page opened, and every line of metrics.jsonl since. No network, no page.
 import type { Curves, Histograms, Note, RunDetails, RunState, StartedLine, WorkerState, WorkerSums } from "../api/types";
 import type { Ledger, MemberEvent } from "./accounts";
+import { ledgerPosition, RunPosition } from "./run_position";
 import { curveOf, emptyCurve, thin, type Curve } from "./thin";
 
 const kMostPoints = 4000; // a curve that has more is thinned to half
@@ -46,7 +47,10 @@ export class RunModel {
   curves = new Map<string, Curve>();
   heard = new Map<number, number>(); // worker → t of its last report
   t: number;
-  private epochPosition: number;
+  private epochsDone: RunPosition;
+  private samplesBefore: number; // of the sessions before this one
+  private stepsBefore: number;
+  private wall: { t: number; seconds: number }; // of all sessions, at the latest line that tells
   partial = false; // the state is still to come: what the workers do is not known yet
   private rateAt = -Infinity;
   private baseSeconds = 0; // training time of the sessions before this one
@@ -65,7 +69,6 @@ export class RunModel {
     this.servers = state?.servers ?? begun.servers ?? summary?.servers ?? 0;
     this.parameters = details.parameters ?? begun.parameters ?? null;
     this.epochSamples = begun.epoch_samples ?? 0;
-    this.epochPosition = begun.epoch_position ?? 0;
     const workers: Worker[] = state?.workers.length ? state.workers : summary?.per_worker ?? [];
     this.workers = workers.map((w) => (this.status === "running" ? { ...w } : withMeanRate(w)));
     const waits = state?.waits ?? { rows: [], columns: [], seconds: [] };
@@ -82,16 +85,21 @@ export class RunModel {
     this.members = [...(state?.members ?? [])];
     this.ledger = state?.ledger ?? null;
     this.t = state?.t ?? 0;
-    if (state && this.epochSamples > 0) { // what earlier sessions did, whichever session the started line is of
-      const here = this.workers.reduce((sum, w) => sum + w.samples, 0);
-      this.epochPosition = Math.max(0, (state.samples - here) / this.epochSamples);
-    }
+    this.wall = { t: this.t, seconds: state?.wall_s ?? this.t };
+    // What earlier sessions did, whichever session the started line is of.
+    const computed = this.computed();
+    const sessions = this.members.filter((e) => e.event === "started");
+    this.samplesBefore = state ? Math.max(0, state.samples - computed) : begun.samples ?? (begun.epoch_position ?? 0) * this.epochSamples;
+    this.stepsBefore = state ? Math.max(0, state.steps - this.workers.reduce((sum, w) => sum + w.steps, 0)) : begun.steps ?? 0;
+    const position = sessions.slice(-1)[0]?.epoch ?? (state && this.epochSamples > 0 ? this.samplesBefore / this.epochSamples : begun.epoch_position ?? 0);
+    this.epochsDone = new RunPosition(position, this.epochSamples, this.epochs);
+    if (state) this.epochsDone.learn(state.epoch, computed);
     for (const w of this.workers)
       if (typeof w.seconds_since_report === "number") this.heard.set(w.worker, this.t - w.seconds_since_report);
     for (const [name, points] of Object.entries(curves)) this.curves.set(name, curveOf(points));
     const last = this.curves.get("step.loss")?.seconds.slice(-1)[0];
     const here = Math.max(0, ...this.workers.map(busy));
-    if (last !== undefined && this.epochPosition > 0 && last > here + 1) this.baseSeconds = last - here;
+    if (last !== undefined && this.epochsDone.begun > 0 && last > here + 1) this.baseSeconds = last - here;
   }
 
   private names(workers: number): string[] {
@@ -114,7 +122,7 @@ export class RunModel {
     else if (line["kind"] === "evaluation") this.evaluation(line);
     else if (line["kind"] === "note") this.note(line);
     else if (line["kind"] === "member") this.member(line);
-    else if (line["kind"] === "ledger") this.ledger = line as unknown as Ledger;
+    else if (line["kind"] === "ledger") this.ledgerLine(line as unknown as Ledger);
     else if (line["kind"] === "started") this.started(line);
     else if (line["kind"] === "ended") this.ended(line);
   }
@@ -168,34 +176,54 @@ export class RunModel {
     this.totals(recent);
   }
 
+  /** Samples, by all workers in this session. */
+  private computed(): number {
+    return this.workers.reduce((sum, w) => sum + w.samples, 0);
+  }
+
+  /** Seconds of all sessions, now. */
+  private wallNow(): number {
+    return this.wall.seconds + Math.max(this.t - this.wall.t, 0);
+  }
+
+  private ledgerLine(line: Ledger): void {
+    this.ledger = line;
+    this.wall = { t: this.t, seconds: number(line.wall_s) ?? this.wallNow() };
+    const epochs = ledgerPosition(line);
+    if (epochs !== null) this.epochsDone.learn(epochs, this.computed());
+  }
+
+  /** Lines of older programs do not tell the samples. */
+  private evaluated(line: Line): void {
+    const epoch = number(line["epoch"]);
+    const samples = number(line["samples"]);
+    if (epoch !== null && samples !== null && samples > this.samplesBefore) this.epochsDone.learn(epoch, samples - this.samplesBefore);
+  }
+
   private totals(recent: Line): void {
-    let samples = 0;
+    const samples = this.computed();
     let steps = 0;
     let seconds = 0;
     let rate = 0;
     for (const w of this.workers) {
-      samples += w.samples;
       steps += w.steps;
       seconds = Math.max(seconds, busy(w));
       rate += w.samples_per_s ?? 0;
     }
     this.samplesPerSecond = rate || this.samplesPerSecond;
+    this.steps = Math.max(this.steps, this.stepsBefore + steps);
+    this.samples = Math.max(this.samples, Math.round(this.samplesBefore + samples));
+    if (this.epochSamples <= 0) return;
+    this.epoch = Math.max(this.epoch, this.epochsDone.after(samples)); // the ledger may correct it by a little: a curve does not go back for that
+    const at = this.baseSeconds + seconds;
     const whole = this.workers.every((w) => w.samples_per_s); // before that, the sum is of some workers only
-    if (rate > 0 && whole && this.epochSamples > 0 && (this.t >= this.rateAt + kRatePause || this.t < this.rateAt)) {
+    if (rate > 0 && whole && (this.t >= this.rateAt + kRatePause || this.t < this.rateAt)) {
       this.rateAt = this.t;
-      this.add("rate", this.epochPosition + samples / this.epochSamples, this.baseSeconds + seconds, rate);
+      this.add("rate", this.epoch, at, rate);
     }
-    this.steps = Math.max(this.steps, steps);
-    if (this.epochSamples <= 0) {
-      this.samples = Math.max(this.samples, samples);
-      return;
-    }
-    this.epoch = Math.max(this.epoch, this.epochPosition + samples / this.epochSamples);
-    this.samples = Math.max(this.samples, Math.round(this.epochPosition * this.epochSamples + samples));
-    const epoch = this.epochPosition + samples / this.epochSamples;
-    this.add("step.loss", epoch, this.baseSeconds + seconds, recent["loss"]);
-    this.add("step.accuracy", epoch, this.baseSeconds + seconds, recent["accuracy"]);
-    this.add("step.distance", epoch, this.baseSeconds + seconds, recent["distance"]);
+    this.add("step.loss", this.epoch, at, recent["loss"]);
+    this.add("step.accuracy", this.epoch, at, recent["accuracy"]);
+    this.add("step.distance", this.epoch, at, recent["distance"]);
   }
 
   private epochDone(line: Line): void {
@@ -204,6 +232,7 @@ export class RunModel {
     for (const group of ["train", "test"])
       for (const [name, value] of Object.entries(inside(line, group))) this.add(`${group}.${name}`, epoch, seconds, value);
     this.add("lr", epoch, seconds, line["lr"]);
+    this.evaluated(line);
     this.epoch = Math.max(this.epoch, epoch ?? 0);
   }
 
@@ -212,16 +241,17 @@ export class RunModel {
     if (split !== "validation" && split !== "test") return;
     for (const name of ["loss", "accuracy", "top5"])
       this.add(`${split}.${name}`, number(line["epoch"]), number(line["train_s"]), line[name]);
+    this.evaluated(line);
   }
 
   private note(line: Line): void {
-    this.notes.push({ t: this.t, level: String(line["level"] ?? "info"), text: String(line["text"] ?? "") });
+    this.notes.push({ t: this.t, level: String(line["level"] ?? "info"), text: String(line["text"] ?? ""), wall_s: this.wallNow() });
     if (this.notes.length > kMostNotes) this.notes.splice(0, this.notes.length - kMostNotes);
   }
 
   private member(line: Line): void {
     if (typeof line["event"] !== "string") return;
-    this.members.push({ ...line, t: this.t, event: line["event"], worker: number(line["worker"]), epoch: number(line["epoch"]) } as MemberEvent);
+    this.members.push({ ...line, t: this.t, event: line["event"], worker: number(line["worker"]), epoch: number(line["epoch"]), wall_s: this.wallNow() } as MemberEvent);
     if (this.members.length > kMostMembers) this.members.splice(0, this.members.length - kMostMembers);
   }
 
@@ -230,25 +260,29 @@ export class RunModel {
     this.status = "running";
     this.error = "";
     this.epochSamples = number(line["epoch_samples"]) ?? this.epochSamples;
-    this.epochPosition = number(line["epoch_position"]) ?? 0;
     this.epochs = number(line["epochs"]) ?? this.epochs;
     this.servers = number(line["servers"]) ?? this.servers;
-    this.epoch = this.epochPosition;
-    this.samples = Math.round(this.epochPosition * this.epochSamples);
-    this.steps = 0;
-    this.baseSeconds = this.curves.get("lr")?.seconds.slice(-1)[0] ?? 0;
-    this.member({ event: "started", epoch: this.epochPosition });
+    const position = number(line["epoch_position"]) ?? 0;
+    this.epochsDone = new RunPosition(position, this.epochSamples, this.epochs);
+    this.epoch = position;
+    this.samples = this.samplesBefore = number(line["samples"]) ?? Math.round(position * this.epochSamples);
+    this.steps = this.stepsBefore = number(line["steps"]) ?? 0;
+    this.wall = { t: this.t, seconds: this.ledger?.wall_s ?? 0 };
+    this.member({ event: "started", epoch: position });
     this.workers = [];
     this.rows = [];
     this.waits = [];
     this.staleness.workers = [];
     this.rates.clear();
     this.heard.clear();
+    let trained = 0;
     for (const [name, curve] of this.curves) {
-      const kept = curve.epoch.filter((epoch) => epoch <= this.epochPosition + 1e-9).length;
+      const kept = curve.epoch.filter((epoch) => epoch <= position + 1e-9).length;
       for (const list of [curve.epoch, curve.seconds, curve.samples, curve.value]) list.length = kept;
       if (kept === 0) this.curves.delete(name);
+      else trained = Math.max(trained, curve.seconds[kept - 1]!);
     }
+    this.baseSeconds = number(line["train_s"]) ?? trained;
   }
 
   private ended(line: Line): void {
@@ -257,6 +291,7 @@ export class RunModel {
     this.error = typeof error["message"] === "string" ? error["message"] : "";
     this.steps = number(line["steps"]) ?? this.steps;
     this.samples = number(line["samples"]) ?? this.samples;
+    this.wall = { t: this.t, seconds: number(line["wall_s"]) ?? this.wallNow() };
     this.workers = this.workers.map(withMeanRate);
   }
 
@@ -268,7 +303,7 @@ export class RunModel {
   /** Epochs that sessions before this one did, which the workers' sums leave out; null: this is the run's first. */
   get resumedAt(): number | null {
     const kRounding = 1e-6;
-    return this.epochPosition > kRounding ? this.epochPosition : null;
+    return this.epochsDone.begun > kRounding ? this.epochsDone.begun : null;
   }
 
   /** Training time at this many epochs: of an evaluation or report at or before it. */

@@ -18,7 +18,7 @@ export function LogTab({ run, model }: { run: string; model: RunModel }): JSX.El
     <Panel title="Log" aside={<Choice label="Level" options={kLevels} now={level} choose={setLevel} />} wide>
       {notes.length === 0 ? <Empty title={level === "info" ? `${run} has written no note.` : "There are none."} />
         : <ol class="log" tabIndex={0} aria-label="notes">{notes.map((n, i) => (
-            <li key={i} class={`log-${n.level}`}><span class="log-time">{duration(n.t)}</span><span class="log-level">{n.level}</span><span>{n.text}</span></li>))}</ol>}
+            <li key={i} class={`log-${n.level}`}><span class="log-time">{duration(n.wall_s ?? n.t)}</span><span class="log-level">{n.level}</span><span>{n.text}</span></li>))}</ol>}
     </Panel>
   );
 }

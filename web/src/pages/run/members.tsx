@@ -116,7 +116,7 @@ export function MembersTab({ model, version }: { model: RunModel; version: numbe
           {events.length === 0 ? <Empty title="No worker has come or gone." /> : (
             <ol class="log" tabIndex={0} aria-label="events">{events.map((e, i) => (
               <li key={i} class={e.event === "lost" ? "log-error" : e.event === "silent" || e.event === "absent" ? "log-warning" : "log-info"}>
-                <span class="log-time">{duration(e.t)}</span>
+                <span class="log-time">{duration(e.wall_s ?? e.t)}</span>
                 <span>{e.worker !== null && `worker ${e.worker} `}<b>{kSays[e.event] ?? e.event}</b>{e.node ? ` (${e.node})` : ""}
                   <span class="muted"> · epoch {plain(e.epoch, 4)}{e.steps ? `, its step ${count(e.steps)}` : ""}{e.reason ? `: ${e.reason}` : ""}</span></span></li>))}</ol>)}
         </Panel>

@@ -39,15 +39,16 @@ function sum(model: RunModel): Times {
   return all;
 }
 
-/** How far the run is in its samples; the tab Members has the ledger. */
+/** How far the run is in its samples; the tab Members has the ledger. Those of steps that were passed over are done, but not computed. */
 function SampleCounts({ model }: { model: RunModel }): JSX.Element {
-  const whole = Math.max(model.epochSamples * model.epochs, model.samples);
-  const left = Math.max(0, whole - model.samples);
+  const whole = model.epochs > 0;
+  const part = whole ? model.done / model.epochs : 0;
+  const left = Math.round(model.epochSamples * Math.max(0, model.epochs - model.done));
   const of = (key: "passed" | "replaced" | "dropped" | "refused"): number => model.workers.reduce((n, w) => n + (w[key] ?? 0), 0);
   const here = model.resumedAt === null ? "" : "; in this session";
   const lines: [string, string, string][] = [
-    ["done", count(model.samples), whole > 0 ? percent(model.samples / whole, 1) : "–"],
-    [model.status === "running" ? "still to come" : "not trained", count(left), whole > 0 ? percent(left / whole, 1) : "–"],
+    ["computed", count(model.samples), whole ? `${percent(part, 1)} of the epochs are done` : "–"],
+    [model.status === "running" ? "still to come" : "not trained", count(left), whole ? percent(1 - part, 1) : "–"],
     ["replaced", count(of("replaced")), `could not be read; others took their place${here}`],
     ["steps passed over", count(of("passed")), `their leases were given up${here}`],
     ["updates dropped", count(of("dropped")), `left out by a server, too late or of no use${here}`],
@@ -55,8 +56,8 @@ function SampleCounts({ model }: { model: RunModel }): JSX.Element {
   ];
   return (
     <>
-      <span class="sample-bar" role="img" aria-label={`${count(model.samples)} of ${count(whole)} samples done`}>
-        <span class="sample-bar-done" style={{ width: `${whole > 0 ? (model.samples / whole) * 100 : 0}%` }} /></span>
+      <span class="sample-bar" role="img" aria-label={`${percent(part, 1)} of the epochs are done`}>
+        <span class="sample-bar-done" style={{ width: `${part * 100}%` }} /></span>
       <table class="facts"><tbody>{lines.map(([what, n, note]) => (
         <tr key={what}><th scope="row">{what}</th><td class="number">{n}</td><td class="muted">{note}</td></tr>))}</tbody></table>
     </>
