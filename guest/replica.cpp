@@ -123,6 +123,9 @@ core::Result<std::vector<std::byte>> GuestReplica::own_state() {
 
 core::Result<void> GuestReplica::set_own_state(std::span<const std::byte> state) {
   if (failed_) return tl::unexpected(*failed_);
+  // A program that has values elsewhere must not take its own, older ones for newer than those that were written with the state.
+  if (std::exchange(written_, false))
+    if (auto told = guest_->changed(); !told) return tl::unexpected(std::move(told.error()));
   return guest_->load(state).map_error([&](core::Error error) {
     error.message = fmt::format("the state of its optimizer that was saved, {}, is not taken by the program: {}",
                                 core::counted(state.size(), "byte"), error.message);

@@ -149,9 +149,10 @@ ADAMW = """
 import torch
 import troupe
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.25), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+kind = torch.float32
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.25), torch.nn.Tanh(), torch.nn.Linear(16, 1)).to(kind)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-x = torch.randn(256, 8)
+x = torch.randn(256, 8).to(kind)
 y = x.sum(1, keepdim=True)
 run = troupe.join(model, optimizer)
 torch.manual_seed(1 + run.worker)
@@ -162,12 +163,13 @@ for batch in run.batches(256, 16, epochs=2):
     run.step(loss)
 run.evaluate(lambda: {"loss": (model(x) - y).square().mean()})
 """
+HALF = ADAMW.replace("float32", "bfloat16")
 
 
-@pytest.mark.parametrize("script", [MOMENTUM, ADAMW], ids=["momentum", "adamw"])
+@pytest.mark.parametrize("script", [MOMENTUM, ADAMW, HALF], ids=["momentum", "adamw", "bfloat16"])
 def test_a_resumed_run_reaches_the_bits_of_one_that_never_ended(program, tmp_path, script):
-    """With momentum, or AdamW and dropout: also the random numbers go on."""
-    if script is ADAMW:
+    """With momentum, or AdamW and dropout: also the random numbers go on. Parameters of 16 bits begin with the checkpoint's values."""
+    if script is not MOMENTUM:
         pytest.importorskip("torch")
     whole = launch(program, tmp_path, "bsp", script, settings=["run.epochs=4"])["center_hash"]
     half = launch(program, tmp_path, "bsp", script)

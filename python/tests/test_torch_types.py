@@ -73,6 +73,31 @@ def test_optimizer_state_of_16_bit_parameters_is_float32_after_a_load(join):
     assert {float(state["step"]) for state in optimizer.state.values()} == {2}
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_load_leaves_the_values_as_they_are(join, monkeypatch, elsewhere):
+    """Also those that the guest has not been told of yet: on the host they are in the masters already."""
+    from troupe import _placement
+    if elsewhere:
+        monkeypatch.setattr(_placement, "on_host", lambda value: False)
+
+    def script(engine):
+        parameters, _, _ = engine.welcome()
+        planned(engine)
+        engine.step(0, [0, 1], optimize=1.0)
+        state = engine.save()
+        written = numpy.linspace(-1, 1, parameters.size, dtype=numpy.float32)
+        parameters[:] = written
+        engine.load(state)
+        engine.send(frames.CHANGED)
+        engine.step(1, [0, 1], optimize=0.0)
+        engine.sync()
+        numpy.testing.assert_array_equal(engine.part(parameters, "weight").ravel(), written[:8])
+        engine.end()
+
+    model = nn.Linear(4, 2).bfloat16()
+    run_script(join, script, model, sgd(model, momentum=0.9), loss_of=lambda x: model(x.bfloat16()).float().square().mean())
+
+
 def test_what_a_program_writes_into_a_16_bit_parameter_goes_into_its_master(join):
     def script(engine):
         parameters, _, _ = engine.welcome()

@@ -203,6 +203,18 @@ class TorchModel:
                     placement.value.data = half
                     placement.value.grad = gradient
 
+    @contextlib.contextmanager
+    def _typed_as_masters(self) -> Iterator[None]:
+        """Inside, parameters of 16 bits are of float32. No value changes: the engine may have written masters that CHANGED will tell of later."""
+        halves = [placement.value.data for placement in self._masters]
+        for placement in self._masters:
+            placement.value.data = placement.master
+        try:
+            yield
+        finally:
+            for placement, half in zip(self._masters, halves):
+                placement.value.data = half
+
     def before_read(self) -> None:
         self._check_all()
         self._copies.to_shared()
@@ -231,7 +243,7 @@ class TorchModel:
         saved = _state.decode(state, lambda array: torch.from_numpy(array.copy()))
         optimizer: Any = self._optimizer
         if "optimizer" in saved and hasattr(optimizer, "load_state_dict"):
-            with self._on_masters(exchanged=False):  # it casts the state to the parameters' type
+            with self._typed_as_masters():  # it casts the state to the parameters' type
                 optimizer.load_state_dict(saved["optimizer"])
         if saved["worker"] == self._worker:
             torch.set_rng_state(saved["random"])

@@ -114,6 +114,20 @@ TEST_F(GuestState, MayBeEmpty) {
   EXPECT_EQ(loads(), Words{"LOAD 0 from 0 of 0"});
 }
 
+// A guest that has values elsewhere takes a state for the values that it has: those that the engine wrote come first.
+TEST_F(GuestState, IsLoadedAfterTheValuesThatBelongToIt) {
+  const ScriptedRun run(program({"momentum=0.9", "mirrors=1"}));
+  ASSERT_TRUE(run.graph);
+  auto replica = run.worker(false);
+  ASSERT_TRUE(replica);
+  (*replica)->import_canonical(std::vector<float>(4, 2.0F));
+  ASSERT_TRUE(optimizer_of(*replica).set_own_state(std::vector<std::byte>(16)));
+  ASSERT_TRUE((*replica)->step(batch_of(kSamples, 0), {}));
+  auto heard = logged(folder_, "0");
+  std::erase_if(heard, [](const std::string& line) { return line != "CHANGED" && !line.starts_with("LOAD "); });
+  EXPECT_EQ(heard, (Words{"CHANGED", "LOAD 16 from 0 of 16"}));
+}
+
 TEST_F(GuestState, OfAnotherOptimizerIsOneError) {
   const ScriptedRun run(program({"momentum=0.9"}));
   ASSERT_TRUE(run.graph);
