@@ -178,6 +178,29 @@ def test_a_resumed_run_reaches_the_bits_of_one_that_never_ended(program, tmp_pat
     assert replays(program, half["run"])
 
 
+SPARSE = """
+import torch
+import troupe
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Embedding(50, 8, sparse=True), torch.nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+x = torch.randint(50, (64,))
+run = troupe.join(model, optimizer)
+for batch in run.batches(64, 8, epochs=1):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x[batch]), x[batch] % 2)
+    loss.backward()
+    run.step(loss)
+"""
+
+
+def test_the_state_of_a_sparse_embedding_is_saved_and_resumed(program, tmp_path):
+    pytest.importorskip("torch")
+    run = launch(program, tmp_path, "easgd", SPARSE)["run"]
+    resumed(program, run, 3)
+    assert replays(program, run)
+
+
 ODD = """
 import sys
 import torch

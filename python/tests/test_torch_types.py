@@ -186,6 +186,31 @@ def test_a_sparse_gradient_is_exchanged_as_a_dense_one(join):
     run_script(join, script, model, sgd(model), loss_of=lambda x: model(torch.zeros(1, dtype=torch.long)).sum())
 
 
+def test_a_sparse_state_of_an_optimizer_goes_on_bit_for_bit(join):
+    """Momentum over sparse gradients: each row has several parts, and their order is part of the sum."""
+    def script(engine):
+        parameters, _, _ = engine.welcome()
+        planned(engine)
+        for n in range(3):
+            engine.step(n, [n, n + 1], optimize=1.0)
+        state, before = engine.save(), parameters.copy()
+        for n in range(3, 6):
+            engine.step(n, [n, n + 1], optimize=1.0)
+        after = parameters.copy()
+        parameters[:] = before
+        engine.load(state)
+        for n in range(3, 6):
+            engine.step(n, [n, n + 1], optimize=1.0)
+        numpy.testing.assert_array_equal(parameters, after)
+        assert (after != before).any()
+        engine.end()
+
+    model = nn.Embedding(5, 2, sparse=True)
+    optimizer = sgd(model, rate=0.3, momentum=0.9)
+    run_script(join, script, model, optimizer, loss_of=lambda x: (model((x[:, 0].abs() * 5).long() % 5).sum() * x.sum() / 3))
+    assert optimizer.state[model.weight]["momentum_buffer"].is_sparse
+
+
 def test_a_vector_may_have_more_than_2_gib(join):
     count = (1 << 29) + 1000  # floats: 2 GiB and 4,000 bytes
     with open("/proc/meminfo") as file:

@@ -4,7 +4,7 @@ is executed when it is read."""
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import numpy
 
@@ -13,8 +13,19 @@ from troupe import _safetensors as safetensors
 KEY = "troupe"  #: of the metadata
 
 
+class Sparse(NamedTuple):
+    """A tensor by the places of its values: indices [dimension, value], values [value, …]. A place that comes twice has the sum, until it is merged."""
+
+    indices: Any
+    values: Any
+    shape: Tuple[int, ...]
+    merged: bool  #: each place comes once, in order
+
+
 def _plain(value: Any, tensors: Dict[str, Any], to_array: Callable[[Any], Any], path: str) -> Any:
     array = value if isinstance(value, numpy.ndarray) else to_array(value)
+    if isinstance(array, Sparse):
+        return {"sparse": {name: _plain(part, tensors, to_array, f"{path}.{name}") for name, part in array._asdict().items()}}
     if array is not None:
         tensors[path] = array
         return {"tensor": path}
@@ -45,6 +56,8 @@ def _whole(value: Any, tensors: Dict[str, Any], from_array: Callable[[Any], Any]
     (kind, content), = value.items()
     if kind == "tensor":
         return from_array(tensors[content])
+    if kind == "sparse":
+        return from_array(Sparse(**{name: _whole(part, tensors, lambda array: array) for name, part in content.items()}))
     if kind == "float":
         return float.fromhex(content)
     if kind == "tuple":
@@ -55,14 +68,14 @@ def _whole(value: Any, tensors: Dict[str, Any], from_array: Callable[[Any], Any]
 
 
 def encode(state: Any, to_array: Callable[[Any], Any] = lambda value: None) -> bytes:
-    """`to_array`: a numpy array of a tensor of another library, None for anything else. TypeError names what cannot be saved."""
+    """`to_array`: a numpy array or Sparse of a tensor of another library, None for anything else. TypeError names what cannot be saved."""
     tensors: Dict[str, Any] = {}
     structure = _plain(state, tensors, to_array, "state")
     return safetensors.to_bytes(tensors, {KEY: json.dumps(structure)})
 
 
 def decode(data: bytes, from_array: Callable[[Any], Any] = lambda array: array) -> Any:
-    """ValueError: these bytes are no such state."""
+    """`from_array` takes what `to_array` gave. ValueError: these bytes are no such state."""
     tensors, metadata = safetensors.from_bytes(data)
     try:
         return _whole(json.loads(metadata[KEY]), tensors, from_array)

@@ -1,4 +1,5 @@
-"""A torch.nn.Module and its optimizer as a Model. Public interfaces of torch 1.13 and 2.x only, but for `_orig_mod` of torch.compile."""
+"""A torch.nn.Module and its optimizer as a Model. Public interfaces of torch 1.13 and 2.x only, but for `_orig_mod` of torch.compile, and
+`_indices` and `_values` of sparse tensors, which others merge."""
 
 from __future__ import annotations
 
@@ -240,7 +241,7 @@ class TorchModel:
 
     def load(self, state: bytes) -> None:
         """Random numbers go on where they were only for the worker that saved: two workers must not draw the same ones."""
-        saved = _state.decode(state, lambda array: torch.from_numpy(array.copy()))
+        saved = _state.decode(state, _from_array)
         optimizer: Any = self._optimizer
         if "optimizer" in saved and hasattr(optimizer, "load_state_dict"):
             with self._typed_as_masters():  # it casts the state to the parameters' type
@@ -268,7 +269,18 @@ def _to_array(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return None
     host = value.detach().cpu()
-    return (host.float() if is_half(host) else host).numpy()
+    if is_half(host):
+        host = host.float()
+    if host.layout == torch.sparse_coo:  # of an embedding's optimizer: as it is, for sums in the same order
+        return _state.Sparse(host._indices().numpy(), host._values().numpy(), tuple(host.shape), host.is_coalesced())
+    return host.numpy()
+
+
+def _from_array(array: Any) -> torch.Tensor:
+    if not isinstance(array, _state.Sparse):
+        return torch.from_numpy(array.copy())
+    tensor = torch.sparse_coo_tensor(torch.from_numpy(array.indices.copy()), torch.from_numpy(array.values.copy()), array.shape)
+    return tensor.coalesce() if array.merged else tensor
 
 
 @contextlib.contextmanager
