@@ -253,6 +253,40 @@ def test_a_program_that_updates_itself_refuses_gradients(join):
                 engine.connection.shutdown(2)
 
 
+def test_names_of_arrays_are_texts(join, monkeypatch):
+    monkeypatch.setenv("TROUPE_GUEST", "never-reached")
+    with pytest.raises(TypeError, match="params has the key 0: names of arrays are needed, as str"):
+        join(None, params={0: numpy.zeros(2, numpy.float32)})
+
+
+def test_a_batch_of_more_samples_than_there_are_is_one_of_all(join):
+    def script(engine):
+        engine.welcome()
+        planned(engine, samples=8, batch=8)
+        engine.step(0, list(range(8)), optimize=1.0)
+        engine.end()
+
+    params = arrays()
+    with FakeEngine(script) as engine:
+        assert train(join(engine, params=params, step=Sgd(0.25)), params, samples=8, size=64) == [list(range(8))]
+    assert [len(batch) for batch in train(join(None, params=params, step=Sgd(0.25)), params, samples=8, size=64)] == [8]
+
+
+def test_one_process_is_the_main_one(join):
+    def script(role):
+        def welcome(engine):
+            engine.welcome(role=role)
+            assert engine.silent()
+        return welcome
+
+    assert join(None, params=arrays()).is_main
+    for role, main in (("worker", False), ("evaluator", True)):
+        with FakeEngine(script(role)) as engine:
+            run = join(engine, params=arrays())
+            assert run.is_main == main
+            run._link.close()
+
+
 @pytest.mark.parametrize("name, other", [("tied", lambda w: w), ("row", lambda w: w[1]), ("turned", lambda w: w.T)])
 def test_one_array_under_two_names_is_refused(join, monkeypatch, name, other):
     """After join() they would be two arrays."""

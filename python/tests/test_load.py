@@ -122,6 +122,18 @@ def test_a_state_comes_back_as_it_was():
         _state.encode({"a": {1}})
 
 
+def test_keys_that_read_alike_are_different_tensors():
+    state = {"a.b": 1, "a": {"b": 2}, 1: 3, "1": 4, "a.b#1": 5, "c": [6, 7], "c.0": 8}
+
+    def mapped(value, leaf):
+        if isinstance(value, dict):
+            return {key: mapped(item, leaf) for key, item in value.items()}
+        return [mapped(item, leaf) for item in value] if isinstance(value, list) else leaf(value)
+
+    arrays = mapped(state, lambda number: numpy.full(2, number, numpy.float32))
+    assert str(mapped(_state.decode(_state.encode(arrays)), lambda array: array)) == str(arrays)
+
+
 def test_a_module_is_loaded_by_its_state_dicts_names(tmp_path):
     torch = pytest.importorskip("torch")
     from torch import nn

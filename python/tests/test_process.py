@@ -49,6 +49,15 @@ for batch in run.batches(8, 4):
     assert code == 1 and "KeyError: 'no such key'" in errors
 
 
+def test_an_error_with_part_of_a_character_is_told():
+    def script(engine):
+        engine.welcome()
+        planned(engine)
+        assert engine.receive_json(frames.FAILED)["error"] == "OSError: caf?.txt"  # strict UTF-8, as the engine reads it
+
+    assert guest(script, "run.batches(8, 4); raise OSError('caf\\udce9.txt')")[0] == 1
+
+
 def test_an_error_of_an_evaluation_is_told():
     def script(engine):
         engine.welcome(role="evaluator")

@@ -64,7 +64,8 @@ class Frames:
             raise EngineGone("the engine has closed the connection") from error
 
     def send_json(self, kind: int, value: Any) -> None:
-        self.send(kind, json.dumps(value).encode())
+        # Texts may have parts of characters, as names of files have that are not UTF-8: no reader of JSON must take these.
+        self.send(kind, json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
     def send_done(self, lease: int, loss: float, samples: int, seconds: float) -> None:
         self.send(DONE, _DONE.pack(lease, loss, samples, seconds))

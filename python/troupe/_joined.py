@@ -105,7 +105,7 @@ class JoinedRun(Run):
     def _planned(self, plan: Plan) -> None:
         self._has_plan = True
         with self._guarded():
-            self._link.send_json(frames.PLAN, {"samples": plan.samples, "batch": plan.size, "epochs": plan.epochs})
+            self._link.send_json(frames.PLAN, {"samples": plan.samples, "batch": min(plan.size, plan.samples), "epochs": plan.epochs})
 
     def _loop(self, plan: Plan) -> Iterator[Any]:
         while True:

@@ -24,6 +24,8 @@ class NumpyModel:
         if step is not None and not callable(step):
             raise TypeError(f"join(step=…) takes a function of (parameters, gradients, factor), not {type(step).__name__}")
         for name, value in parameters.items():
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"params has the key {name!r}: names of arrays are needed, as str")
             if not isinstance(value, numpy.ndarray) or value.dtype != numpy.float32:
                 kind = value.dtype if isinstance(value, numpy.ndarray) else type(value).__name__
                 raise TypeError(f"params[{name!r}] is of {kind}: arrays of float32 are needed")

@@ -27,8 +27,11 @@ def _plain(value: Any, tensors: Dict[str, Any], to_array: Callable[[Any], Any], 
     if isinstance(array, Sparse):
         return {"sparse": {name: _plain(part, tensors, to_array, f"{path}.{name}") for name, part in array._asdict().items()}}
     if array is not None:
-        tensors[path] = array
-        return {"tensor": path}
+        name = path if path not in tensors else f"{path}#{len(tensors)}"  # keys "a.b", 1 and "1" may lead to one path
+        while name in tensors:
+            name += "#"
+        tensors[name] = array
+        return {"tensor": name}
     if isinstance(value, numpy.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):

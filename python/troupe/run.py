@@ -27,7 +27,7 @@ class Run:
 
     #: "worker", or "evaluator": the program that evaluates the run's model and gets no batches.
     role: str = "worker"
-    #: This worker's number, and how many there are.
+    #: This worker's number, and how many there are. The evaluator's number is 0, as that of the first worker: see is_main.
     worker: int = 0
     workers: int = 1
     #: The run's, or join()'s.
@@ -36,6 +36,12 @@ class Run:
     epoch: int = 0
     #: Where the current batch is in the run: from 0, below 1. The same for the same batch, whichever worker has it: for learning-rate schedules.
     progress: float = 0.0
+
+    @property
+    def is_main(self) -> bool:
+        """Whether what the program keeps of its model is to be written here: by the evaluator, which has the run's model after run.evaluate; alone
+        by the only process."""
+        return self.role == "evaluator"
 
     _plan: Optional[Plan] = None
     _over = False  # the loop over batches has ended
@@ -131,6 +137,10 @@ class AloneRun(Run):
         self._model = model
         self.seed = seed
         self._open = False
+
+    @property
+    def is_main(self) -> bool:
+        return True
 
     def _loop(self, plan: Plan) -> Iterator[Any]:
         for self.epoch in range(plan.epochs):
