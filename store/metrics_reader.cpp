@@ -9,10 +9,16 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr const char *kValidation = "validation", *kBest = "best";
 
-double number_in(const Json& json, const char* key) {
+nlohmann::ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
+template <class AnyJson>
+double number_in(const AnyJson& json, const char* key) {
   const auto found = json.find(key);
-  return found != json.end() && found->is_number() ? found->get<double>() : kNone;
+  return found != json.end() && found->is_number() ? found->template get<double>() : kNone;
 }
 
 std::string text_in(const Json& json, const char* key) {
@@ -64,17 +70,17 @@ std::string MetricsReader::state() const {
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-NewPoints MetricsReader::read(std::string_view lines) {
+NewPoints MetricsReader::read(std::string_view lines, std::string_view monitor) {
   NewPoints found{std::numeric_limits<double>::infinity(), {}};
   while (!lines.empty()) {
     const auto end = std::min(lines.find('\n'), lines.size());
-    if (end > 0) read_line(lines.substr(0, end), found);
+    if (end > 0) read_line(lines.substr(0, end), monitor, found);
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return found;
 }
 
-void MetricsReader::read_line(std::string_view text, NewPoints& found) {
+void MetricsReader::read_line(std::string_view text, std::string_view monitor, NewPoints& found) {
   const auto line = Json::parse(text, nullptr, false);
   if (!line.is_object()) {
     ++bad_lines_;
@@ -84,7 +90,7 @@ void MetricsReader::read_line(std::string_view text, NewPoints& found) {
   if (kind == "started") started(line, found);
   if (kind == "worker") worker(line, found);
   if (kind == "epoch") epoch(line, found);
-  if (kind == "evaluation") evaluation(line, found);
+  if (kind == "evaluation") evaluation(line, monitor, found);
   if (kind == "ended") ended(line);
 }
 
@@ -99,6 +105,8 @@ void MetricsReader::started(const Json& line, NewPoints& found) {
     position_ = position;
     found.kept = std::min(found.kept, position + kSame);
     std::erase_if(found.points, [&](const Point& point) { return point.epoch > position + kSame; });
+    if (auto split = so_far_.find(kValidation); split != so_far_.end() && split->contains(kBest))
+      if (number_in((*split)[kBest], "epoch") > position + kSame) split->erase(kBest);
   }
   seconds_ = latest_;
   for (const char* key : {"strategy", "model", "dataset", "workers", "servers"})
@@ -142,11 +150,33 @@ void MetricsReader::epoch(const Json& line, NewPoints& found) {
   add_point(found, "lr", epoch, seconds, number_in(line, "lr"));
 }
 
-void MetricsReader::evaluation(const Json& line, NewPoints& found) const {
+void MetricsReader::evaluation(const Json& line, std::string_view monitor, NewPoints& found) {
   const auto split = text_in(line, "split");
-  if (split != "validation" && split != "test") return;
-  for (const char* name : {"loss", "accuracy", "top5"})
-    add_point(found, split + "." + name, number_in(line, "epoch"), number_in(line, "train_s"), number_in(line, name));
+  if (split != kValidation && split != "test") return;
+  const double epoch = number_in(line, "epoch"), seconds = number_in(line, "train_s");
+  constexpr double kRounding = 1e-9;
+  if (std::isfinite(epoch)) so_far_["epochs"] = std::floor(epoch + kRounding);
+  if (const double steps = number_in(line, "steps"); std::isfinite(steps))
+    so_far_["steps"] = static_cast<std::int64_t>(steps);
+  auto& scores = so_far_[split];
+  if (!scores.is_object()) scores = nlohmann::ordered_json::object();  // none yet, or a damaged database
+  for (const char* name : {"loss", "accuracy", "top5"}) {
+    const double value = number_in(line, name);
+    add_point(found, split + "." + name, epoch, seconds, value);
+    scores[name] = finite_or_null(value);
+  }
+  if (split == kValidation) keep_best(line, monitor == "loss" ? "loss" : "accuracy");
+}
+
+/// As coordination::EvaluationWatch judges while the run trains.
+void MetricsReader::keep_best(const Json& line, const char* monitor) {
+  auto& best = so_far_[kValidation][kBest];
+  if (!best.is_object()) best = nullptr;
+  const double now = number_in(line, monitor), before = number_in(best, monitor);
+  const bool is_loss = std::string_view(monitor) == "loss";
+  const bool better = is_loss ? now < before : now > before;
+  if (!better && !(std::isnan(before) && std::isfinite(now))) return;
+  for (const char* name : {"loss", "accuracy", "epoch", "train_s"}) best[name] = finite_or_null(number_in(line, name));
 }
 
 void MetricsReader::ended(const Json& line) {

@@ -34,8 +34,9 @@ class MetricsReader {
   /// Continues from state(). Starts from the beginning if `state` is not one.
   explicit MetricsReader(std::string_view state);
 
-  /// `lines`: whole ones, each with its newline. Lines that are not JSON are counted and ignored.
-  [[nodiscard]] NewPoints read(std::string_view lines);
+  /// `lines`: whole ones, each with its newline. Lines that are not JSON are counted and ignored. `monitor`: run.monitor, the score that
+  /// decides which evaluation on the validation split is the best.
+  [[nodiscard]] NewPoints read(std::string_view lines, std::string_view monitor = "accuracy");
 
   [[nodiscard]] std::string state() const;
   [[nodiscard]] std::int64_t sessions() const noexcept { return sessions_; }
@@ -49,11 +50,12 @@ class MetricsReader {
  private:
   /// Throws nlohmann::json::exception.
   void restore(const nlohmann::json& state);
-  void read_line(std::string_view line, NewPoints& found);
+  void read_line(std::string_view line, std::string_view monitor, NewPoints& found);
   void started(const nlohmann::json& line, NewPoints& found);
   void worker(const nlohmann::json& line, NewPoints& found);
   void epoch(const nlohmann::json& line, NewPoints& found);
-  void evaluation(const nlohmann::json& line, NewPoints& found) const;
+  void evaluation(const nlohmann::json& line, std::string_view monitor, NewPoints& found);
+  void keep_best(const nlohmann::json& line, const char* monitor);
   void ended(const nlohmann::json& line);
 
   struct Worker {

@@ -91,7 +91,10 @@ void RunReader::read(const std::string& path, const std::string& grid, std::int6
 
   const auto id = writer_.put(row);
   MetricsReader metrics;
-  if (auto problem = read_metrics(id, directory, metrics); !problem.empty()) row.problem = std::move(problem);
+  const auto* monitor = find(run.config, "run.monitor");
+  if (auto problem = read_metrics(id, directory, monitor != nullptr ? text_of(*monitor) : "", metrics);
+      !problem.empty())
+    row.problem = std::move(problem);
   const auto summary = summary_for(directory, metrics, row.problem);
 
   run.id = id;
@@ -109,7 +112,8 @@ void RunReader::read(const std::string& path, const std::string& grid, std::int6
   writer_.put(row);
 }
 
-std::string RunReader::read_metrics(std::int64_t run, const std::string& directory, MetricsReader& reader) {
+std::string RunReader::read_metrics(std::int64_t run, const std::string& directory, const std::string& monitor,
+                                    MetricsReader& reader) {
   const auto path = directory + "/metrics.jsonl";
   const core::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe has no end
   struct stat status {};
@@ -143,7 +147,7 @@ std::string RunReader::read_metrics(std::int64_t run, const std::string& directo
     at_end = count == 0;
     const auto lines = buffer.rfind('\n') + 1;  // 0 without one
     if (lines == 0 && buffer.size() > kLongestLine) return "metrics.jsonl has a line of more than 64 MiB";
-    writer_.put(run, reader.read(std::string_view(buffer).substr(0, lines)));
+    writer_.put(run, reader.read(std::string_view(buffer).substr(0, lines), monitor));
     buffer.erase(0, lines);
     position += static_cast<std::int64_t>(lines);
   }

@@ -23,7 +23,8 @@ class RunReader {
 
  private:
   /// Returns what has gone wrong, or nothing.
-  std::string read_metrics(std::int64_t run, const std::string& directory, MetricsReader& reader);
+  std::string read_metrics(std::int64_t run, const std::string& directory, const std::string& monitor,
+                           MetricsReader& reader);
   [[nodiscard]] static bool is_held(const std::string& directory);
 
   std::string root_;

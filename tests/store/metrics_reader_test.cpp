@@ -36,6 +36,45 @@ TEST(MetricsReaderTest, EpochsBecomePoints) {
   EXPECT_EQ(reader.outcome(), "");
 }
 
+std::string evaluation_line(std::string_view split, double epoch, double loss, double accuracy) {
+  return fmt::format(
+      R"({{"kind":"evaluation","t":1,"split":"{}","epoch":{},"steps":{},"loss":{},"accuracy":{},"top5":null,"lr":0.05,"train_s":{}}})"
+      "\n",
+      split, epoch, 10 * epoch, loss, accuracy, 2 * epoch);
+}
+
+TEST(MetricsReaderTest, ARunWithoutEpochLinesHasTheResultsOfItsLastEvaluation) {
+  MetricsReader reader;
+  const auto found =
+      reader.read(started_line() + evaluation_line("test", 0.5, 0.9, 0.25) + evaluation_line("test", 1.5, 0.7, 0.5));
+  EXPECT_THAT(texts_of(found, "test.accuracy"), ElementsAre("0.5 1 0.25", "1.5 3 0.5"));
+  EXPECT_EQ(reader.so_far()["epochs"], 1) << "those that are finished";
+  EXPECT_EQ(reader.so_far()["steps"], 15);
+  EXPECT_EQ(reader.so_far()["test"]["accuracy"], 0.5);
+  EXPECT_EQ(reader.so_far()["test"]["loss"], 0.7);
+  EXPECT_TRUE(reader.so_far()["test"]["top5"].is_null());
+  EXPECT_FALSE(reader.so_far().contains("validation"));
+}
+
+TEST(MetricsReaderTest, TheBestEvaluationOnTheValidationSplitIsKept) {
+  const auto lines = started_line() + evaluation_line("validation", 1, 0.9, 0.5) +
+                     evaluation_line("validation", 2, 0.5, 0.75) + evaluation_line("validation", 3, 0.4, 0.6);
+  MetricsReader reader;
+  (void)reader.read(lines);
+  EXPECT_EQ(reader.so_far()["validation"]["accuracy"], 0.6);
+  EXPECT_EQ(reader.so_far()["validation"]["best"]["accuracy"], 0.75);
+  EXPECT_EQ(reader.so_far()["validation"]["best"]["loss"], 0.5);
+  EXPECT_EQ(reader.so_far()["validation"]["best"]["epoch"], 2);
+  MetricsReader by_loss;
+  (void)by_loss.read(lines, "loss");
+  EXPECT_EQ(by_loss.so_far()["validation"]["best"]["epoch"], 3);
+  (void)by_loss.read(started_line(2), "loss");
+  EXPECT_FALSE(by_loss.so_far()["validation"].contains("best")) << "the run trains that epoch again";
+  MetricsReader damaged(R"({"so_far":{"validation":7,"test":"x"}})");
+  (void)damaged.read(evaluation_line("test", 1, 0.5, 0.5) + lines);
+  EXPECT_EQ(damaged.so_far()["validation"]["best"]["accuracy"], 0.75);
+}
+
 TEST(MetricsReaderTest, StepsAreBetweenEpochs) {
   MetricsReader reader;
   // 100 samples are an epoch: 10 of worker 0, then 10 + 30 of both. The longest worker's time counts: 1 + 0.5 s, then 2 + 0.5 s.
