@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "sim/exchange/peer_mailbox.hpp"
 #include "sim/world.hpp"
@@ -94,6 +95,7 @@ class Worker final : public strategies::WorkerPort,
   void ask_for_leases();
   void collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
                   const CollectiveTask& task);
+  [[nodiscard]] std::uint64_t bytes_of(const CollectiveTask& task, const Vector& vector);
   [[nodiscard]] std::uint32_t packet_to(HostId host, PacketKind kind, std::uint64_t bytes);
 
   World& world_;
@@ -120,6 +122,14 @@ class Worker final : public strategies::WorkerPort,
   Pool<Deadline> deadlines_;
   PeerMailbox mailbox_;
   strategies::Group group_;
+  /// Bytes of this worker's part of a collective of `group_`: few kinds repeat, and counting takes as long as the group is large.
+  struct KnownBytes {
+    std::uint64_t floats = 0;
+    bool rounds = false;
+    std::optional<strategies::WorkerId> root;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<KnownBytes> known_bytes_;
   WorkerAccount account_;
 };
 

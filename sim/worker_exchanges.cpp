@@ -69,7 +69,10 @@ void Worker::broadcast(strategies::Step step, const strategies::Broadcast& broad
 void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::span<const strategies::WorkerId> group,
                         const CollectiveTask& task) {
   if (group.empty()) group = host_->membership().workers;
-  if (!std::equal(group.begin(), group.end(), group_.begin(), group_.end())) group_.assign(group.begin(), group.end());
+  if (!std::equal(group.begin(), group.end(), group_.begin(), group_.end())) {
+    group_.assign(group.begin(), group.end());
+    known_bytes_.clear();
+  }
   const auto& run = world_.run;
   Vector vector{.floats = world_.bucket_floats(task.bucket),
                 .wire_bytes = run.bytes_there(task.rounding),
@@ -78,8 +81,25 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
     vector.parts = (run.tensors + buckets - 1) / buckets;
   }
-  account_.bytes += vector.floats * vector.wire_bytes * 2 * (group.size() - 1) / group.size();  // as in a ring
+  account_.bytes += bytes_of(task, vector);
   world_.collectives.ask(self_, now(), step, id, group, task, vector);
+}
+
+std::uint64_t Worker::bytes_of(const CollectiveTask& task, const Vector& vector) {
+  const auto root = task.broadcast ? std::optional(task.root) : std::nullopt;
+  const auto known = std::ranges::find_if(known_bytes_, [&](const KnownBytes& one) {
+    return one.floats == vector.floats && one.rounds == vector.rounds && one.root == root;
+  });
+  if (known != known_bytes_.end()) return known->bytes;
+  const auto rank_of = [&](strategies::WorkerId worker) {
+    return static_cast<std::size_t>(std::ranges::find(group_, worker) - group_.begin());
+  };
+  std::vector<HostId> hosts;
+  for (const auto member : group_) hosts.push_back(world_.cluster.workers[member].host);
+  const auto bytes = world_.collectives.costs().bytes(vector, hosts, rank_of(self_),
+                                                      root ? std::optional(rank_of(*root)) : std::nullopt);
+  known_bytes_.push_back({vector.floats, vector.rounds, root, bytes});
+  return bytes;
 }
 
 void Worker::reduced(const PendingCollective& collective, Duration waited) {

@@ -43,7 +43,7 @@ std::uint64_t WireBytes::collective(const strategies::Group& members, std::optio
   }
   exchange::CollectiveTask task{.algorithm = plan_.reduction(floats, rounding)};
   if (root) task.root = static_cast<std::size_t>(std::ranges::find(members, *root) - members.begin());
-  return exchange::collective_bytes(task, group, floats);
+  return exchange::counted_bytes(task, group, floats);
 }
 
 }  // namespace troupe::experiment

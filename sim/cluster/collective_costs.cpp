@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/engine/virtual_time.hpp"
+#include "transport/exchange/collectives/collective.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -197,6 +198,16 @@ Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId
   if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
     return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
   return nanoseconds(formula.broadcast_between(formula.group().n));
+}
+
+std::uint64_t CollectiveCosts::bytes(const Vector& vector, std::span<const HostId> hosts, std::size_t rank,
+                                     std::optional<std::size_t> root) const {
+  const bool shared = group_of(hosts).hosts == 1;
+  auto algorithm = root ? chosen(hosts) : chosen(vector, hosts);
+  if (algorithm == Algorithm::shm && !shared) algorithm = Algorithm::hierarchical;
+  const exchange::Group group{
+      .rank = rank, .peers = std::vector<transport::Peer>(hosts.size()), .hosts = {hosts.begin(), hosts.end()}};
+  return exchange::counted_bytes({.algorithm = algorithm, .root = root}, group, vector.floats);
 }
 
 void CollectiveCosts::add_card_time(const Vector& vector, std::span<const HostId> hosts, bool broadcast,

@@ -22,6 +22,7 @@
 /// its own rate ([collectives.ar] gb_per_s): a library that stages through host memory is slower than the card.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -44,6 +45,9 @@ class CollectiveCosts {
   /// `hosts`: the host of each rank; ranks of one host are consecutive. One rank costs nothing.
   [[nodiscard]] Duration reduce(const Vector& vector, std::span<const HostId> hosts) const;
   [[nodiscard]] Duration broadcast(const Vector& vector, std::span<const HostId> hosts) const;
+  /// Payload bytes that rank `rank` sends, as a real run counts them (exchange::counted_bytes); with `root` for a broadcast.
+  [[nodiscard]] std::uint64_t bytes(const Vector& vector, std::span<const HostId> hosts, std::size_t rank,
+                                    std::optional<std::size_t> root) const;
   /// Adds to `busy`, by host, the time that the bytes and messages of such a collective keep the host's card busy, one way. It is part of
   /// the collective's time: traffic within a host, sums and latency do not use the card.
   void add_card_time(const Vector& vector, std::span<const HostId> hosts, bool broadcast,

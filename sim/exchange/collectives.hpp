@@ -60,6 +60,7 @@ class Collectives {
   /// Abandons the collectives of groups that contain one of `workers` (ascending), whether it has asked or not. No member is told.
   void abandon(std::span<const strategies::WorkerId> workers);
 
+  [[nodiscard]] const CollectiveCosts& costs() const noexcept { return costs_; }
   [[nodiscard]] std::size_t open() const noexcept { return collectives_.used(); }
   /// By host: the time that collectives have kept its card busy, each way.
   [[nodiscard]] const std::vector<Duration>& card_time() const noexcept { return card_time_; }

@@ -80,4 +80,9 @@ std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, s
   return (neighbours * floats + asa_floats(floats, place, leading.size())) * sizeof(float);
 }
 
+std::uint64_t counted_bytes(CollectiveTask task, const Group& group, std::size_t floats) {
+  if (task.algorithm == Algorithm::shm) task.algorithm = Algorithm::asa;
+  return collective_bytes(task, group, floats);
+}
+
 }  // namespace troupe::exchange

@@ -92,5 +92,7 @@ class Collective {
 /// Payload bytes that member `rank` of `group` sends for a reduction of `floats` floats; with `root` for a broadcast. None for ar: the
 /// library's traffic is unknown.
 [[nodiscard]] std::uint64_t collective_bytes(const CollectiveTask& task, const Group& group, std::size_t floats);
+/// The same as runs count it. In shm members send addresses only: the payload that would travel without mapped memory counts, asa's.
+[[nodiscard]] std::uint64_t counted_bytes(CollectiveTask task, const Group& group, std::size_t floats);
 
 }  // namespace troupe::exchange
