@@ -143,6 +143,7 @@ class BspWithBackup final : public Strategy {
     const auto& optimizer = core::optimizer_info(optimizer_.kind);
     return {.servers = true,
             .in_step = true,
+            .backup = backup_,
             .model = ModelHome::center,
             .worker_state = WorkerState::discarded,
             .server_states = static_cast<std::uint8_t>(optimizer.state_slots + 1),  // and the sum

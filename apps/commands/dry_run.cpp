@@ -154,25 +154,29 @@ core::Result<std::vector<double>> step_times(const experiment::RunSpec& spec, co
   return std::vector{parts * shared_cores_factor(settings, 1) * mean(profile->steps_ms)};
 }
 
-/// Computing alone: in step all wait for the slowest worker, else each takes as many batches as it can.
+/// Computing alone: in step all wait for the slowest worker that a step needs, else each takes as many batches as it can.
 core::Result<Time> time_of(const experiment::RunSpec& spec, const DryRun& options, const Steps& steps,
                            std::vector<WorkerKind>& kinds) {
   Time time;
   const auto times = step_times(spec, options, time.source);
   if (!times) return tl::unexpected(times.error());
   const auto& settings = *spec.settings;
-  double slowest = 0, per_second = 0;
+  std::vector<double> steps_s;
+  double samples = 0, per_second = 0;  // of a step of all workers; of the samples
   for (auto& kind : kinds) {
     for (const auto worker : kind.workers) {
       const double own = std::max(times->at(worker % times->size()), settings.cluster.synthetic_step_ms);
       const double step_s = 1e-3 * own * settings.slowdown(worker);
       if (worker == kind.workers.front()) kind.step_s = step_s;
-      slowest = std::max(slowest, step_s);
-      per_second += 1 / step_s;
+      steps_s.push_back(step_s);
+      samples += static_cast<double>(kind.batch);
+      per_second += static_cast<double>(kind.batch) / step_s;
     }
   }
-  const auto total = static_cast<double>(steps.total);
-  time.seconds = spec.needs.in_step ? total / spec.workers * slowest : total / per_second;
+  std::ranges::sort(steps_s);
+  const auto slowest = steps_s.at(steps_s.size() - 1 - spec.needs.backup);
+  const auto rounds = static_cast<double>(steps.total) / spec.workers;
+  time.seconds = spec.needs.in_step ? rounds * slowest : rounds * samples / per_second;
   const auto limit = settings.run.max_seconds;
   time.limited = limit > 0 && time.seconds > limit;
   if (time.limited) time.seconds = limit;
