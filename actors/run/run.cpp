@@ -18,6 +18,7 @@
 #include "experiment/state/resume_notes.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
+#include "experiment/state/state_checks.hpp"
 
 namespace troupe::actors {
 
@@ -142,6 +143,7 @@ core::Result<Beginning> begin_new(const RunSpec& spec) {
   return beginning;
 }
 
+  if (auto kept = experiment::check_state(spec); !kept) return tl::unexpected(kept.error());
 /// The state of a resumed run; for a new run that of run.init, or an empty Beginning.
 core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec, nn::Backend& backend) {
   if (request.resume.empty()) return begin_new(spec);
@@ -332,6 +334,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                       core::counted(spec->servers, "server"));
   if (spec->leases) {
     text += fmt::format("{}: {} training and {} test samples, {} per epoch over all workers\n", settings.data.name,
+  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
                         spec->source.train->size(), spec->source.test->size(),
                         core::counted(spec->leases->leases_per_epoch(spec->workers), "step"));
   }

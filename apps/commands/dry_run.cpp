@@ -16,6 +16,7 @@
 #include "experiment/run_spec.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
+#include "experiment/state/state_checks.hpp"
 #include "nn/layers_config.hpp"
 #include "nn/optimizer.hpp"
 #include "sim/cluster/placement.hpp"
@@ -187,6 +188,7 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
   const bool open = !data::published_samples(settings.data, data::Split::train).has_value();
   auto spec = experiment::build_run_spec(settings, open);
   if (!spec) return tl::unexpected(std::move(spec.error()));
+  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
   if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   const auto steps = steps_of(*spec);
   if (!steps) return tl::unexpected(steps.error());

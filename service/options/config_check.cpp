@@ -7,6 +7,7 @@
 
 #include "experiment/exchange_check.hpp"
 #include "experiment/run_spec.hpp"
+#include "experiment/state/state_checks.hpp"
 
 namespace troupe::service {
 namespace {
@@ -106,6 +107,7 @@ ConfigVerdict check_config(const ConfigText& text) {
     const auto spec = experiment::build_run_spec(*settings, false);
     if (!spec) return refused(spec.error());
     if (const auto leases = experiment::check_leases(*spec); !leases) return refused(leases.error());
+    if (const auto kept = experiment::check_state(*spec); !kept) return refused(kept.error());
     for (const auto& note : experiment::notes_on(*spec)) verdict.warnings.push_back(note.text);
   } else {
     verdict.warnings.push_back("model.command: the program is not started to check it");

@@ -178,6 +178,49 @@ TEST(CheckTest, RefusesDataOptionsThatTrainingRefuses) {
   EXPECT_EQ(with("check", {"data.crop=32", "data.pad=2"}).code, 0);
 }
 
+/// `check`, also with the data set, and `--dry-run` refuse with the words of `train`, which makes no run directory then.
+void expect_refused_everywhere(const std::string& text, const std::string& says) {
+  const TemporaryDirectory folder;
+  const auto config = folder.write("a.toml", "[run]\ndir = \"" + folder.file("runs") + "\"\n" + text);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train"}, {"check"}, {"check", "--data"}, {"train", "--dry-run"}}) {
+    auto words = command;
+    words.insert(words.begin() + 1, config);
+    const auto outcome = troupe(words);
+    EXPECT_EQ(outcome.code, 78) << command.back() << outcome.out;
+    EXPECT_TRUE(is_one_line(outcome)) << outcome.err;
+    EXPECT_NE(outcome.err.find(config + ":" + says), std::string::npos) << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("runs")));
+}
+
+TEST(CheckTest, RefusesMoreServersThanShards) {
+  // 784 x 16 + 16, in units of 16 floats: 784 + 1; 16 x 10 + 10: 10 + 1.
+  const std::string easgd =
+      "[model]\nname = \"mlp\"\nwidths = [16]\n[data]\nname = \"glyphs\"\ntrain_samples = 64\ntest_samples = 10\n"
+      "[strategy]\nname = \"easgd\"\n[cluster]\nworkers = 1\n";
+  expect_refused_everywhere(easgd + "servers = 20000\n",
+                            "14: cluster.servers = 20000: the model's 12730 parameters are too few for so many shards: "
+                            "at most 796 servers");
+  const TemporaryDirectory folder;
+  EXPECT_EQ(troupe({"check", folder.write("a.toml", easgd + "servers = 796\n")}).code, 0);
+}
+
+TEST(CheckTest, RefusesNamesThatACheckpointHasTwice) {
+  const auto layers = [](const std::string& first, const std::string& second) {
+    return "[model]\nlayers = [{type = \"linear\", outputs = 10, name = \"" + first +
+           "\"}, {type = \"linear\", outputs = 10, name = \"" + second +
+           "\"}]\n[data]\nname = \"glyphs\"\ntrain_samples = 64\ntest_samples = 10\n";
+  };
+  for (const std::string name : {"optimizer.velocity.a", "center.a", "server.state.0.a", "worker.0.optimizer.square.a"})
+    expect_refused_everywhere(layers("a", name), "4: in a checkpoint the parameter \"" + name +
+                                                     ".bias\" has the name of a state of \"a.bias\": give its layer "
+                                                     "a name that does not begin with \"" +
+                                                     name.substr(0, name.find('.') + 1) + "\"");
+  const TemporaryDirectory folder;
+  EXPECT_EQ(troupe({"check", folder.write("a.toml", layers("a", "worker.b"))}).code, 0) << "no state has this name";
+}
+
 TEST(CheckTest, SaysThatItHasNotOpenedTheData) {
   const TemporaryDirectory folder;
   const auto config = folder.write("a.toml", kEasgd);
