@@ -9,6 +9,7 @@
 #include "data/images/decode.hpp"
 #include "data/images/encode.hpp"
 #include "data/images/jpeg.hpp"
+#include "data/order/bad_samples.hpp"
 #include "data/order/sampler.hpp"
 
 namespace troupe::data {
@@ -71,6 +72,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
   std::iota(order.begin(), order.end(), 0U);
   if (options.shuffled) order = epoch_permutation(options.seed, 0, data.size());
   Converted converted;
+  BadSamples bad(options.max_bad);
   Content content;
   std::int64_t done = 0;
   for (const auto sample : order) {
@@ -78,9 +80,7 @@ core::Result<Converted> convert(const Dataset& data, const std::filesystem::path
     if (stops && stops()) return core::fail(core::Errc::interrupted, "interrupted: files that were complete stay");
     if (auto read = content_of(data, sample, options, content); !read) {
       if (read.error().code != core::Errc::data) return tl::unexpected(std::move(read.error()));
-      if (converted.left_out == options.max_bad)
-        return core::fail(core::Errc::data, fmt::format("{}; {} unreadable samples are left out (data.max_bad)",
-                                                        read.error().message, options.max_bad));
+      if (auto counted = bad.add(sample, read.error()); !counted) return tl::unexpected(std::move(counted.error()));
       if (converted.left_out++ == 0) converted.first_error = read.error().message;
       continue;
     }

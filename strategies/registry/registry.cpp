@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/text/plural.hpp"
 #include "strategies/bsp.hpp"
 #include "strategies/combined/averaged.hpp"
 #include "strategies/combined/mixed.hpp"
@@ -104,9 +105,10 @@ std::vector<std::string> warnings(const core::Config& config, const Needs& needs
   auto lines = needs.doubts;
   for (const auto& [key, steps] : needs.periods) {
     if (steps <= steps_per_worker) continue;
-    lines.push_back(config.where(key) + ": " + key + " = " + std::to_string(steps) +
-                    " is longer than the run: a worker takes " + std::to_string(steps_per_worker) +
-                    " steps, so that it trains alone until the end");
+    lines.push_back(config.where(key) + ": " + key + " = " + std::to_string(steps) + " is longer than the run" +
+                    (steps_per_worker == 0 ? ", which has fewer steps than workers"
+                                           : ": a worker takes " + core::counted(steps_per_worker, "step") +
+                                                 ", so that it trains alone until the end"));
   }
   return lines;
 }

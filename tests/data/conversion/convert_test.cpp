@@ -20,6 +20,7 @@
 namespace troupe::data {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 constexpr ImageShape kShape{3, 6, 5};
@@ -141,7 +142,7 @@ TEST(ConvertTest, UnreadableSamplesAreLeftOutAsFarAsAllowed) {
   const auto refused = convert(data, folder.path(), "train", {.form = FileForm::batches});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, core::Errc::data);
-  EXPECT_THAT(refused.error().message, HasSubstr("record 7 is damaged; 0 unreadable samples are left out"));
+  EXPECT_THAT(refused.error().message, EndsWith("record 7 is damaged"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "half a file";
   const auto converted = convert(data, folder.path(), "train", {.form = FileForm::batches, .max_bad = 1});
   ASSERT_TRUE(converted);

@@ -72,6 +72,8 @@ TEST(Registry, APeriodLongerThanTheRunIsWarnedOf) {
             std::vector<std::string>{"test.toml:3: strategy.n_push = 30 is longer than the run: a worker takes 29 "
                                      "steps, so that it trains alone until the end"});
   EXPECT_EQ(warnings(config, needs, 0).size(), 2U) << "n_fetch, too";
+  EXPECT_EQ(warnings(config, needs, 0)[0],
+            "test.toml:3: strategy.n_push = 30 is longer than the run, which has fewer steps than workers");
 }
 
 TEST(Registry, WithoutANameItIsBsp) { EXPECT_TRUE(made("")->needs().group); }
