@@ -26,6 +26,10 @@ struct RunStarted {
   std::uint64_t epoch_samples = 0;
   double epoch_position = 0;  // epochs done: > 0 after a resume
   double lr_factor = 1;       // of a plateau schedule, so far
+  // What the times of this session's steps are of: as in the configuration, one for all workers or one each.
+  std::vector<std::int64_t> batch{};
+  std::int64_t accumulate = 1;
+  std::vector<double> slowdown{};
   bool operator==(const RunStarted&) const = default;
 };
 

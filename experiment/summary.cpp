@@ -194,7 +194,10 @@ std::string to_json(const RunStarted& s, double at_s) {
                    {"epochs", s.epochs},
                    {"parameters", s.parameters},
                    {"epoch_samples", s.epoch_samples},
-                   {"epoch_position", s.epoch_position}});
+                   {"epoch_position", s.epoch_position},
+                   {"batch", s.batch},
+                   {"accumulate", s.accumulate},
+                   {"slowdown", s.slowdown}});
   return one_line(json);
 }
 

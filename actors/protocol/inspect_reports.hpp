@@ -8,7 +8,8 @@ namespace troupe::experiment {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
   return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
-           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position, x.lr_factor);
+           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position, x.lr_factor, x.batch,
+           x.accumulate, x.slowdown);
 }
 
 template <class Inspector>

@@ -107,7 +107,10 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                    .epochs = static_cast<std::uint32_t>(settings.run.epochs),
                    .parameters = static_cast<std::uint64_t>(spec_.graph->parameter_count()),
                    .epoch_samples = static_cast<std::uint64_t>(spec_.source.train->size()),
-                   .epoch_position = spec_.leases->epoch_position()};
+                   .epoch_position = spec_.leases->epoch_position(),
+                   .batch = settings.data.batch,
+                   .accumulate = settings.train.accumulate,
+                   .slowdown = settings.cluster.slowdown};
   if (beginning.checkpoint) {
     setup.before = beginning.checkpoint->totals;
     experiment::complete(setup.before, beginning.directory->read_summary());

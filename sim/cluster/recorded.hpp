@@ -24,14 +24,15 @@ inline constexpr double kMostStepMs = 1e9;
 /// Steps of a worker from a run's metrics.jsonl. A line is the sum of several steps, so each of them counts with their mean: variation
 /// between steps within a tenth of a second is lost.
 struct RecordedSteps {
-  double mean_ms = 0;  ///< without the run's own slowdown
+  double mean_ms = 0;  ///< without the slowdown of its session
   std::uint64_t count = 0;
 };
+/// Steps of all sessions with the last one's batch and micro-batches, of workers that the last one has.
 struct RecordedRun {
   std::string model;
   std::uint64_t parameters = 0;                   // of the model
-  std::vector<std::int64_t> batches;              // data.batch
-  std::int64_t micro_batches = 1;                 // train.accumulate
+  std::vector<std::int64_t> batches;              // data.batch of the last session
+  std::int64_t micro_batches = 1;                 // its train.accumulate
   std::vector<std::vector<RecordedSteps>> steps;  // by worker
 };
 /// Errc::config: `directory` is not a run directory. Errc::data names file and line: an invalid line, an impossible value, or a worker

@@ -93,6 +93,79 @@ TEST_F(Recorded, ANewcomersTimesAreThoseOfItsOwnSteps) {
   EXPECT_NEAR(recorded->steps[0][1].mean_ms, 4, 1e-9);
 }
 
+/// Of a session, as programs since 0.2.0 write it. The run's configuration is that of its last session: batch 20, slowdown 1 and 2.
+std::string started(int workers, const std::string& batch, int accumulate, const std::string& slowdown) {
+  return R"({"kind":"started","t":0,"model":"mlp","workers":)" + std::to_string(workers) + R"(,"batch":)" + batch +
+         R"(,"accumulate":)" + std::to_string(accumulate) + R"(,"slowdown":)" + slowdown + "}\n";
+}
+const std::string kLastSession = started(2, "[20]", 1, "[1.0,2.0]");
+
+// Worker 2 is gone. Session 1: worker 0 was 3 times slower, and took 12 ms; worker 1 took 8 ms.
+TEST_F(Recorded, SessionsWithOtherWorkersAndSlowdownsCountAsTheyWere) {
+  const auto recorded =
+      load_recorded(run(started(3, "[20]", 1, "[3.0,1.0,1.0]") + report(0, 2, 0.024) + report(1, 2, 0.016) +
+                        report(2, 9, 0.9) + kLastSession + report(0, 1, 0.004) + report(1, 1, 0.016)));
+  ASSERT_TRUE(recorded) << recorded.error().message;
+  ASSERT_EQ(recorded->steps.size(), 2U);
+  for (std::size_t worker = 0; worker < 2; ++worker) {
+    ASSERT_EQ(recorded->steps[worker].size(), 2U);
+    EXPECT_EQ(recorded->steps[worker][0].count, 2U);
+    EXPECT_EQ(recorded->steps[worker][1].count, 1U);
+    for (const auto& steps : recorded->steps[worker]) EXPECT_NEAR(steps.mean_ms, worker == 0 ? 4 : 8, 1e-9);
+  }
+}
+
+TEST_F(Recorded, SessionsWithOtherBatchesDoNotCount) {
+  const auto of_both = report(0, 2, 0.6) + report(1, 2, 0.8);
+  for (const auto& other : {started(2, "[1000]", 1, "[1.0]"), started(2, "[20]", 4, "[1.0]")}) {
+    const auto recorded =
+        load_recorded(run(other + of_both + kLastSession + report(0, 1, 0.004) + report(1, 1, 0.016)));
+    ASSERT_TRUE(recorded) << recorded.error().message;
+    for (std::size_t worker = 0; worker < 2; ++worker) ASSERT_EQ(recorded->steps[worker].size(), 1U);
+    EXPECT_NEAR(recorded->steps[0][0].mean_ms, 4, 1e-9);
+    EXPECT_EQ(load_recorded(run(other + of_both + kLastSession + report(0, 1, 0.004))).error().message,
+              directory_.string() +
+                  "/metrics.jsonl: worker 1 took no step with the data.batch and train.accumulate of "
+                  "the run's last session: nothing to forecast from");
+  }
+  // Worker 0 had the same batch.
+  const auto mixed = load_recorded(
+      run(started(2, "[20,1000]", 1, "[1.0]") + of_both + kLastSession + report(0, 1, 0.004) + report(1, 1, 0.016)));
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_EQ(mixed->steps[0].size(), 2U);
+  EXPECT_EQ(mixed->steps[1].size(), 1U);
+}
+
+// Lines of older programs tell no batch. The configurations beside the journal show whether it has changed.
+TEST_F(Recorded, EarlierSessionsOfUnknownBatchDoNotCount) {
+  const auto metrics =
+      kStarted + report(0, 2, 0.6) + report(1, 2, 0.8) + kStarted + report(0, 1, 0.004) + report(1, 1, 0.016);
+  const auto all = load_recorded(run(metrics));
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->steps[0].size(), 2U);
+  std::filesystem::copy_file(directory_ / "config.toml", directory_ / "journal-0002.config.toml");
+  write("journal-0002.bin", "");
+  EXPECT_EQ(load_recorded(directory_.string())->steps[0].size(), 2U);
+  write("journal-0001.bin", "");
+  write("journal-0001.config.toml",
+        "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\nbatch = 1000\n[cluster]\nworkers = 2\n");
+  const auto last = load_recorded(directory_.string());
+  ASSERT_TRUE(last) << last.error().message;
+  for (std::size_t worker = 0; worker < 2; ++worker) ASSERT_EQ(last->steps[worker].size(), 1U);
+  EXPECT_NEAR(last->steps[0][0].mean_ms, 4, 1e-9);
+}
+
+TEST_F(Recorded, ImpossibleOptionsOfASessionAreRefused) {
+  const auto of_both = report(0, 1, 0.004) + report(1, 1, 0.016);
+  for (const auto& wrong : {started(2, "[]", 1, "[1.0]"), started(2, "[20]", 1, "[0]"), started(3, "[20,20]", 1, "[1]"),
+                            started(2, "\"20\"", 1, "[1]")}) {
+    const auto recorded = load_recorded(run(wrong + of_both));
+    ASSERT_FALSE(recorded) << wrong;
+    EXPECT_EQ(recorded.error().code, core::Errc::data);
+    EXPECT_TRUE(recorded.error().message.starts_with(directory_.string() + "/metrics.jsonl:1: "));
+  }
+}
+
 TEST_F(Recorded, ErrorsNameTheProblem) {
   const auto metrics = directory_.string() + "/metrics.jsonl";
   EXPECT_EQ(load_recorded(directory_.string()).error().code, core::Errc::config);  // no run
