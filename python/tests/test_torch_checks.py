@@ -69,6 +69,14 @@ def test_models_that_cannot_join_are_refused(join, monkeypatch):
     shares[1].weight.data = shares[0].weight.data
     with pytest.raises(ValueError, match="1.weight shares its memory with 0.weight"):
         join(None, shares)
+    frozen = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    frozen[0].weight = nn.Parameter(frozen[1].weight.data, requires_grad=False)
+    with pytest.raises(ValueError, match="0.weight shares its memory with 1.weight"):
+        join(None, frozen)
+    viewed = nn.Linear(2, 2)
+    viewed.register_buffer("view", viewed.weight.data.view(4))
+    with pytest.raises(ValueError, match="view shares its memory with weight"):
+        join(None, viewed)
     with pytest.raises(ValueError, match="no shape yet"):
         join(None, nn.LazyLinear(3))
     with pytest.raises(TypeError, match="complex64"):
@@ -77,3 +85,21 @@ def test_models_that_cannot_join_are_refused(join, monkeypatch):
         join(None, [1])
     with pytest.raises(TypeError, match="an optimizer with step"):
         join(None, nn.Linear(2, 2), 0.1)
+
+
+def test_tensors_that_stay_where_they_are_may_share_memory(join):
+    def script(engine):
+        engine.welcome()
+        planned(engine)
+        engine.end()
+
+    model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2).double(), nn.Linear(2, 2)])
+    for number in (0, 1):  # two that are frozen
+        model[number].requires_grad_(False)
+    model[1].weight.data = model[0].weight.data
+    model[2].register_buffer("view", model[2].weight.data.view(4), persistent=False)  # of one that has a copy in the vector
+    with FakeEngine(script) as engine:
+        run = join(engine, model, sgd(model))
+        assert list(run.batches(8, 4)) == []
+        run._link.close()
+    assert model[1].weight.data_ptr() == model[0].weight.data_ptr() and model[2].view.data_ptr() == model[2].weight.data_ptr()

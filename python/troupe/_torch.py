@@ -36,7 +36,6 @@ def _at(module: torch.nn.Module, name: str) -> Any:
 def _trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
     """Trainable parameters by name, tied ones once, under the first of their names."""
     trained: Dict[str, torch.nn.Parameter] = {}
-    at: Dict[int, str] = {}
     for name, value in module.named_parameters():
         if torch.nn.parameter.is_lazy(value):
             raise ValueError(f"{name} has no shape yet: run the model once before join()")
@@ -44,10 +43,21 @@ def _trained(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
             continue
         if not value.is_floating_point() or value.layout != torch.strided or value.is_meta:
             raise TypeError(f"{name} is of {value.dtype} ({value.layout}, {value.device}): dense floating-point parameters can be exchanged")
-        if value.numel() > 0 and at.setdefault(value.data_ptr(), name) != name:
-            raise ValueError(f"{name} shares its memory with {at[value.data_ptr()]} and is another Parameter: tie them by assigning the same Parameter")
         trained[name] = value
     return trained
+
+
+def _check_memory(module: torch.nn.Module, trained: Mapping[str, torch.nn.Parameter]) -> None:
+    """ValueError names a tensor that shares its memory with a trained parameter, which moves into the run's vectors at join() without it."""
+    at: Dict[Tuple[torch.device, int], str] = {}
+    for name, value in [*trained.items(), *module.named_parameters(), *module.named_buffers()]:
+        if torch.nn.parameter.is_lazy(value) or value.layout != torch.strided or value.is_meta or value.numel() == 0:
+            continue
+        place = (value.device, value.data_ptr())
+        other = at.setdefault(place, name) if name in trained else at.get(place, name)
+        if other != name and (name in trained or can_be_view(trained[other])):
+            raise ValueError(f"{name} shares its memory with {other} and is another tensor: tie parameters by assigning the same Parameter, or make "
+                             "one of them a clone()")
 
 
 def _statistics(module: torch.nn.Module) -> Dict[str, torch.Tensor]:
@@ -69,6 +79,7 @@ class TorchModel:
         self._overlap, self._passes = overlap, passes
         self._parameters = _trained(self._module)
         self._buffers = _statistics(self._module)
+        _check_memory(self._module, self._parameters)
         self._trained: List[Placement] = []
         self._averaged: List[Placement] = []
         self._all: List[Placement] = []
