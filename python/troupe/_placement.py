@@ -71,6 +71,13 @@ class Placement:
         elif self.master is not self.shared:
             self.shared.copy_(self.master, non_blocking=True)
 
+    def unround(self, saved: torch.Tensor) -> None:
+        """Takes the saved values where the vector has their rounding: others have not changed them since."""
+        value = self.value.detach()
+        if saved.shape == value.shape and saved.dtype == value.dtype:
+            same = saved.to(self.shared.dtype) == self.shared
+            value.copy_(torch.where(same.to(value.device), saved.to(value.device), value))
+
     def from_shared(self) -> None:
         self.check()
         if self.kind == "master" and self.master is not self.shared:

@@ -11,6 +11,7 @@ import torch
 from troupe import _state
 from troupe._gradients import Gradients
 from troupe._model import Description, program_steps_alone
+from troupe._counts import Counts
 from troupe._placement import Copies, Placement, can_be_view, is_half, moved
 from troupe._vectors import Tensor, Vectors
 
@@ -80,6 +81,7 @@ class TorchModel:
         self._parameters = _trained(self._module)
         self._buffers = _statistics(self._module)
         _check_memory(self._module, self._parameters)
+        self._counts = Counts(self._module)
         self._trained: List[Placement] = []
         self._averaged: List[Placement] = []
         self._all: List[Placement] = []
@@ -241,9 +243,11 @@ class TorchModel:
             yield
 
     def save(self) -> bytes:
-        """The optimizer's state and the state of torch's random numbers."""
+        """The optimizer's state, the state of torch's random numbers, and what the vectors do not have: buffers of integers that the program has
+        changed, and the values that the vectors have rounded."""
         optimizer: Any = self._optimizer
-        state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state()}
+        state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state(), "buffers": self._counts.changed(),
+                                 "unrounded": {p.name: p.value.detach() for p in self._all if p.value.dtype == torch.float64}}
         if hasattr(optimizer, "state_dict"):
             state["optimizer"] = optimizer.state_dict()
         if self._gpus():
@@ -261,6 +265,10 @@ class TorchModel:
             torch.set_rng_state(saved["random"])
             self._load_random_of_gpus(saved.get("random_cuda", {}))
 
+        self._counts.load(saved.get("buffers", {}))  # states of before have neither
+        for placement in self._all:
+            if placement.name in saved.get("unrounded", {}):
+                placement.unround(saved["unrounded"][placement.name])
     def _gpus(self) -> List[int]:
         """Those that have the model. A question about another one would open it."""
         return sorted({placement.value.device.index for placement in self._all if placement.value.device.type == "cuda"})
