@@ -109,6 +109,7 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
                       {"buckets", buckets},
                       {"silence_s", program_.silence.count()}};
   if (program_.epochs > 0) text["epochs"] = program_.epochs;
+  if (program_.zeros_for_missing_gradients) text["missing_gradients"] = "zeros";
   buckets_ = static_cast<std::uint32_t>(buckets.size());
   const auto json = text.dump();
   const std::array files{vectors.parameters, vectors.gradients, vectors.statistics};

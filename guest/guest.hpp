@@ -29,6 +29,7 @@ struct GuestProgram {
   std::uint64_t seed = 1;                      // its seed,
   int threads = 1;                             // and those of its evaluator, for describe()
   std::int64_t epochs = 0;                     // of the run; 0: as many as the program says
+  bool zeros_for_missing_gradients = false;    // as in recordings before arithmetic 3
 };
 
 enum class Role : std::uint8_t { worker, evaluator };

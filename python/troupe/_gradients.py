@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Set
 
+import numpy
 import torch
 
 from troupe._placement import Placement
-from troupe._vectors import Buckets, Vector
+from troupe._vectors import Vectors
 
 
 class Gradients:
     """The vector's part of each parameter becomes the gradient of those that can share it, so that the optimizer reads there what comes back.
 
+    A parameter without a gradient has −0.0 everywhere in the vector, one with a gradient does not begin with −0.0: so a sum is −0.0 everywhere only
+    if no worker had a gradient. Then the optimizer must not see one, as it does not alone: it would decay a layer that nobody uses.
+
     overlap: a gradient is copied and its bucket reported as soon as backward has accumulated it for the `passes`-th time in a step. Then the
     program must not change gradients between backward and run.step. Without, all are reported by run.step. Parameters on a GPU always are."""
 
-    def __init__(self, placements: Sequence[Placement], vector: Vector, buckets: "Buckets | None", overlap: bool, passes: int) -> None:
+    def __init__(self, placements: Sequence[Placement], vectors: Vectors, overlap: bool, passes: int) -> None:
+        vector, buckets = vectors.gradients, vectors.buckets
+        assert vector is not None
         self._placements = placements
+        self._vector = vector
+        self._zeros_for_none = vectors.zeros_for_none
+        self._first = {p.name: vector.places[p.name][0] for p in placements if p.value.numel() > 0}
+        self._names = list(self._first)
+        self._firsts = numpy.array([self._first[name] for name in self._names], numpy.int64)
         self._views: Dict[str, torch.Tensor] = {p.name: torch.from_numpy(vector[p.name]) for p in placements}
         self._buckets = buckets
         self._passes = passes
@@ -33,10 +44,22 @@ class Gradients:
     def view(self, name: str) -> torch.Tensor:
         return self._views[name]
 
-    def back(self, placement: Placement) -> None:
-        """What came back becomes the gradient of a parameter that has a copy in the vector."""
+    def missing(self) -> Set[str]:
+        """Parameters of which no worker had a gradient, by what came back: the same set on all workers."""
+        if self._zeros_for_none:
+            return set()
+        firsts = self._vector.floats[self._firsts]
+        perhaps = numpy.nonzero((firsts == 0) & numpy.signbit(firsts))[0]
+        return {name for name in (self._names[k] for k in perhaps) if bool((numpy.signbit(self._vector[name]) & (self._vector[name] == 0)).all())}
+
+    def back(self, placement: Placement, missing: Set[str]) -> None:
+        """What came back becomes the gradient of a parameter that is no master."""
         value, view = placement.value, self._views[placement.name]
-        if value.grad is None or value.grad.is_sparse:
+        if placement.name in missing:
+            value.grad = None
+        elif placement.kind == "view":
+            value.grad = view
+        elif value.grad is None or value.grad.is_sparse:
             value.grad = view.to(device=value.device, dtype=value.dtype)
         else:
             value.grad.copy_(view, non_blocking=True)
@@ -55,6 +78,9 @@ class Gradients:
         for device in self._devices:
             stream: Any = torch.cuda.current_stream(device)
             stream.synchronize()
+        for placement in self._placements:
+            if placement.value.grad is not None and placement.value.device in self._devices:
+                self._tell_apart(placement)
         if self._buckets is not None:
             self._buckets.finish()
 
@@ -67,13 +93,21 @@ class Gradients:
         with torch.no_grad():
             gradient = value.grad
             if gradient is None:
-                view.zero_()
-            elif gradient.is_sparse:
+                view.fill_(0.0 if self._zeros_for_none else -0.0)
+                return
+            if gradient.is_sparse:
                 view.copy_(gradient.to_dense(), non_blocking=True)
             elif gradient.data_ptr() != view.data_ptr() or gradient.numel() == 0:
                 view.copy_(gradient, non_blocking=True)
             if placement.kind == "view":
                 value.grad = view
+        if value.device not in self._devices:
+            self._tell_apart(placement)
+
+    def _tell_apart(self, placement: Placement) -> None:
+        first = self._first.get(placement.name)
+        if first is not None:
+            self._vector.floats[first] += 0.0  # −0.0 becomes 0.0
 
     def _accumulated(self, placement: Placement) -> None:
         if not self._active:

@@ -96,7 +96,7 @@ class JoinedRun(Run):
             for descriptor in descriptors:
                 os.close(descriptor)
         reports = Buckets(buckets, gradients, self._report) if gradients is not None and buckets else None
-        return Vectors(parameters, gradients, averaged, reports, self.worker)
+        return Vectors(parameters, gradients, averaged, reports, self.worker, welcome.get("missing_gradients") == "zeros")
 
     def _report(self, bucket: int) -> None:
         with self._guarded():

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 import torch
 
@@ -116,7 +116,7 @@ class TorchModel:
             self._copies.pin(torch.from_numpy(vector.floats))
         if vectors.gradients is not None:
             self._copies.pin(torch.from_numpy(vectors.gradients.floats))
-            self._gradients = Gradients(self._trained, vectors.gradients, vectors.buckets, self._overlap, self._passes)
+            self._gradients = Gradients(self._trained, vectors, self._overlap, self._passes)
 
     def begin_step(self, exchange: bool) -> None:
         if self._gradients is not None:
@@ -182,16 +182,18 @@ class TorchModel:
         if self._optimizer is None:
             program_steps_alone(factor, exchanged)
             return
+        missing: Set[str] = set()
         if exchanged and self._gradients is not None:
+            missing = self._gradients.missing()
             with torch.no_grad():
                 for placement in self._trained:
-                    if placement.kind == "mirror":
-                        self._gradients.back(placement)
-        with self._on_masters(exchanged), scaled(self._optimizer, factor):
+                    if placement.kind != "master":
+                        self._gradients.back(placement, missing)
+        with self._on_masters(exchanged, missing), scaled(self._optimizer, factor):
             self._optimizer.step()
 
     @contextlib.contextmanager
-    def _on_masters(self, exchanged: bool) -> Iterator[None]:
+    def _on_masters(self, exchanged: bool, missing: Set[str]) -> Iterator[None]:
         """Inside, each parameter of 16 bits is its float32 master, with a gradient of float32: the optimizer sees the same Parameter objects, keeps
         its state in float32, and its step is not lost to rounding."""
         own: List[Tuple[torch.Tensor, Optional[torch.Tensor]]] = []
@@ -203,6 +205,8 @@ class TorchModel:
                 gradient = value.grad
                 value.grad = None
                 value.data = placement.master
+                if placement.name in missing:
+                    continue
                 if exchanged and self._gradients is not None:
                     value.grad = self._gradients.view(placement.name).to(value.device)
                 elif gradient is not None:
@@ -261,14 +265,14 @@ class TorchModel:
         if "optimizer" in saved and hasattr(optimizer, "load_state_dict"):
             with self._typed_as_masters():  # it casts the state to the parameters' type
                 optimizer.load_state_dict(saved["optimizer"])
-        if saved["worker"] == self._worker:
-            torch.set_rng_state(saved["random"])
-            self._load_random_of_gpus(saved.get("random_cuda", {}))
-
         self._counts.load(saved.get("buffers", {}))  # states of before have neither
         for placement in self._all:
             if placement.name in saved.get("unrounded", {}):
                 placement.unround(saved["unrounded"][placement.name])
+        if saved["worker"] == self._worker:
+            torch.set_rng_state(saved["random"])
+            self._load_random_of_gpus(saved.get("random_cuda", {}))
+
     def _gpus(self) -> List[int]:
         """Those that have the model. A question about another one would open it."""
         return sorted({placement.value.device.index for placement in self._all if placement.value.device.type == "cuda"})
