@@ -6,11 +6,17 @@ namespace troupe::experiment {
 
 namespace {
 
-/// The columns of a row of waits are the workers and then the servers; their numbers may have changed.
-std::vector<double> fitted(const std::vector<double>& waits, std::size_t workers_then, std::size_t workers_now) {
-  std::vector<double> row;
-  for (std::size_t w = 0; w < workers_now; ++w) row.push_back(w < std::min(workers_then, waits.size()) ? waits[w] : 0);
-  for (std::size_t column = workers_then; column < waits.size(); ++column) row.push_back(waits[column]);
+/// The columns of a row of waits are the workers and then the servers; their numbers may have changed. The last server has the parts of the
+/// centre of those that are gone, and their column.
+std::vector<double> fitted(const std::vector<double>& waits, std::size_t workers_then, std::size_t workers_now,
+                           std::size_t servers_now) {
+  if (waits.empty()) return {};
+  std::vector<double> row(workers_now + servers_now, 0);
+  for (std::size_t column = 0; column < waits.size(); ++column) {
+    if (column < workers_then && column < workers_now) row[column] = waits[column];
+    if (column < workers_then || servers_now == 0) continue;
+    row[workers_now + std::min(column - workers_then, servers_now - 1)] += waits[column];
+  }
   return row;
 }
 
@@ -66,8 +72,8 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier) {
     progress.waits[cause] += earlier.waits[cause];
 }
 
-ProgressAggregator::ProgressAggregator(std::uint32_t workers, RunTotals before)
-    : before_(std::move(before)), latest_(workers), epoch_(before_.epoch) {
+ProgressAggregator::ProgressAggregator(std::uint32_t workers, std::uint32_t servers, RunTotals before)
+    : before_(std::move(before)), servers_(servers), latest_(workers), epoch_(before_.epoch) {
   for (std::uint32_t w = 0; w < workers; ++w) latest_[w].worker = w;
 }
 
@@ -112,19 +118,31 @@ std::uint64_t ProgressAggregator::session_samples() const {
 std::uint64_t ProgressAggregator::samples() const { return before_.samples + session_samples(); }
 
 SessionTotals ProgressAggregator::life(double train_s) const {
-  const auto& earlier = before_.session.workers;
-  if (session_samples() == 0 && !earlier.empty()) return before_.session;  // waiting for a batch that never came
-  SessionTotals life{.train_s = before_.session.train_s + (train_s - before_.train_s),
-                     .samples = before_.session.samples + session_samples(),
-                     .workers = latest_};
-  for (std::size_t w = 0; w < std::min(earlier.size(), latest_.size()); ++w) {
+  const auto& before = before_.session;
+  SessionTotals life = before;
+  life.workers = latest_;
+  if (session_samples() > 0 || before.workers.empty()) {
+    life.train_s += train_s - before_.train_s;
+    life.samples += session_samples();
+  } else {  // waiting for a batch that never came
+    for (auto& worker : life.workers) worker = {.worker = worker.worker};
+  }
+  for (std::size_t w = 0; w < before.workers.size(); ++w) {
+    auto known = before.workers[w];
+    if (w >= life.workers.size()) {
+      known.traffic.clear();  // its members may be others now
+      experiment::add(life.gone, known);
+      continue;
+    }
     auto& worker = life.workers[w];
-    auto known = earlier[w];
-    known.waits = fitted(known.waits, earlier.size(), latest_.size());
+    known.waits = fitted(known.waits, before.workers.size(), latest_.size(), servers_);
     worker.waits.resize(std::max(worker.waits.size(), known.waits.size()));  // none before its first report
     worker.staleness.resize(std::max(worker.staleness.size(), known.staleness.size()));
     experiment::add(worker, known);
   }
+  const bool has_waits = std::ranges::any_of(life.workers, [](const auto& worker) { return !worker.waits.empty(); });
+  for (auto& worker : life.workers)
+    if (has_waits) worker.waits.resize(latest_.size() + servers_);
   return life;
 }
 
@@ -149,7 +167,7 @@ void ProgressAggregator::fill(Summary& summary, double train_s) const {
   summary.train_loss = epoch_.samples ? epoch_.loss / static_cast<double>(epoch_.samples) : epoch_.last_loss;
   std::uint64_t staleness = 0;
   std::uint64_t counted = 0;
-  for (const auto& worker : session.workers) {
+  const auto count = [&](const WorkerProgress& worker) {
     summary.exchange_count += worker.exchanges;
     summary.exchange_bytes += worker.bytes;
     summary.exchange_dropped += worker.dropped;
@@ -158,7 +176,9 @@ void ProgressAggregator::fill(Summary& summary, double train_s) const {
     summary.staleness_max = std::max(summary.staleness_max, worker.staleness_max);
     staleness += worker.staleness_sum;
     counted += worker.staleness_count;
-  }
+  };
+  std::ranges::for_each(session.workers, count);
+  count(session.gone);
   summary.staleness_mean = counted ? static_cast<double>(staleness) / static_cast<double>(counted) : 0;
 }
 

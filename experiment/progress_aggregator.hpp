@@ -20,7 +20,7 @@ void add(WorkerProgress& progress, const WorkerProgress& earlier);
 
 class ProgressAggregator {
  public:
-  ProgressAggregator(std::uint32_t workers, RunTotals before);
+  ProgressAggregator(std::uint32_t workers, std::uint32_t servers, RunTotals before);
 
   void add(const WorkerProgress& progress);
   [[nodiscard]] const WorkerProgress& of(std::uint32_t worker) const { return latest_.at(worker); }
@@ -42,7 +42,7 @@ class ProgressAggregator {
   [[nodiscard]] std::uint64_t steps() const;  ///< over all workers, earlier sessions included
   [[nodiscard]] std::uint64_t samples() const;
   /// The workers' sums over the run's life: those of earlier sessions and of this one, by rank. Ranks that this session does not have are
-  /// left out of the rows, but not of time and samples.
+  /// left out of the rows, but not of the run's sums.
   [[nodiscard]] SessionTotals life(double train_s) const;
   /// The totals for a checkpoint, except worker_steps and center_version, which members report, and the test score.
   [[nodiscard]] RunTotals totals(double train_s, double wall_s) const;
@@ -52,6 +52,7 @@ class ProgressAggregator {
  private:
   [[nodiscard]] std::uint64_t session_samples() const;
   RunTotals before_;
+  std::uint32_t servers_;
   std::vector<WorkerProgress> latest_;
   EpochTotals epoch_;
 };

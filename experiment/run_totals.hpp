@@ -37,6 +37,7 @@ struct SessionTotals {
   double train_s = 0;
   std::uint64_t samples = 0;
   std::vector<WorkerProgress> workers{};  // sums only, by rank; none: unknown
+  WorkerProgress gone{};                  // sums of workers that later sessions did not have, without the tables
 };
 
 /// Sums over the run's life, across resumes, unless noted.

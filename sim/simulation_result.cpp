@@ -20,7 +20,7 @@ double SimulationResult::images_per_s() const noexcept {
 }
 
 experiment::Summary summary_of(const SimulationResult& result, const SimulatedRun& run) {
-  experiment::ProgressAggregator aggregator(run.workers, {});
+  experiment::ProgressAggregator aggregator(run.workers, run.servers, {});
   for (std::uint32_t worker = 0; worker < run.workers; ++worker) {
     const auto& account = result.workers[worker];
     const auto& totals = account.totals;

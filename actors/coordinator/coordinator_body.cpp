@@ -71,7 +71,7 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       setup_(std::move(setup)),
       machine_(*this, options_of(setup_), setup_.leases),
       checks_(setup_.checks),
-      progress_(setup_.started.workers, setup_.before),
+      progress_(setup_.started.workers, setup_.started.servers, setup_.before),
       ledger_(setup_.started.workers,
               {.before = setup_.ledger_before,
                .computed = setup_.before.samples,

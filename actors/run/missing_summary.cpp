@@ -39,7 +39,7 @@ bool is_there(const RunDirectory& directory, const Summary& summary) {
 
 Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint& checkpoint) {
   auto summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory.path());
-  ProgressAggregator(spec.workers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
+  ProgressAggregator(spec.workers, spec.servers, checkpoint.totals).fill(summary, checkpoint.totals.train_s);
   summary.epochs = spec.leases->epoch() + (spec.leases->epoch_done() ? 1 : 0);
   summary.wall_s = checkpoint.totals.wall_s;
   const auto& validation = checkpoint.totals.validation;

@@ -308,7 +308,7 @@ class Replayer {
 
   /// A summary covers the run's life: of earlier sessions what was replayed.
   void begin_session(const Checkpoint* start) {
-    experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(progress_.size()), before_);
+    experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(progress_.size()), 0, before_);
     for (const auto& progress : progress_) earlier.add(progress);
     auto life = earlier.life(before_.train_s);
     before_ = start ? start->totals : experiment::RunTotals{};
@@ -329,7 +329,7 @@ class Replayer {
     auto& summary = report_.summary;
     report_.recorded = ReplayReport::Recorded::of(directory_.read_summary());
     summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
-    experiment::ProgressAggregator aggregator(spec.workers, before_);
+    experiment::ProgressAggregator aggregator(spec.workers, spec.servers, before_);
     for (const auto& progress : progress_) aggregator.add(progress);
     aggregator.fill(summary);
     const auto per_epoch = static_cast<double>(spec.source.train->size());

@@ -76,7 +76,7 @@ TEST(RunTotals, RoundTripAsText) {
   totals.center_version = 17;
   totals.epoch = {.loss = 12.5, .top1 = 7, .samples = 20, .began_s = 0.75, .closed = true, .last_loss = 0.1};
   totals.test = {.loss = 0.3, .accuracy = 0.9, .top5 = 0.99};
-  totals.session = {.train_s = 0.5, .samples = 400, .workers = {worker(0), worker(1)}};
+  totals.session = {.train_s = 0.5, .samples = 400, .workers = {worker(0), worker(1)}, .gone = worker(2)};
   const auto back = parse_totals(to_text(totals));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->worker_steps, totals.worker_steps);
@@ -100,6 +100,7 @@ TEST(RunTotals, RoundTripAsText) {
   expect_equal(back->session.workers[1], worker(1));
 }
 
+  expect_equal(back->session.gone, worker(2));
 TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   RunTotals totals;
   totals.validation = {.loss = 0.5, .accuracy = 0.75, .top5 = 0.875};
