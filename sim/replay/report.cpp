@@ -18,7 +18,29 @@ T sum(const std::vector<SegmentReport>& segments, T SegmentReport::*field) {
   return all;
 }
 
+std::string_view reason(bool has_all_ends) {
+  return has_all_ends ? "no segment has the steps between (the journal was off, or could not be written)"
+                      : "what came between was lost with the end of their records (a process was killed, or lost, "
+                        "before it had written them)";
+}
+
 }  // namespace
+
+void ReplayReport::note_before(const std::string& path, std::uint64_t begins, std::uint64_t steps, bool has_all_ends) {
+  if (begins <= steps) return;
+  unrecorded += begins - steps;
+  notes.push_back({experiment::Note::Level::warning,
+                   fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", path, begins,
+                               steps, reason(has_all_ends))});
+}
+
+void ReplayReport::note_after(const std::string& path, std::uint64_t steps, std::uint64_t end, bool has_all_ends) {
+  if (end <= steps) return;
+  unrecorded += end - steps;
+  notes.push_back(
+      {experiment::Note::Level::warning, fmt::format("{}: the segments end at step {}, and the run at step {}: {}",
+                                                     path, steps, end, reason(has_all_ends))});
+}
 
 bool ReplayReport::complete() const noexcept {
   return missing == 0 && unrecorded == 0 && !segments.empty() &&

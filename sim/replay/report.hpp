@@ -25,7 +25,7 @@ struct ReplayReport {
   std::vector<SegmentReport> segments;
   std::size_t missing = 0;  // older segments that were removed
   std::uint64_t unrecorded =
-      0;  // steps between two segments, in neither: the journal was off or not writable, or the end of the first is lost
+      0;  // steps in no segment, behind the last one too: the journal was off or not writable, or the end of one is lost
   bool same_numbers = true;     // false: other settings, hashes are not compared
   experiment::Summary summary;  // recomputed; times are 0
   /// What the run's summary.json says; none: it has none.
@@ -38,6 +38,11 @@ struct ReplayReport {
   std::optional<Recorded> recorded{};
   /// What was not replayed: missing segments, and steps that no segment has.
   std::vector<experiment::Note> notes{};
+
+  /// Note that no segment has the steps from `steps` to `begins`, or to `end`, if there are any. `path`: of the segment that begins behind
+  /// them, or ends before them. `has_all_ends`: the records before them were not cut off.
+  void note_before(const std::string& path, std::uint64_t begins, std::uint64_t steps, bool has_all_ends);
+  void note_after(const std::string& path, std::uint64_t steps, std::uint64_t end, bool has_all_ends);
 
   /// True if the replay covers the whole run.
   [[nodiscard]] bool complete() const noexcept;

@@ -260,7 +260,7 @@ class Replayer {
       running_ = (*segment)->take_running();
       return {};
     }
-    return sum_up(session_->spec, **segment);
+    return sum_up(session_->spec, **segment).map([&] { note_end(file); });
   }
 
   [[nodiscard]] std::uint64_t steps() const {
@@ -282,16 +282,18 @@ class Replayer {
                report_.missing == 1 ? " 1 is" : fmt::format("s 1 to {} are", report_.missing), file.number, begins,
                limited ? "run.journal keeps the newest only"
                        : "run.journal keeps all of them: they were removed, or lost")});
-    } else if (!goes_on && begins > steps()) {
-      report_.unrecorded += begins - steps();
-      report_.notes.push_back(
-          {warning,
-           fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", file.path, begins,
-                       steps(),
-                       has_all_ends_ ? "no segment has the steps between (the journal was off, or could not be written)"
-                                     : "what came between was lost with the end of their records (a process was "
-                                       "killed, or lost, before it had written them)")});
+    } else if (!goes_on) {
+      report_.note_before(file.path, begins, steps(), has_all_ends_);
     }
+  }
+
+  /// Notes steps behind the last segment. A run whose last session left no summary has come as far as its newest checkpoint.
+  void note_end(const experiment::JournalSegment& last) {
+    auto end = report_.recorded ? report_.recorded->steps : 0;
+    if (const auto newest = nn::load_newest(directory_.checkpoints()))
+      if (const auto checkpoint = experiment::load(newest->checkpoint.file, session_->spec.graph))
+        end = std::max(end, checkpoint->totals.steps);
+    report_.note_after(last.path, steps(), end, has_all_ends_);
   }
 
   /// The file's checksums protect the members' states: if other settings reject a state, the settings are wrong.

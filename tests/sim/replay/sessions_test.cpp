@@ -133,6 +133,27 @@ TEST(ReplaySessions, StepsMissingFromAllSegmentsAreNamed) {
   EXPECT_NE(report->notes[0].text.find("the journal was off"), std::string::npos) << report->notes[0].text;
 }
 
+TEST(ReplaySessions, StepsBehindTheLastSegmentAreNamed) {
+  SmallRun run(falling_rate({"data.train_samples=120"}));
+  ASSERT_FALSE(run.train().failed);
+  ASSERT_FALSE(run.resume({"run.epochs=2", "run.journal=off"}).failed);
+  const auto summary = run.run_directory() / "summary.json";
+  for (const bool has_summary : {true, false}) {
+    if (!has_summary) {  // as if the last session had been killed after its checkpoint
+      ASSERT_TRUE(fs::remove(summary));
+    }
+    const auto report = replayed(run);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->unrecorded, 6U);
+    EXPECT_FALSE(report->complete());
+    ASSERT_EQ(report->notes.size(), 1U);
+    EXPECT_EQ(report->notes[0].text,
+              (run.run_directory() / "journal-0001.bin").string() +
+                  ": the segments end at step 6, and the run at step 12: no segment has the steps between (the journal "
+                  "was off, or could not be written)");
+  }
+}
+
 TEST(ReplaySessions, LostRecordsAndDisabledJournalHaveDifferentNotes) {
   SmallRun run(falling_rate({"data.train_samples=120"}));
   ASSERT_FALSE(run.train().failed);
