@@ -70,7 +70,10 @@ std::string LossWatch::text(std::uint32_t worker) const {
                      std::isfinite(loss_) ? fmt::format(", and was {:.3g} at first", first_) : "");
 }
 
-std::string against_divergence(double lr) { return fmt::format("; try a smaller train.lr (it is {})", lr); }
+std::string against_divergence(double lr, bool of_program) {
+  return of_program ? "; try a smaller learning rate in the program"
+                    : fmt::format("; try a smaller train.lr (it is {})", lr);
+}
 
 std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far) {
   return fmt::format("worker {}, step {}: its gradient {}, and was not applied ({})", worker, step, kBadNumbers,

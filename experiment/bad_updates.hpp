@@ -64,8 +64,8 @@ class LossWatch {
   double loss_ = 0;          // the latest
 };
 
-/// What helps against it, where the settings are the user's to change: "; try a smaller train.lr (it is 0.05)".
-[[nodiscard]] std::string against_divergence(double lr);
+/// What helps against it: "; try a smaller train.lr (it is 0.05)", and in place of that key the rate of a program of the user's.
+[[nodiscard]] std::string against_divergence(double lr, bool of_program = false);
 /// "worker 1, step 7: its gradient …", "worker 1: what it pushed to shard 0 …".
 [[nodiscard]] std::string bad_gradient(std::uint32_t worker, std::uint64_t step, const BadUpdates& so_far);
 [[nodiscard]] std::string bad_push(std::uint32_t worker, std::uint32_t shard, const BadUpdates& so_far);

@@ -22,7 +22,8 @@ void CoordinatorBody::take_model(const Continuations& next) {
     if (core::host_kernels().all_finite(*model_)) return take_statistics(next.done);
     fail(core::Errc::diverged,
          fmt::format("diverged: the model's parameters are not finite any more after {} steps over all workers{}",
-                     progress_.steps(), experiment::against_divergence(setup_.settings->train.lr)));
+                     progress_.steps(),
+                     experiment::against_divergence(setup_.settings->train.lr, setup_.graph->is_program())));
   };
   take_vector(setup_.needs.model_slot, {checked, next.interrupted});
 }

@@ -49,15 +49,13 @@ bool WorkerBody::look_at(const experiment::GuardedStep& step) {
   if (host_->steps() % kParametersEvery == 0 && !memory_->kernels().all_finite(memory_->view(strategies::kParams)))
     return run_error(core::Errc::diverged,
                      fmt::format("worker {}: diverged: its parameters are not finite since step {} or earlier{}",
-                                 setup_.self, host_->steps(), experiment::against_divergence(setup_.train.lr))),
+                                 setup_.self, host_->steps(), against_divergence())),
            false;
   if (!step.refused) return bad_.good(), true;
   bad_.bad();
   ++bad_gradients_;
   const auto text = experiment::bad_gradient(setup_.self, host_->steps(), bad_);
-  if (bad_.too_many())
-    return run_error(core::Errc::diverged, text + ": diverged" + experiment::against_divergence(setup_.train.lr)),
-           false;
+  if (bad_.too_many()) return run_error(core::Errc::diverged, text + ": diverged" + against_divergence()), false;
   if (bad_.worth_a_warning()) self_->send(actors_.recorder, Note{Note::Level::warning, text});
   return true;
 }

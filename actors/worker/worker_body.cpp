@@ -125,7 +125,7 @@ void WorkerBody::compute_now() {
         {step.error().code, fmt::format("worker {}, step {}: {}", setup_.self, host_->steps(), step.error().message)});
   const auto* const result = &step->result;
   if (losses_.diverged(host_->steps(), result->loss))
-    return run_error(core::Errc::diverged, losses_.text(setup_.self) + experiment::against_divergence(setup_.train.lr));
+    return run_error(core::Errc::diverged, losses_.text(setup_.self) + against_divergence());
   lease_open_ = true;
   ++progress_.steps;
   progress_.forward_s += result->forward_s;

@@ -85,6 +85,7 @@ class WorkerBody final : public strategies::WorkerPort,
  private:
   [[nodiscard]] bool has_program() const;
   struct Ready {
+  [[nodiscard]] std::string against_divergence() const;
     BatchReady ready;
     BorrowedBatch batch;
     [[nodiscard]] nn::Batch view() const noexcept;

@@ -74,6 +74,10 @@ void WorkerBody::step_failed(const core::Error& error) {
 
 bool WorkerBody::has_program() const { return memory_ && memory_->replica().graph().is_program(); }
 
+std::string WorkerBody::against_divergence() const {
+  return experiment::against_divergence(setup_.train.lr, has_program());
+}
+
 core::Errc WorkerBody::code_of_end(core::Errc code) const {
   return has_program() && code == core::Errc::io ? core::Errc::peer_lost : code;
 }

@@ -148,7 +148,10 @@ TEST(LossWatch, LossThatStaysAThousandTimesTheFirstEndsTheRun) {
   EXPECT_EQ(losses.text(1), "worker 1: diverged: the loss is 3.14e+09 since step 32, and was 2 at first");
 }
 
-TEST(LossWatch, RemedyNamesTheRate) { EXPECT_EQ(against_divergence(0.05), "; try a smaller train.lr (it is 0.05)"); }
+TEST(LossWatch, RemedyNamesTheRate) {
+  EXPECT_EQ(against_divergence(0.05), "; try a smaller train.lr (it is 0.05)");
+  EXPECT_EQ(against_divergence(1, true), "; try a smaller learning rate in the program");
+}
 
 }  // namespace
 }  // namespace troupe::experiment
