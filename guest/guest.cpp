@@ -46,6 +46,8 @@ T take(const Frame& frame, std::size_t offset) {
 
 constexpr std::size_t kTracebackLines = 12;
 constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
+constexpr std::string_view kEndedWell = "ended with exit code 0";
+constexpr double kRounding = 1e-4;      // of a share: a mean of float32 or bf16 numbers may be this much above 1
 constexpr std::size_t kPieceHead = 16;  // u64 bytes in all, u64 offset
 
 }  // namespace
@@ -250,13 +252,16 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   nn::StepResult result;
   result.samples = static_cast<std::int64_t>(std::clamp(metric("samples", kResolution), 1.0, 1e15));
   result.loss = metric("loss", std::nan(""));
-  const auto share = [&](const char* name) {
+  for (const auto& [name, count] : {std::pair{"accuracy", &result.top1}, std::pair{"top5", &result.top5}}) {
     const auto told = metric(name, std::nan(""));
-    if (std::isnan(told)) return -1LL;
-    return std::llround(std::clamp(told, 0.0, 1.0) * static_cast<double>(result.samples));
-  };
-  result.top1 = share("accuracy");
-  result.top5 = share("top5");
+    *count = -1;
+    if (std::isnan(told)) continue;
+    if (told < -kRounding || told > 1 + kRounding)
+      return core::fail(core::Errc::program,
+                        fmt::format("run.evaluate: \"{}\" is {:g}: it is a share of the samples, from 0 to 1{}", name,
+                                    told, told > 1 && told <= 100 ? " (divide percentages by 100)" : ""));
+    *count = std::llround(std::clamp(told, 0.0, 1.0) * static_cast<double>(result.samples));
+  }
   return result;
 }
 

@@ -1,4 +1,7 @@
 // Guests that misbehave: each is one error of one line that says what was wrong, and no process and no descriptor is left.
+#include <mutex>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "guest/backend.hpp"
@@ -203,14 +206,14 @@ TEST(GuestHarmless, ADescriptorFromTheGuestIsNotKept) {
 
 TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
   for (const auto* text : {R"({"metrics": 7})", R"({"metrics": {"loss": null, "accuracy": "all", "samples": -5}})",
-                           R"({"metrics": {"loss": 1e308, "accuracy": 1e308, "samples": 1e308}})"}) {
+                           R"({"metrics": {"loss": 1e308, "accuracy": 1.00001, "samples": 1e308}})"}) {
     const ScriptedRun run(scripted({"when=EVALUATED", std::string("fault=text:") + text}));
     ASSERT_TRUE(run.graph);
     auto replica = run.evaluator();
     ASSERT_TRUE(replica);
     const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
     ASSERT_TRUE(found) << text << found.error().message;
-    EXPECT_EQ(found->top1 < 0, std::string_view(text).find("\"accuracy\": 1e308") == std::string_view::npos) << text;
+    EXPECT_EQ(found->top1 < 0, std::string_view(text).find("\"accuracy\": 1.00001") == std::string_view::npos) << text;
     EXPECT_LE(found->top1, found->samples) << text;
   }
 }
@@ -257,3 +260,22 @@ INSTANTIATE_TEST_SUITE_P(, GuestOfAnotherRun,
 
 }  // namespace
 }  // namespace troupe::guest
+// Percentages would be 100 %, whatever the model does.
+TEST(GuestHarmless, SharesThatAreNoneAreErrors) {
+  for (const auto& [metrics, says] :
+       {std::pair{R"({"accuracy": 83.4})",
+                  "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1 (divide percentages "
+                  "by 100)"},
+        std::pair{R"({"accuracy": 0.5, "top5": -1})",
+                  "run.evaluate: \"top5\" is -1: it is a share of the samples, from 0 to 1"}}) {
+    const ScriptedRun run(scripted({"when=EVALUATED", fmt::format("fault=text:{{\"metrics\": {}}}", metrics)}));
+    ASSERT_TRUE(run.graph);
+    auto replica = run.evaluator();
+    ASSERT_TRUE(replica);
+    const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
+    ASSERT_FALSE(found) << metrics;
+    EXPECT_EQ(found.error().code, core::Errc::program);
+    EXPECT_EQ(found.error().message, says);
+  }
+}
+
