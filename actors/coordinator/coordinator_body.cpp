@@ -9,6 +9,7 @@
 #include "actors/protocol/proxy.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/text/plural.hpp"
+#include "core/text/shell_word.hpp"
 #include "nn/hash.hpp"
 
 namespace troupe::actors {
@@ -26,6 +27,13 @@ constexpr core::Duration kReasonPatience = std::chrono::seconds(2);  // between 
 
 /// How every endpoint says that its peer was closed in order.
 constexpr std::string_view kClosedEndpoint = "it closed its endpoint";
+
+std::string how_to_go_on(const CoordinatorSetup& setup) {
+  const auto& launcher = setup.launcher;
+  const bool program = setup.graph->is_program() && launcher.empty();
+  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
+                     program ? "launch" : "train", core::shell_word(setup.started.directory), setup.resume_options);
+}
 
 coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
   const auto& settings = *setup.settings;
@@ -47,7 +55,8 @@ coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
           .trained_before_s = setup.before.train_s,
           .first_steps = setup.first_steps,
           .names = setup.names,
-          .how_to_go_on = how_to_go_on(setup)};
+          .how_to_go_on = how_to_go_on(setup),
+          .how_to_start_again = "no checkpoint was saved: start the run again"};
 }
 
 /// The reason in an endpoint's "peer tcp:… is lost: why", without the endpoint's name of the peer.
@@ -58,13 +67,6 @@ std::string without_peer(const std::string& why) {
 }
 
 }  // namespace
-
-std::string how_to_go_on(const CoordinatorSetup& setup) {
-  const auto& launcher = setup.launcher;
-  const bool program = setup.graph->is_program() && launcher.empty();
-  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
-                     program ? "launch" : "train", setup.started.directory, setup.resume_options);
-}
 
 CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
     : self_(self),

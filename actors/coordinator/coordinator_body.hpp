@@ -23,9 +23,6 @@
 
 namespace troupe::actors {
 
-/// For messages: "go on with `troupe train --resume runs/…`".
-[[nodiscard]] std::string how_to_go_on(const CoordinatorSetup& setup);
-
 class CoordinatorBody final : public coordination::CoordinatorPort {
  public:
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;

@@ -83,7 +83,7 @@ void CoordinatorBody::enter_epoch(std::uint32_t epoch) {
 /// A program that is silent or was killed may be a victim of the machine, as a lost host is.
 void CoordinatorBody::evaluator_failed(const Evaluated& evaluated) {
   if (evaluated.code != core::Errc::io || !setup_.graph->is_program()) return fail(evaluated.code, evaluated.error);
-  fail(core::Errc::peer_lost, fmt::format("{}: {}", evaluated.error, how_to_go_on(setup_)));
+  fail(core::Errc::peer_lost, fmt::format("{}: {}", evaluated.error, machine_.advice()));
 }
 
 void CoordinatorBody::ask_evaluator(const std::function<void(const coordination::Score&)>& next) {

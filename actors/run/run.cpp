@@ -10,6 +10,7 @@
 #include "actors/run/assembly.hpp"
 #include "actors/run/missing_summary.hpp"
 #include "core/text/plural.hpp"
+#include "core/text/shell_word.hpp"
 #include "experiment/automatic.hpp"
 #include "experiment/directory/directory_lock.hpp"
 #include "experiment/evaluation.hpp"
@@ -50,6 +51,12 @@ core::Result<void> find_newest(nn::CheckpointStore& store, const RunSpec& spec, 
   auto& notes = beginning.notes;
   auto found = store.load_newest();
   if (!found) return tl::unexpected(found.error());
+  if (!found && found.error().code == core::Errc::config)
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: the run ended before it saved one; start it again, as with "
+                                  "`troupe {} {}`",
+                                  found.error().message, spec.graph->is_program() ? "launch --config" : "train",
+                                  core::shell_word(beginning.directory->config_file())));
   for (const auto& refused : found->refused)
     notes.push_back({Note::Level::warning, refused + "; going back one generation"});
   auto checkpoint = experiment::load(found->checkpoint.file, spec.graph);

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/text/shell_word.hpp"
+
 namespace troupe::apps {
 namespace {
 
@@ -48,7 +50,8 @@ void add_tls(CLI::App& app, security::TlsFiles& files) {
 std::string tls_flags(const security::TlsFiles& flags) {
   std::string text;
   for (const auto& file : kFiles)
-    if (const auto& path = flags.*file.path; !path.empty()) text += fmt::format(" {} {}", file.flag, path);
+    if (const auto& path = flags.*file.path; !path.empty())
+      text += fmt::format(" {} {}", file.flag, core::shell_word(path));
   return text;
 }
 

@@ -26,6 +26,7 @@
 #include "apps/output.hpp"
 #include "apps/program.hpp"
 #include "apps/progress_line.hpp"
+#include "core/text/shell_word.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/state/initial_model.hpp"
 
@@ -48,11 +49,11 @@ core::Result<std::string> config_file(const TrainArguments& arguments) {
   std::error_code ignored;
   if (std::filesystem::is_directory(arguments.config, ignored)) {
     const bool is_run = experiment::RunDirectory::open(arguments.config).has_value();
-    return core::fail(
-        core::Errc::usage,
-        fmt::format("{} is a directory: {}", arguments.config,
-                    is_run ? fmt::format("`troupe train --resume {}` goes on with its run", arguments.config)
-                           : "give a configuration file (TOML)"));
+    return core::fail(core::Errc::usage,
+                      fmt::format("{} is a directory: {}", arguments.config,
+                                  is_run ? fmt::format("`troupe train --resume {}` goes on with its run",
+                                                       core::shell_word(arguments.config))
+                                         : "give a configuration file (TOML)"));
   }
   if (!arguments.config.empty()) return arguments.config;
   return experiment::RunDirectory::open(arguments.resume).map([](const experiment::RunDirectory& run) {
@@ -74,7 +75,7 @@ report::ConsoleOptions::Mode console_mode(const TrainArguments& arguments) {
 /// What `troupe train --resume RUN_DIR` needs besides, on the same nodes.
 std::string resume_options(const TrainArguments& arguments) {
   std::string text;
-  if (arguments.nodes) text += " --nodes " + *arguments.nodes;
+  if (arguments.nodes) text += " --nodes " + core::shell_word(*arguments.nodes);
   if (arguments.min_nodes > 0) text += fmt::format(" --min-nodes {}", arguments.min_nodes);
   return text + tls_flags(arguments.tls);
 }

@@ -69,7 +69,7 @@ core::Result<NewestCheckpoint> try_all(const std::string& directory, std::vector
     if (checkpoint.error().code == core::Errc::corrupt) corrupt.insert(step);
     refused.push_back(checkpoint.error().message);
   }
-  if (steps.empty()) return core::fail(core::Errc::io, fmt::format("there is no checkpoint in {}", directory));
+  if (steps.empty()) return core::fail(core::Errc::config, fmt::format("there is no checkpoint in {}", directory));
   return core::fail(core::Errc::corrupt,
                     fmt::format("no checkpoint in {} can be used: {}", directory, fmt::join(refused, "; ")));
 }

@@ -39,8 +39,8 @@ struct NewestCheckpoint {
                                                   std::span<const TensorView> tensors, const Metadata& metadata);
 
 /// Loads the newest valid generation in `directory`, going back one by one. Only lists and reads. A writer may save meanwhile: if
-/// the generations change during the search, they are listed again. Errc::corrupt: all are bad (with the reasons). Errc::io: there
-/// is none.
+/// the generations change during the search, they are listed again. Errc::corrupt: all are bad (with the reasons). Errc::config:
+/// there is none. Errc::io: the directory cannot be read.
 [[nodiscard]] core::Result<NewestCheckpoint> load_newest(const std::string& directory,
                                                          FileSystem& files = system_files());
 

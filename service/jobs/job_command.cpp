@@ -6,23 +6,9 @@
 #include <fmt/format.h>
 
 #include "core/config/config.hpp"
+#include "core/text/shell_word.hpp"
 
 namespace troupe::service {
-namespace {
-
-std::string quoted(const std::string& word) {
-  const auto is_plain = [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("_-./=:,@%+").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-}  // namespace
-
 std::string config_file_name(const JobSpec& spec) {
   if (spec.config.empty()) return {};
   // A grid's directory has the name of its file.
@@ -56,7 +42,7 @@ std::vector<std::string> command_line(const Job& job, const JobFolder& folder, c
 
 std::string shell_text(const std::vector<std::string>& words) {
   std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + quoted(word);
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + core::shell_word(word);
   return text;
 }
 

@@ -46,6 +46,7 @@ struct CoordinatorOptions {
   std::vector<Step> first_steps{};   ///< by rank: the step at which an initial member's host begins; none: 0
   std::vector<std::string> names{};  ///< of workers, for messages; none: "worker 1"
   std::string how_to_go_on{};        ///< the end of a message about a lost member that may come back
+  std::string how_to_start_again{};  ///< the same of a run without a checkpoint
 };
 
 /// Not thread-safe. No method of it throws, but for what its port throws.
@@ -122,6 +123,10 @@ class Coordinator {
   /// Why training has ended before the last epoch; none while it has not.
   [[nodiscard]] EarlyStop early_stop() const noexcept { return early_stop_; }
   [[nodiscard]] bool in_emergency() const noexcept { return emergency_.has_value(); }
+  /// What the user can do when the run ends now of something that may not happen again.
+  [[nodiscard]] const std::string& advice() const noexcept {
+    return has_checkpoint_ ? options_.how_to_go_on : options_.how_to_start_again;
+  }
   /// Training is paused for newcomers, or ends a pause with them.
   [[nodiscard]] bool admits() const noexcept { return pause_ == Pause::admission; }
   /// Whether a report of the worker counts: in an emergency the coordinator keeps its own account of steps.

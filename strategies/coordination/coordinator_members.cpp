@@ -25,7 +25,7 @@ void Coordinator::lose_site(SiteId site, const std::string& why, core::Errc code
 }
 
 core::Error Coordinator::ending_of(core::Errc code, std::string text, std::string_view joint) const {
-  if (code != core::Errc::program) text += fmt::format("{}{}", joint, options_.how_to_go_on);
+  if (code != core::Errc::program) text += fmt::format("{}{}", joint, advice());
   return {code, std::move(text)};
 }
 

@@ -75,6 +75,21 @@ TEST(Resume, RunKilledBeforeItsSummaryEndsAsIfUninterrupted) {
   }
 }
 
+/// As if it had been killed before its first checkpoint.
+TEST(Resume, RunWithoutACheckpointIsToBeStartedAgain) {
+  SmallRun run;
+  ASSERT_FALSE(run.train().failed);
+  const auto checkpoints = run.run_directory() / "checkpoints";
+  std::filesystem::remove_all(checkpoints);
+  std::filesystem::create_directory(checkpoints);
+  const auto end = run.resume();
+  ASSERT_TRUE(end.failed);
+  EXPECT_EQ(end.error.code, core::Errc::config);
+  EXPECT_EQ(end.error.message, "there is no checkpoint in " + checkpoints.string() +
+                                   ": the run ended before it saved one; start it again, as with `troupe train " +
+                                   (run.run_directory() / "config.toml").string() + "`");
+}
+
 TEST(Resume, TheMissingSummaryNeedsNoMetrics) {
   SmallRun run({"run.epochs=2"});
   const auto whole = run.train();

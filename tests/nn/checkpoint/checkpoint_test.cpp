@@ -89,7 +89,7 @@ TEST(CheckpointStore, AnEmptyDirectoryHasNoCheckpoint) {
   MemoryFiles files;
   const auto loaded = open(files).load_newest();
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().code, core::Errc::io);
+  EXPECT_EQ(loaded.error().code, core::Errc::config);
   EXPECT_EQ(loaded.error().message, "there is no checkpoint in c");
 }
 

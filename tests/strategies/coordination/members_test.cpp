@@ -105,6 +105,18 @@ TEST(LostMembers, ALossBeforeTheBeginningIsKept) {
   EXPECT_FALSE(run.coordinator->members().has(1));
 }
 
+/// There is nothing to go on from.
+TEST(LostMembers, BeforeTheFirstCheckpointTheRunIsToBeStartedAgain) {
+  for (const auto kind : {Kind::shared, Kind::on_demand}) {
+    TestedRun run(kind);
+    run.coordinator->begin(run.initial_members);
+    run.coordinator->lost(0, "killed");
+    if (kind == Kind::on_demand) run.coordinator->lost(1, "killed too");
+    while (!run.coordinator->ended()) run.answer();
+    expect_peer_lost(run, "start again");
+  }
+}
+
 TEST(AbsentMembers, AreReplacedAsLostOnesAre) {
   TestedRun run(Kind::on_demand);
   run.initial_members.absent = {1};

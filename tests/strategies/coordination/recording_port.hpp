@@ -110,6 +110,7 @@ class TestedRun {
     options.epochs = 2;
     options.keeps_journal = true;
     options.how_to_go_on = "go on";
+    options.how_to_start_again = "start again";
     change(*this);
     const auto sharing = options.needs.in_step ? data::Sharing::equal : data::Sharing::on_demand;
     leases = std::make_shared<data::LeaseScheduler>(*data::LeaseScheduler::create(
