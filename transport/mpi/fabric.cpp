@@ -104,7 +104,7 @@ void MpiFabric::begin_pieces(Task task, std::size_t size, std::size_t piece, con
 }
 
 std::uint64_t MpiFabric::receive(WireId wire, MemoryView memory, TransferId transfer) {
-  const int tag = hub_->next_tag(), rank = wires_.at(wire).to.rank;
+  const int rank = wires_.at(wire).to.rank, tag = hub_->take_tag(rank);
   begin_pieces({.kind = Task::Kind::receive, .wire = wire, .transfer = transfer, .tag = tag}, memory.size,
                std::min(piece_, kMaxPieceBytes), [&](std::size_t at, int count, MPI_Request* request) {
                  MPI_Irecv(memory.data + at, count, MPI_BYTE, rank, tag, hub_->bulk(), request);
@@ -179,6 +179,8 @@ bool MpiFabric::end_tasks(FabricEvents& events) {
       pieces.push_back(task.transfer);
       continue;
     }
+    if (task.kind == Task::Kind::receive && cut->second.whole)
+      hub_->give_back_tag(wires_.at(task.wire).to.rank, task.tag);
     ended.emplace_back(task.transfer, cut->second.whole);
     cuts_.erase(cut);
   }

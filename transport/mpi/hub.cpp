@@ -15,7 +15,6 @@ namespace troupe::transport {
 namespace {
 
 constexpr int kFrameTag = 0;
-constexpr int kTags = 1 << 30;  // below every MPI_TAG_UB in use; checked
 
 struct Envelope {
   std::uint32_t to, from;
@@ -58,8 +57,9 @@ core::Result<void> MpiHub::start() {
   void* bound = nullptr;
   int known = 0;
   MPI_Comm_get_attr(bulk_, MPI_TAG_UB, &bound, &known);
-  if (!known || *static_cast<int*>(bound) < kTags)
-    return core::fail(core::Errc::config, "endpoint 'mpi': this MPI has too few message tags");
+  auto tags = TransferTags::below(known ? *static_cast<int*>(bound) : 0);
+  if (!tags) return tl::unexpected(tags.error());
+  tags_ = std::move(*tags);
   std::random_device random;
   std::array<unsigned, 2> job{random(), random()};
   MPI_Bcast(job.data(), 2, MPI_UNSIGNED, 0, frames_);
@@ -100,10 +100,14 @@ void MpiHub::keep(std::shared_ptr<void> memory) {
   kept_.push_back(std::move(memory));
 }
 
-int MpiHub::next_tag() {
+int MpiHub::take_tag(int rank) {
   const std::lock_guard lock(mutex_);
-  next_tag_ = (next_tag_ + 1) % kTags;
-  return next_tag_;
+  return tags_->take(rank);
+}
+
+void MpiHub::give_back_tag(int rank, int tag) {
+  const std::lock_guard lock(mutex_);
+  tags_->give_back(rank, tag);
 }
 
 std::uint32_t MpiHub::join() {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 
 #include "core/error.hpp"
 #include "transport/fabric/fabric.hpp"
+#include "transport/mpi/transfer_tags.hpp"
 
 namespace troupe::transport {
 
@@ -58,8 +60,9 @@ class MpiHub {
   void abandon() noexcept { finalise_ = false; }
   /// Keeps memory that MPI may read or write until the process ends.
   void keep(std::shared_ptr<void> memory);
-  /// A tag for one transfer into this process. Repeats after 2^30.
-  [[nodiscard]] int next_tag();
+  /// A tag for one transfer into this process from `rank`. A transfer that was cancelled keeps its tag: its message may still come.
+  [[nodiscard]] int take_tag(int rank);
+  void give_back_tag(int rank, int tag);
 
   [[nodiscard]] std::uint32_t join();
   void leave(std::uint32_t slot);  // once; informs the senders of frames that were not taken
@@ -90,7 +93,7 @@ class MpiHub {
   MPI_Comm frames_ = MPI_COMM_NULL, bulk_ = MPI_COMM_NULL, sums_ = MPI_COMM_NULL;
 
   std::mutex mutex_;
-  int next_tag_ = 0;
+  std::optional<TransferTags> tags_;  // from start() on
   std::uint32_t next_slot_ = 1;
   std::unordered_map<std::uint32_t, std::deque<SmallMessage>> messages_;  // by slot of the endpoints here
   std::deque<std::unique_ptr<Outgoing>> news_;

@@ -88,6 +88,15 @@ class JobTest : public testing::Test {
   std::string config_ = folder_.write("config.toml", kJobConfig);
 };
 
+/// As on most clusters with InfiniBand: an MPI over UCX has 2^23 − 1 message tags.
+TEST_F(JobTest, TrainsOverAnMpiWithFewMessageTags) {
+  const auto has = run_program({"ompi_info", "--parsable"});
+  if (has.out.find("mca:pml:ucx:") == std::string::npos) GTEST_SKIP() << "this MPI is no Open MPI with the PML ucx";
+  const Arguments over_ucx{"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"};
+  const auto job = parsed(run_program(mpirun(2, with({"--set", "exchange.endpoint=mpi"}), over_ucx)));
+  EXPECT_GT(job["test"]["accuracy"], 0.3);  // chance is 0.1
+}
+
 TEST_F(JobTest, SumsAreTheSameBitsAsInOneProcess) {
   for (const std::size_t ranks : {1U, 2U, 4U}) {
     SCOPED_TRACE(ranks);
