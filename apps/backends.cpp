@@ -6,6 +6,7 @@
 #include "apps/devices.hpp"
 #include "cpu/backend.hpp"
 #include "guest/backend.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::apps {
 
@@ -16,6 +17,7 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
     return guest::make_backend({.command = model.command,
                                 .start = std::chrono::duration<double>(model.start_s),
                                 .silence = std::chrono::duration<double>(model.silence_s),
+                                .end = nn::patience_at_end(model),
                                 .fingerprint = model.program,
                                 .workers = static_cast<std::uint32_t>(settings.cluster.workers),
                                 .seed = static_cast<std::uint64_t>(settings.run.seed),

@@ -20,10 +20,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 20s;               // between END and the kill: what the program does after its last batch
-constexpr auto kDeathPatience = 5000ms;          // between the connection's end and that of the process and its keepers
-constexpr std::uint64_t kTrusted = 256 << 20;    // bytes of a state that memory is taken for before they have come
-constexpr std::uint32_t kOptimizes = 1;          // a flag of STEP
+constexpr auto kEndPatience = 20s;             // for END to go out, and for a program that computed nothing to end
+constexpr auto kQuietEnd = 10s;                // of a program that goes on after its last batch: then the user is told
+constexpr auto kDeathPatience = 5000ms;        // between the connection's end and that of the process and its keepers
+constexpr std::uint64_t kTrusted = 256 << 20;  // bytes of a state that memory is taken for before they have come
+constexpr std::uint32_t kOptimizes = 1;        // a flag of STEP
 constexpr std::int64_t kResolution = 1'000'000;  // samples of an evaluation whose program does not say how many it read
 
 Clock::time_point in(std::chrono::duration<double> time) {
@@ -45,16 +46,16 @@ T take(const Frame& frame, std::size_t offset) {
 }
 
 constexpr std::size_t kTracebackLines = 12;
-constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
 constexpr std::string_view kEndedWell = "ended with exit code 0";
 constexpr double kRounding = 1e-4;      // of a share: a mean of float32 or bf16 numbers may be this much above 1
+constexpr std::size_t kDoneBytes = 32;  // u64 lease, f64 loss, i64 samples, f64 seconds
 constexpr std::size_t kPieceHead = 16;  // u64 bytes in all, u64 offset
 
 }  // namespace
 
 core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, const GuestPlace& place,
                                                   OnLine on_line) {
-  std::unique_ptr<Guest> guest(new Guest(program, place));
+  std::unique_ptr<Guest> guest(new Guest(program, place, on_line));
   auto listener = GuestListener::open();
   if (!listener) return tl::unexpected(std::move(listener.error()));
   GuestProcess::Variables variables{{"TROUPE_GUEST", listener->name()},
@@ -76,18 +77,45 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
   return guest;
 }
 
-Guest::~Guest() {
-  if (frames_ && !left_ && !broken_) say_end(0, "the run has ended");
-}
+Guest::~Guest() { (void)end(); }
 
 void Guest::refuse(const std::string& why) {
   say_end(core::exit_code(core::Errc::config), why);
+  (void)process_->ending(kEndPatience);
   left_ = true;
 }
 
 void Guest::say_end(int code, const std::string& why) {
   const auto end = nlohmann::json{{"code", code}, {"reason", why}}.dump();
-  if (frames_->send(FrameType::end, end, in(kEndPatience))) (void)process_->ending(kEndPatience);
+  (void)frames_->send(FrameType::end, end, in(kEndPatience));
+}
+
+core::Result<void> Guest::end() {
+  if (!frames_ || left_ || broken_) return {};
+  left_ = true;
+  say_end(0, "the run has ended");
+  const auto how = ending();
+  if (how == kEndedWell) return {};
+  auto why = how ? fmt::format("its program {} after its last batch", *how)
+                 : fmt::format("its program went on for {:g} s after its last batch, and was killed (model.silence_s)",
+                               program_.end.count());
+  if (const auto lines = process_->last_lines(); how && !lines.empty()) why += "; its last line: " + lines.back();
+  if (on_line_) on_line_("warning: " + why);
+  return core::fail(core::Errc::program, std::move(why));
+}
+
+std::optional<std::string> Guest::ending() {
+  // An evaluator that was asked for nothing may still be preparing its data.
+  if (!has_plan_ || (place_.role == Role::evaluator && !waits_)) return process_->ending(kEndPatience);
+  const auto patience = std::chrono::ceil<std::chrono::milliseconds>(program_.end);
+  const auto quiet = std::min<std::chrono::milliseconds>(patience, kQuietEnd);
+  if (auto how = process_->ending(quiet); how || quiet == patience) return how;
+  if (on_line_)
+    on_line_(
+        fmt::format("the program goes on after its last batch: it is killed if it takes longer than {:g} s "
+                    "(model.silence_s)",
+                    program_.end.count()));
+  return process_->ending(patience - quiet);
 }
 
 core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
@@ -229,7 +257,7 @@ core::Result<std::optional<nn::StepResult>> Guest::evaluate() {
   const auto deadline = answer_by();
   if (!waits_) {  // it comes to its evaluation, or ends without one
     auto frame = frames_->receive(deadline);
-    if (!frame && frame.error().code == core::Errc::io && process_->ending(kEndPatience) == "ended with exit code 0") {
+    if (!frame && frame.error().code == core::Errc::io && process_->ending(kEndPatience) == kEndedWell) {
       left_ = true;
       return std::nullopt;
     }

@@ -24,6 +24,7 @@ struct GuestProgram {
   std::vector<std::string> command;
   std::chrono::duration<double> start{120};    // from its start to its plan
   std::chrono::duration<double> silence{600};  // for one answer
+  std::chrono::duration<double> end{600};      // for what it does after its last batch
   std::string fingerprint{};                   // of the program of the run; empty: not known, or any
   std::uint32_t workers = 1;                   // of the run,
   std::uint64_t seed = 1;                      // its seed,
@@ -64,7 +65,7 @@ class Guest {
   /// timeout: GuestProgram::start is over. Errc::data: it does not speak the protocol.
   [[nodiscard]] static core::Result<std::unique_ptr<Guest>> start(const GuestProgram& program, const GuestPlace& place,
                                                                   OnLine on_line);
-  /// Says END, and kills it if it stays.
+  /// end(), if that was not called; kills it if it stays.
   ~Guest();
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
@@ -94,9 +95,13 @@ class Guest {
   [[nodiscard]] core::Result<void> load(std::span<const std::byte> state);
   /// Of an evaluator: the program's evaluation of the values in the vectors. Nothing: it has no evaluation.
   [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();
+  /// There are no more batches. Waits for the program's end, at most GuestProgram::end. Errc::program: it failed after its last batch, or goes
+  /// on; a warning among its lines says the same. The guest is of no use afterwards.
+  [[nodiscard]] core::Result<void> end();
 
  private:
-  Guest(const GuestProgram& program, const GuestPlace& place) : program_(program), place_(place) {}
+  Guest(const GuestProgram& program, const GuestPlace& place, OnLine on_line)
+      : program_(program), place_(place), on_line_(std::move(on_line)) {}
   [[nodiscard]] core::Result<void> send(FrameType type, std::span<const std::byte> payload = {},
                                         std::span<const int> descriptors = {});
   /// The next frame, of one of these types.
@@ -110,9 +115,12 @@ class Guest {
   /// Adds what is known of the process to an error of its connection, which is of no use afterwards.
   [[nodiscard]] core::Error explained(core::Error error, const std::string& traceback = {});
   void say_end(int code, const std::string& why);
+  /// How the process has ended, at most program_.end after its last batch; says so where that takes long.
+  [[nodiscard]] std::optional<std::string> ending();
 
   const GuestProgram program_;
   const GuestPlace place_;
+  const OnLine on_line_;
   std::unique_ptr<GuestProcess> process_;
   std::optional<Frames> frames_;
   Introduction introduction_;
@@ -120,7 +128,7 @@ class Guest {
   std::vector<std::byte> step_;  // the payload of the latest STEP: its memory is used again
   std::uint32_t buckets_ = 0;    // that each step reports
   bool waits_ = false;           // an evaluator that has reached its evaluation
-  bool left_ = false;            // its program has ended by itself, without an evaluation
+  bool left_ = false;            // its program has ended by itself, or was told to end
   bool has_plan_ = false;        // said PLAN
   bool broken_ = false;          // an error was found: the process is killed at the end
 };

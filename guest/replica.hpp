@@ -25,7 +25,7 @@ struct GuestMemory {
   [[nodiscard]] SharedVectors shared(const GuestVectors& vectors, int empty) const;
 };
 
-class GuestReplica final : public nn::Replica, public nn::OwnOptimizer {
+class GuestReplica final : public nn::Replica, public nn::OwnOptimizer, public nn::OwnProcess {
  public:
   /// `guest` has been welcomed to `memory`. `steps_alone`: it steps its optimizer within step(), and shares no gradients.
   GuestReplica(const nn::Graph& graph, std::int64_t batch, bool steps_alone, GuestMemory memory,
@@ -50,6 +50,7 @@ class GuestReplica final : public nn::Replica, public nn::OwnOptimizer {
   [[nodiscard]] core::Result<std::vector<std::byte>> own_state() override;
   [[nodiscard]] core::Result<void> set_own_state(std::span<const std::byte> state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
+  [[nodiscard]] core::Result<void> end() override { return guest_->end(); }
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return {}; }
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return plan_; }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override { return 0; }

@@ -1,6 +1,8 @@
 #include "actors/coordinator/evaluator.hpp"
 
+#include "actors/protocol/supervision.hpp"
 #include "experiment/evaluation.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::actors {
 
@@ -51,8 +53,11 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
         return evaluated;
       },
       [self](const Halt&) {
+        core::Result<void> ended;
+        if (auto* const process = self->state.replica ? nn::own_process_of(*self->state.replica) : nullptr)
+          ended = process->end();
         self->state.replica.reset();
-        self->quit();
+        self->quit(ended ? caf::error() : program_failure("the evaluator: " + ended.error().message));
       },
   };
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/protocol/proxy.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
@@ -13,6 +14,7 @@
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/local_rank.hpp"
+#include "nn/checkpoint/own_state.hpp"
 #include "nn/device_names.hpp"
 #include "nn/layout.hpp"
 
@@ -377,9 +379,14 @@ bool Site::halt() {
   for (const auto& actor : workers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
   for (const auto& actor : servers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
   bool late = false;
-  while (alive > 0 && !late) {
-    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kHaltDeadline) >> [&] { late = true; });
-  }
+  const auto deadline = kHaltDeadline + nn::patience_at_end(context_.spec->settings->model);
+  const auto down = [&](const caf::down_msg& message) {
+    --alive;
+    if (program_failure_.empty()) program_failure_ = program_failure_of(message.reason).value_or("");
+  };
+  while (alive > 0 && !late)
+    self_->receive(
+        down, caf::after(deadline) >> [&] { late = true; });
   members_ = {};
   decoders_.clear();
   exchanger_ = ExchangerActor{};

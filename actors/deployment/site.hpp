@@ -88,8 +88,11 @@ class Site {
   /// `actors`: the known members themselves; members of other sites are replaced by proxies. Returns the directory for the supervisors at
   /// this site: its worker proxies end with their members.
   ActorDirectory begin(ActorDirectory actors);
-  /// Stops all actors and waits for them, at most kHaltDeadline from one end to the next. Idempotent. False: an actor has not ended.
+  /// Stops all actors and waits for them, at most kHaltDeadline from one end to the next, and nn::patience_at_end() more for programs.
+  /// Idempotent. False: an actor has not ended.
   bool halt();
+  /// Of the first program that failed after its last batch; empty before halt(), and if there is none.
+  [[nodiscard]] const std::string& program_failure() const noexcept { return program_failure_; }
 
  private:
   /// `member` may be null: see actors/protocol/proxy.hpp.
@@ -119,6 +122,7 @@ class Site {
   std::vector<DecoderActor> decoders_;
   std::vector<WorkerActor> workers_elsewhere_;  // proxies
   std::vector<ServerActor> servers_elsewhere_;
+  std::string program_failure_;
   caf::scoped_actor self_;
 };
 

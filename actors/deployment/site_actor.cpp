@@ -9,6 +9,7 @@
 
 #include "actors/deployment/site.hpp"
 #include "actors/deployment/site_order_checks.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "nn/checkpoint/safetensors.hpp"
 #include "transport/net/address.hpp"
 
@@ -103,20 +104,23 @@ class SiteBody {
   }
 
   /// The coordinator or a worker here has ended: it has failed, or the run continues without this site.
-  void down(const caf::down_msg& message) {
+  [[nodiscard]] caf::error down(const caf::down_msg& message) {
     const bool worker =
         std::ranges::any_of(members().workers, [&](const auto& member) { return member.address() == message.source; });
     setup_->log(fmt::format("{}: its {} is gone ({})", describe(order_), worker ? "worker" : "coordinator",
                             self_->system().render(message.reason)));
-    halt();
+    return halt();
   }
 
-  void halt() {
-    if (!site_) return;
+  /// The reason with which the site's actor quits.
+  caf::error halt() {
+    if (!site_) return {};
     // An actor that does not end in time may still use the context: leak it.
     if (!site_->halt()) static_cast<void>(new std::shared_ptr(context_));
+    const auto failure = site_->program_failure();
     site_.reset();
-    setup_->log(fmt::format("{}: ends", describe(order_)));
+    setup_->log(fmt::format("{}: ends{}", describe(order_), failure.empty() ? "" : ": " + failure));
+    return failure.empty() ? caf::error() : program_failure(failure);
   }
 
  private:
@@ -222,10 +226,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                     std::shared_ptr<const NodeSetup> setup) {
   self->state.body = std::make_unique<SiteBody>(self, std::move(setup));
   self->set_default_handler(caf::drop);
-  self->set_down_handler([self](const caf::down_msg& down) {
-    self->state.body->down(down);
-    self->quit();
-  });
+  self->set_down_handler([self](const caf::down_msg& down) { self->quit(self->state.body->down(down)); });
   return {
       [self](const SiteOrder& order) { return self->state.body->open(order); },
       [self](const CompileOrder&) { return self->state.body->compile(); },
@@ -238,10 +239,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         return caf::sec::invalid_argument;
       },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
-      [self](const Halt&) {
-        self->state.body->halt();
-        self->quit();
-      },
+      [self](const Halt&) { self->quit(self->state.body->halt()); },
   };
 }
 

@@ -1,8 +1,15 @@
 #include "actors/protocol/supervision.hpp"
 
+#include "actors/protocol/refusal.hpp"
 #include "core/kernels.hpp"
 
 namespace troupe::actors {
+
+namespace {
+
+const auto kProgram = caf::atom("program");  // the category of program_failure()
+
+}  // namespace
 
 core::Error failure_of(const std::string& name, const std::exception_ptr& thrown) {
   try {
@@ -19,6 +26,13 @@ core::Error failure_of(const std::string& name, const std::exception_ptr& thrown
   } catch (...) {
     return {core::Errc::internal, name + ": unknown exception"};
   }
+}
+
+caf::error program_failure(const std::string& why) { return {1, kProgram, caf::make_message(why)}; }
+
+std::optional<std::string> program_failure_of(const caf::error& reason) {
+  if (!reason || reason.category() != kProgram || !reason.context().match_elements<std::string>()) return std::nullopt;
+  return one_line(reason.context().get_as<std::string>(0));  // perhaps of another process
 }
 
 }  // namespace troupe::actors

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "actors/protocol/handles.hpp"
@@ -33,5 +34,10 @@ void report_exceptions(Self self, const std::string& name, const ActorDirectory&
         return caf::exit_reason::unhandled_exception;
       });
 }
+
+/// The reason with which an actor quits at the run's end when a program of the user's failed after its last batch (nn::OwnProcess::end).
+[[nodiscard]] caf::error program_failure(const std::string& why);
+/// What program_failure() was given; nothing: the actor had another reason.
+[[nodiscard]] std::optional<std::string> program_failure_of(const caf::error& reason);
 
 }  // namespace troupe::actors

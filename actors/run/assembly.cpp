@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include "actors/protocol/proxy.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "data/fingerprint.hpp"
+#include "nn/checkpoint/own_state.hpp"
 #include "nn/layout.hpp"
 
 namespace troupe::actors {
@@ -259,11 +261,17 @@ core::Result<void> Assembly::finish(const RunEnd& end) {
       [&](const caf::error& error) {
         result = core::fail(core::Errc::timeout, "recorder: " + context_.system->render(error));
       });
-  halt();
   return result;
 }
 
-void Assembly::halt() {
+core::Result<void> Assembly::end_actors() {
+  const auto failure = halt();
+  if (failure.empty()) return {};
+  return core::fail(core::Errc::program, failure + "; the run itself is complete, and its results are saved");
+}
+
+std::string Assembly::halt() {
+  std::string failure;
   const bool abandoned = stop_.stop_requested() && !coordinator_;
   std::size_t alive = 0;
   const auto dismiss = [&](const auto& actor) {
@@ -284,19 +292,28 @@ void Assembly::halt() {
       dismiss(handle.there);
     }
   }
-  for (const auto& handle : sites_)
-    if (handle.here) handle.here->halt();
+  for (const auto& handle : sites_) {
+    if (!handle.here) continue;
+    handle.here->halt();
+    if (failure.empty()) failure = handle.here->program_failure();
+  }
   if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
   if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
   bool late = false;
-  while (alive > 0 && !late) {
-    self_->receive([&](const caf::down_msg&) { --alive; }, caf::after(kSiteHaltDeadline) >> [&] { late = true; });
-  }
+  const auto deadline = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model);
+  const auto down = [&](const caf::down_msg& message) {
+    --alive;
+    if (failure.empty()) failure = program_failure_of(message.reason).value_or("");
+  };
+  while (alive > 0 && !late)
+    self_->receive(
+        down, caf::after(deadline) >> [&] { late = true; });
   sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};
   coordinator_ = CoordinatorActor{};
   recorder_ = RecorderActor{};
+  return failure;
 }
 
 }  // namespace troupe::actors

@@ -48,8 +48,10 @@ class Assembly {
   [[nodiscard]] core::Result<void> make_sites(const Beginning& beginning);
   /// Spawns the supervisors and begins the run. Errors: those of RunDirectory::write_plan.
   [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const report::ConsoleOptions& console);
-  /// Ends all actors. The recorder writes and shows `end` last; the Error says why it could not.
+  /// The recorder writes and shows `end`; the Error says why it could not.
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
+  /// Ends all actors. Errc::program: a program failed after its last batch.
+  [[nodiscard]] core::Result<void> end_actors();
 
  private:
   /// A site, here or at a node.
@@ -89,7 +91,8 @@ class Assembly {
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] RejoinManagerActor spawn_rejoin_manager();
   void begin_sites();
-  void halt();
+  /// The failure of a program after its last batch; empty: none.
+  std::string halt();
 
   SiteContext context_;
   const RunSpec& spec_;

@@ -288,10 +288,14 @@ RunEnd train_in(caf::actor_system& system, Surroundings& around, std::stop_token
     end = await_end(system, *coordinator);
   }
   if (request.on_save_action) request.on_save_action(nullptr);
-  if (auto finished = assembly.finish(end); !finished && !end.failed) {
+  const auto then = [&](const core::Result<void>& done) {
+    if (done || end.failed) return;
     end.failed = true;
-    end.error = finished.error();
-  }
+    end.error = done.error();
+  };
+  then(assembly.finish(end));
+  if (request.on_console_end) request.on_console_end();
+  then(assembly.end_actors());
   return end;
 }
 

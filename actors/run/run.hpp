@@ -30,11 +30,12 @@ struct RunRequest {
   std::string version{};  // of this program; nodes must have the same
   /// Not 0: the nodes are the other ranks of an MPI job, and each rank, this one included, has so many workers.
   std::uint32_t workers_per_rank = 0;
-  std::string launcher{};                 // the program that started the MPI job, for messages: "mpirun", "srun"
-  std::string resume_options{};           // of the command that resumes the run, for messages: " --nodes h1:4242"
-  std::vector<experiment::Note> notes{};  // shown first
-  std::function<void()> on_begin{};       // all members are ready; the run directory is made next
-  std::function<void()> on_console{};     // from now on the console writes to standard error
+  std::string launcher{};                  // the program that started the MPI job, for messages: "mpirun", "srun"
+  std::string resume_options{};            // of the command that resumes the run, for messages: " --nodes h1:4242"
+  std::vector<experiment::Note> notes{};   // shown first
+  std::function<void()> on_begin{};        // all members are ready; the run directory is made next
+  std::function<void()> on_console{};      // from now on the console writes to standard error
+  std::function<void()> on_console_end{};  // it has written all: programs go on after their last batches
   std::function<void(const std::string&)> on_directory{};  // the run directory's path: training begins
   /// Told when training begins how to ask for a checkpoint from any thread, and at the run's end, with null, that it is over.
   std::function<void(std::function<void()>)> on_save_action{};

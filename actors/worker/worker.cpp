@@ -74,8 +74,8 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
       [self](const Halt&) {
-        self->state.body->halt();
-        self->quit();
+        const auto ended = self->state.body->halt();
+        self->quit(ended ? caf::error() : program_failure(ended.error().message));
       },
   };
 }

@@ -1,8 +1,9 @@
-// A worker before its first step, and the membership news that it gets from then on.
+// A worker before its first step, the membership news that it gets from then on, and its end.
 #include <fmt/format.h>
 
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
+#include "nn/checkpoint/own_state.hpp"
 
 namespace troupe::actors {
 
@@ -82,6 +83,22 @@ void WorkerBody::hear(const MembershipNews& news) {
   mailbox_->members(news.workers);
   host_->membership_changed({news.epoch, news.workers});
   after_event();
+}
+
+/// Destroys the replica on the thread that made it, unless a borrowed view outlives the worker.
+core::Result<void> WorkerBody::halt() {
+  failed_ = true;
+  host_.reset();
+  if (mailbox_) mailbox_->clear();
+  discard_batches();
+  output_->close();
+  core::Result<void> ended;
+  if (auto* const process = memory_ ? nn::own_process_of(memory_->replica()) : nullptr; process)
+    ended = process->end().map_error([this](core::Error error) {
+      return core::Error{error.code, fmt::format("worker {}: {}", setup_.self, error.message)};
+    });
+  memory_.reset();
+  return ended;
 }
 
 }  // namespace troupe::actors

@@ -379,21 +379,11 @@ caf::result<Dismissed> WorkerBody::dismiss() {
   return answer;
 }
 
-// ---- journal, end
+// ---- journal
 
 void WorkerBody::consumed(const strategies::WorkerEvent& event) {
   if (setup_.journal) journal_.add(setup_.self, event);
 }
 void WorkerBody::exchanged(const strategies::ExchangeRecord&) {}
-
-/// Destroys the replica on the thread that made it, unless a borrowed view outlives the worker.
-void WorkerBody::halt() {
-  failed_ = true;
-  host_.reset();
-  if (mailbox_) mailbox_->clear();
-  discard_batches();
-  output_->close();
-  memory_.reset();
-}
 
 }  // namespace troupe::actors

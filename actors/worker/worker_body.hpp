@@ -60,7 +60,8 @@ class WorkerBody final : public strategies::WorkerPort,
   void deadline_reached(strategies::DeadlineId id);
   void transfer_seen(const TransferNews& news);
   void tick();
-  void halt();
+  /// Errc::program: the replica's program failed after its last batch.
+  [[nodiscard]] core::Result<void> halt();
 
   // strategies::WorkerPort
   [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }
@@ -84,8 +85,8 @@ class WorkerBody final : public strategies::WorkerPort,
 
  private:
   [[nodiscard]] bool has_program() const;
-  struct Ready {
   [[nodiscard]] std::string against_divergence() const;
+  struct Ready {
     BatchReady ready;
     BorrowedBatch batch;
     [[nodiscard]] nn::Batch view() const noexcept;

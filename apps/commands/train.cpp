@@ -123,6 +123,7 @@ core::Result<void> train(const TrainArguments& arguments, actors::RunRequest req
     preparing.clear();
     evaluator.hold();
   };
+  request.on_console_end = [&] { evaluator.release(); };
   request.on_late_actors = [&](const actors::RunEnd& end) {
     preparing.clear();
     evaluator.release();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "guest/backend.hpp"
+#include "nn/checkpoint/own_state.hpp"
 #include "tests/guest/scripted.hpp"
 
 namespace troupe::guest {
@@ -185,6 +186,57 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"IsKilled", {"fault=kill", "when=EVALUATED"}, io, "killed by signal 9"}),
     name_of_case);
 
+class GuestEnds : public GuestFaults {};
+
+// Of a worker and of an evaluator.
+TEST_P(GuestEnds, AfterTheLastBatchAreOneErrorAndOneWarning) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const auto on_line = [&](const std::string& line) {
+    const std::scoped_lock lock(mutex);
+    lines.push_back(line);
+  };
+  const bool stays = GetParam().says.find("went on") != std::string::npos;
+  const auto program = scripted(GetParam().words, {.end = std::chrono::duration<double>(stays ? 0.2 : 120)});
+  const auto backend = make_backend(program, on_line);
+  const auto said = backend->describe();
+  ASSERT_TRUE(said) << said.error().message;
+  const auto graph = nn::Graph::of_program("program", said->introduction.tensors, said->introduction.statistics);
+  ASSERT_TRUE(graph);
+  for (const bool training : {false, true}) {
+    auto replica = backend->compile(*graph, {.batch = 4, .training = training, .on_output = on_line});
+    ASSERT_TRUE(replica) << replica.error().message;
+    EXPECT_TRUE(training || (*replica)->evaluate(batch_of(kSamples, 0)).has_value());
+    auto* const process = nn::own_process_of(**replica);
+    ASSERT_NE(process, nullptr);
+    const auto ended = process->end();
+    ASSERT_FALSE(ended);
+    expect(ended.error());
+    EXPECT_EQ(lines, std::vector{"warning: " + ended.error().message});
+    EXPECT_TRUE(process->end());  // told once
+    lines.clear();
+  }
+  EXPECT_EQ(lines, std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , GuestEnds,
+    testing::Values(Case{"Exits", {"fault=exit:3", "when=END"}, program, "its program ended with exit code 3 after"},
+                    Case{"IsKilled", {"fault=kill", "when=END"}, program, "killed by signal 9 (Killed) after its last"},
+                    Case{"Stays",
+                         {"fault=hang", "when=END"},
+                         program,
+                         "its program went on for 0.2 s after its last batch, and was killed (model.silence_s)"}),
+    name_of_case);
+
+TEST(GuestHarmless, AProgramThatEndsWellIsNoError) {
+  const ScriptedRun run(scripted({}));
+  ASSERT_TRUE(run.graph);
+  auto replica = run.worker(false);
+  ASSERT_TRUE(replica);
+  EXPECT_TRUE(nn::own_process_of(**replica)->end());
+}
+
 TEST(GuestHarmless, FramesMayComeInPieces) {
   const ScriptedRun run(scripted({"fault=bytewise", "when=DONE", "who=workers"}));
   ASSERT_TRUE(run.graph);
@@ -215,6 +267,25 @@ TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
     ASSERT_TRUE(found) << text << found.error().message;
     EXPECT_EQ(found->top1 < 0, std::string_view(text).find("\"accuracy\": 1.00001") == std::string_view::npos) << text;
     EXPECT_LE(found->top1, found->samples) << text;
+  }
+}
+
+// Percentages would be 100 %, whatever the model does.
+TEST(GuestHarmless, SharesThatAreNoneAreErrors) {
+  for (const auto& [metrics, says] :
+       {std::pair{R"({"accuracy": 83.4})",
+                  "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1 (divide percentages "
+                  "by 100)"},
+        std::pair{R"({"accuracy": 0.5, "top5": -1})",
+                  "run.evaluate: \"top5\" is -1: it is a share of the samples, from 0 to 1"}}) {
+    const ScriptedRun run(scripted({"when=EVALUATED", fmt::format("fault=text:{{\"metrics\": {}}}", metrics)}));
+    ASSERT_TRUE(run.graph);
+    auto replica = run.evaluator();
+    ASSERT_TRUE(replica);
+    const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
+    ASSERT_FALSE(found) << metrics;
+    EXPECT_EQ(found.error().code, core::Errc::program);
+    EXPECT_EQ(found.error().message, says);
   }
 }
 
@@ -260,22 +331,3 @@ INSTANTIATE_TEST_SUITE_P(, GuestOfAnotherRun,
 
 }  // namespace
 }  // namespace troupe::guest
-// Percentages would be 100 %, whatever the model does.
-TEST(GuestHarmless, SharesThatAreNoneAreErrors) {
-  for (const auto& [metrics, says] :
-       {std::pair{R"({"accuracy": 83.4})",
-                  "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1 (divide percentages "
-                  "by 100)"},
-        std::pair{R"({"accuracy": 0.5, "top5": -1})",
-                  "run.evaluate: \"top5\" is -1: it is a share of the samples, from 0 to 1"}}) {
-    const ScriptedRun run(scripted({"when=EVALUATED", fmt::format("fault=text:{{\"metrics\": {}}}", metrics)}));
-    ASSERT_TRUE(run.graph);
-    auto replica = run.evaluator();
-    ASSERT_TRUE(replica);
-    const auto found = (*replica)->evaluate(batch_of(kSamples, 0));
-    ASSERT_FALSE(found) << metrics;
-    EXPECT_EQ(found.error().code, core::Errc::program);
-    EXPECT_EQ(found.error().message, says);
-  }
-}
-

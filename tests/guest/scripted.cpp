@@ -10,7 +10,7 @@ namespace troupe::guest {
 
 GuestProgram scripted(std::vector<std::string> words, const ScriptedOptions& options) {
   words.insert(words.begin(), TROUPE_SCRIPTED_GUEST);
-  return {.command = std::move(words), .start = options.start, .silence = options.silence};
+  return {.command = std::move(words), .start = options.start, .silence = options.silence, .end = options.end};
 }
 
 ScriptedRun::ScriptedRun(const GuestProgram& program) : backend(make_backend(program)), said(backend->describe()) {

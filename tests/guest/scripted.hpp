@@ -16,6 +16,7 @@ namespace troupe::guest {
 struct ScriptedOptions {
   std::chrono::duration<double> silence{120};
   std::chrono::duration<double> start{120};
+  std::chrono::duration<double> end{120};
 };
 /// Two samples, for steps.
 inline constexpr std::array<std::int32_t, 2> kSamples{0, 1};

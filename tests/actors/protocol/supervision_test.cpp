@@ -51,5 +51,12 @@ TEST(Supervision, TheCoordinatorReceivesTheKindOfError) {
   EXPECT_TRUE(heard);
 }
 
+TEST(Supervision, OnlyTheFailureOfAProgramIsOne) {
+  EXPECT_EQ(program_failure_of(program_failure("worker 1: its program\nended")), "worker 1: its program ended");
+  EXPECT_EQ(program_failure_of({}), std::nullopt);
+  EXPECT_EQ(program_failure_of(caf::exit_reason::user_shutdown), std::nullopt);
+  EXPECT_EQ(program_failure_of(caf::make_error(caf::sec::runtime_error, "a device failed")), std::nullopt);
+}
+
 }  // namespace
 }  // namespace troupe::actors

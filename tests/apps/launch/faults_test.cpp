@@ -1,6 +1,8 @@
 // Programs that fail under `troupe launch`: what is lost, what goes on, and what is said.
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "tests/apps/launch/launched.hpp"
 #include "tests/wait.hpp"
 
@@ -167,6 +169,35 @@ TEST_F(LaunchedFaults, AnEvaluatorThatFailsIsSaid) {
       fails(easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:no test set", "when=EVALUATED"});
   EXPECT_EQ(outcome.code, 69) << outcome.err;
   expect_says(outcome, "the program has failed: no test set");
+}
+
+// A program saves its model there. The run itself is complete.
+TEST_F(LaunchedFaults, AFailureAfterTheLastBatchIsSaid) {
+  for (const auto& [who, name] : {std::pair{"evaluator", "the evaluator"}, std::pair{"1", "worker 1"}}) {
+    const auto outcome = fails(easgd(), {"samples=48", "fault=exit:3", "when=END", std::string("who=") + who});
+    EXPECT_EQ(outcome.code, 69) << outcome.err;
+    EXPECT_EQ(last_line(outcome),
+              fmt::format("troupe: {}: its program ended with exit code 3 after its last batch; the run itself is "
+                          "complete, and its results are saved",
+                          name));
+    expect_says(outcome, ": warning: its program ended with exit code 3 after its last batch\n");
+    EXPECT_NE(outcome.out.find("\"samples\":48"), std::string::npos) << outcome.out;
+    expect_replays();
+  }
+}
+
+TEST_F(LaunchedFaults, APercentageIsNoAccuracy) {
+  const auto outcome =
+      fails(easgd(), {"samples=48", R"(fault=text:{"metrics":{"loss":1,"accuracy":83.4}})", "when=EVALUATED"});
+  EXPECT_EQ(outcome.code, 69) << outcome.err;
+  expect_says(outcome, "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1");
+}
+
+TEST_F(LaunchedFaults, ALossThatIsNoNumberIsTheProgramsAffair) {
+  const auto outcome = fails({"--workers", "1", "--strategy", "bsp"}, {"samples=400", "lr=1e30"});
+  EXPECT_EQ(outcome.code, 70) << outcome.err;
+  expect_says(outcome, "; try a smaller learning rate in the program");
+  EXPECT_EQ(outcome.err.find("train.lr"), std::string::npos) << outcome.err;
 }
 
 TEST_F(LaunchedFaults, ANodeStartsNoProgramsUnlessItMay) {

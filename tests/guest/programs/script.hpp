@@ -25,7 +25,7 @@ struct Script {
   std::string output;                        // printed at once
   int pause_ms = 0;                          // of each step: makes a run as long as a test needs
 
-  // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects):
+  // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects; "END": after its last batch):
   // kill, exit:CODE, say:TEXT (prints it and exits with 3), failed:TEXT, aborted:TEXT (fails, and is killed by its own end), orphan (exits, and leaves a child with its connection), close, half, hang,
   // twice, bytewise, descriptor (sends one with the frame), raw:HEX, text:PAYLOAD, as:TYPE (an empty frame of it).
   // "fuzz:SEED": any frame may be another.

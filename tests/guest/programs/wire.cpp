@@ -10,6 +10,18 @@
 
 namespace troupe::guest::scripted {
 
+const std::map<std::string, std::uint16_t> kTypes{
+    {"HELLO", 1},     {"PLAN", 2},      {"READY", 3},      {"DONE", 4},       {"BUCKET", 5}, {"STEPPED", 6},
+    {"EVALUATED", 7}, {"STATE", 8},     {"SYNCED", 9},     {"FAILED", 10},    {"WAITS", 11}, {"LOADED", 12},
+    {"WELCOME", 101}, {"STEP", 102},    {"OPTIMIZE", 103}, {"EVALUATE", 104}, {"SAVE", 105}, {"LOAD", 106},
+    {"SYNC", 107},    {"CHANGED", 108}, {"LAST", 109},     {"END", 110}};
+
+std::string name_of_type(std::uint16_t type) {
+  for (const auto& [name, value] : kTypes)
+    if (value == type) return name;
+  return "?";
+}
+
 Wire::Wire() {
   const char* const name = std::getenv("TROUPE_GUEST");
   if (name == nullptr) std::_Exit(75);

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
 namespace troupe::guest::scripted {
+
+/// Types of frames by name.
+extern const std::map<std::string, std::uint16_t> kTypes;
+[[nodiscard]] std::string name_of_type(std::uint16_t type);
 
 struct Heard {
   std::uint16_t type = 0;
