@@ -121,7 +121,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, DecodeOrder& x) 
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Decoded& x) {
-  return f(caf::meta::type_name("Decoded"), x.buffer, x.error, x.replaced);
+  return f(caf::meta::type_name("Decoded"), x.buffer, x.error, x.code, x.replaced);
 }
 
 template <class Inspector>

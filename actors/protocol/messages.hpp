@@ -130,7 +130,8 @@ struct DecodeOrder {
 };
 struct Decoded {
   std::uint32_t buffer = 0;
-  std::string error{};  // not empty: names file and record
+  std::string error{};  // not empty: names file and record; it failed, with `code`
+  core::Errc code = core::Errc::internal;
   std::uint32_t replaced = 0;
   bool operator==(const Decoded&) const = default;
 };

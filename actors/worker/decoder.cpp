@@ -1,8 +1,10 @@
 #include "actors/worker/decoder.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
+#include "actors/protocol/supervision.hpp"
 #include "experiment/batches/batch_memory.hpp"
 
 namespace troupe::actors {
@@ -28,9 +30,15 @@ core::Result<std::int64_t> build_bytes(const data::BatchBuilder& builder, const 
 }  // namespace
 
 Decoded decode(const data::BatchBuilder& builder, const DecodeOrder& order, const BorrowedBatch& space) {
-  const auto built = space.bytes.empty() ? builder.build(order.lease, space.images, space.labels)
-                                         : build_bytes(builder, order.lease, space);
-  return {order.buffer, built ? std::string{} : built.error().message, built ? static_cast<std::uint32_t>(*built) : 0};
+  const auto failed = [&](const core::Error& error) { return Decoded{order.buffer, error.message, error.code, 0}; };
+  try {
+    const auto built = space.bytes.empty() ? builder.build(order.lease, space.images, space.labels)
+                                           : build_bytes(builder, order.lease, space);
+    if (!built) return failed(built.error());
+    return {.buffer = order.buffer, .replaced = static_cast<std::uint32_t>(*built)};
+  } catch (...) {
+    return failed(failure_of("decoding", std::current_exception()));  // an exception would reach the loader as a text
+  }
 }
 
 DecoderActor::behavior_type decoder(DecoderActor::pointer /*self*/, const DecoderSetup& setup) {

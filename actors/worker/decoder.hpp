@@ -28,6 +28,7 @@ class DecodingThread {
   std::optional<core::ThreadBinding> binding_;
 };
 
+/// Never throws: an exception becomes an error with the code of failure_of().
 [[nodiscard]] Decoded decode(const data::BatchBuilder& builder, const DecodeOrder& order, const BorrowedBatch& space);
 
 /// The arguments of a site's decoders.

@@ -42,7 +42,7 @@ class LoaderBody {
           return lease.count == setup_.batch && lease.first >= 0 && lease.first < setup_.builder->size() &&
                  std::isfinite(lease.epoch_position) && lease.lr_factor > 0 && std::isfinite(lease.lr_factor);
         }))
-      return run_error("invalid leases");
+      return run_error(core::Errc::data, "invalid leases");
     const auto now = setup_.clock->now();
     lookahead_.granted(grant.leases.size(), now, grant.after_pause);
     for (const auto& lease : grant.leases) stock_.push_back({lease, grant.after_pause ? now.count() : 0});
@@ -104,12 +104,16 @@ class LoaderBody {
               decoded(result);
               build();
             },
-            [this](const caf::error& error) { run_error("decoding failed: " + self_->system().render(error)); });
+            [this](const caf::error& error) {
+              const bool late = error == caf::sec::request_timeout;
+              run_error(late ? core::Errc::timeout : core::Errc::internal,
+                        "decoding failed: " + self_->system().render(error));
+            });
   }
 
   /// Sends the decoded batches at the front of the order: the worker gets its leases in order.
   void decoded(const Decoded& result) {
-    if (!result.error.empty()) return run_error(result.error);
+    if (!result.error.empty()) return run_error(result.code, result.error);
     for (auto& entry : order_) {
       if (entry.ready.buffer != result.buffer) continue;
       entry.decoded = true;
@@ -122,8 +126,8 @@ class LoaderBody {
     }
   }
 
-  void run_error(const std::string& text) {
-    self_->send(actors_.coordinator, RunError{core::Errc::data, text, actors_.site});
+  void run_error(core::Errc code, const std::string& text) {
+    self_->send(actors_.coordinator, RunError{code, text, actors_.site});
   }
 
   LoaderActor::stateful_pointer<LoaderState> self_;

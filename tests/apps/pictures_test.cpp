@@ -1,5 +1,8 @@
 // Whole runs from folders and tar shards of pictures: the same bits with any number of decoders, after a resume in mid-epoch, in a replay and
 // in a simulation; unreadable pictures are counted, and bad folders are one line.
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -167,6 +170,25 @@ TEST_F(PicturesRun, UnreadablePicturesAreCountedAndOneTooManyEndsTheRun) {
   const auto failed = attempt("folder", about_them);
   EXPECT_EQ(failed.code, 65);
   EXPECT_THAT(failed.err, HasSubstr("(unreadable samples so far: 3; data.max_bad = 2)"));
+}
+
+TEST_F(PicturesRun, APictureThatCannotBeOpenedIsNoBadSample) {
+  const TemporaryDirectory photos;
+  std::filesystem::copy(pictures_->file("folder"), photos.file("p"), std::filesystem::copy_options::recursive);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(photos.file("p") + "/train/0"))
+    names.push_back(entry.path().string());
+  std::ranges::sort(names);
+  const auto& second = names[1];  // no sample of the data set's fingerprint: training reads it first
+  std::filesystem::remove(second);
+  ASSERT_EQ(::mknod(second.c_str(), S_IFSOCK | 0600, 0), 0);  // not even root opens a socket
+  for (const auto* threads : {"1", "3"}) {
+    const auto failed = attempt(
+        "folder", {"data.path=" + photos.file("p"), "data.max_bad=9", std::string("data.decode_threads=") + threads});
+    EXPECT_EQ(failed.code, 74) << failed.err;
+    EXPECT_THAT(failed.err, HasSubstr("cannot open " + second));
+    EXPECT_FALSE(no_run());
+  }
 }
 
 TEST_F(PicturesRun, UnreadableTestPicturesAreCountedToo) {
