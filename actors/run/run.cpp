@@ -13,6 +13,7 @@
 #include "core/text/shell_word.hpp"
 #include "experiment/automatic.hpp"
 #include "experiment/directory/directory_lock.hpp"
+#include "experiment/directory/resumed_options.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
@@ -169,6 +170,8 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
   beginning.complete = spec.leases->finished();
   const auto recorded = beginning.directory->read_config(experiment::schema(), {});
   if (!recorded) return tl::unexpected(recorded.error());
+  if (auto kept = experiment::kept_options(spec.settings->config, *recorded); !kept.empty())
+    beginning.notes.push_back({Note::Level::info, std::move(kept)});
   for (auto& note : experiment::notes_on_resume(spec, *beginning.checkpoint, *recorded))
     beginning.notes.push_back(std::move(note));
   return beginning;

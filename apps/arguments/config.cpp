@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/text/read_text.hpp"
+#include "experiment/directory/resumed_options.hpp"
 
 namespace troupe::apps {
 
@@ -37,6 +38,15 @@ core::Result<experiment::Settings> load_settings(const std::string& path, const 
   return load_config(path, overrides).and_then([use](core::Config config) {
     return experiment::resolve(std::move(config), use);
   });
+}
+
+std::vector<std::string> resume_overrides(const experiment::RunDirectory& run,
+                                          const std::vector<std::string>& overrides) {
+  const auto recorded = run.read_config(experiment::schema(), {});
+  if (!recorded) return overrides;  // loading it for the run says why
+  auto all = experiment::defaults_of_strategy(*recorded, overrides);
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return all;
 }
 
 core::Result<experiment::Settings> settings_without_file(const std::vector<std::string>& overrides,

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "experiment/directory/run_directory.hpp"
 #include "experiment/settings.hpp"
 
 namespace troupe::apps {
@@ -24,5 +25,10 @@ CLI::Option* add_set(CLI::App& app, std::vector<std::string>& overrides);
 /// The same of overrides alone.
 [[nodiscard]] core::Result<experiment::Settings> settings_without_file(const std::vector<std::string>& overrides,
                                                                        experiment::Use use);
+
+/// What --resume of this run adds to its configuration file: `overrides`, and before them the defaults of another strategy that they name, in
+/// place of the former one's.
+[[nodiscard]] std::vector<std::string> resume_overrides(const experiment::RunDirectory& run,
+                                                        const std::vector<std::string>& overrides);
 
 }  // namespace troupe::apps

@@ -60,7 +60,7 @@ core::Result<experiment::Settings> settings_of(const LaunchArguments& arguments)
   constexpr auto kUse = experiment::Use::processes;
   if (!arguments.resume.empty())
     return experiment::RunDirectory::open(arguments.resume).and_then([&](const experiment::RunDirectory& run) {
-      return load_settings(run.config_file(), overrides, kUse);
+      return load_settings(run.config_file(), resume_overrides(run, overrides), kUse);
     });
   return arguments.config.empty() ? settings_without_file(overrides, kUse)
                                   : load_settings(arguments.config, overrides, kUse);

@@ -34,7 +34,12 @@ namespace troupe::apps {
 namespace {
 
 /// --init is short for --set run.init=FILE. A run directory's newest checkpoint is named, so that config.toml says which one it was.
+/// A resume with another strategy takes that one's defaults.
 core::Result<void> begin_with(TrainArguments& arguments) {
+  if (!arguments.resume.empty() && arguments.config.empty())
+    return experiment::RunDirectory::open(arguments.resume).map([&](const experiment::RunDirectory& run) {
+      arguments.overrides = resume_overrides(run, arguments.overrides);
+    });
   if (arguments.init.empty()) return {};
   auto file = experiment::checkpoint_file(arguments.init);
   if (!file) return tl::unexpected(std::move(file.error()));
