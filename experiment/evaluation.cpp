@@ -7,12 +7,6 @@
 #include "nn/arenas/host_view.hpp"
 
 namespace troupe::experiment {
-namespace {
-
-/// What is not known of one batch is not known of all.
-void add(std::int64_t hits, std::int64_t& total) { total = hits < 0 || total < 0 ? -1 : total + hits; }
-
-}  // namespace
 
 core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& builder, core::ConstSpan parameters,
                              core::ConstSpan statistics, const std::function<bool()>& goes_on,
@@ -29,8 +23,8 @@ core::Result<Score> evaluate(nn::Replica& replica, const data::BatchBuilder& bui
     const auto result = replica.evaluate(*batch);
     if (!result) return tl::unexpected(result.error());
     loss += result->loss * static_cast<double>(result->samples);
-    add(result->top1, total.top1);
-    add(result->top5, total.top5);
+    add_hits(result->top1, total.top1);
+    add_hits(result->top5, total.top5);
     total.samples += result->samples;
     if (confusion != nullptr && !replica.graph().is_program())  // a program keeps its outputs
       confusion->add(batch->labels.first(static_cast<std::size_t>(count)), replica.outputs(),

@@ -83,7 +83,7 @@ void ProgressAggregator::add(const WorkerProgress& progress) {
   latest.done.clear();
   latest.given_up.clear();
   epoch_.loss += progress.loss_sum;
-  epoch_.top1 += progress.top1;
+  epoch_.top1 += static_cast<std::uint64_t>(std::max<std::int64_t>(progress.top1, 0));
   epoch_.samples += progress.recent_samples;
   if (progress.recent_samples > 0) epoch_.closed = false;
 }

@@ -37,10 +37,15 @@ struct RunStarted {
 struct WorkerProgress {
   std::uint32_t worker = 0;
   std::uint64_t steps = 0;
+/// Adds to `total` the correct samples of a batch, a step or a report. What is not known of one (below 0) is not known of all.
+inline void add_hits(std::int64_t hits, std::int64_t& total) noexcept {
+  total = hits < 0 || total < 0 ? -1 : total + hits;
+}
+
   std::uint64_t samples = 0;
   double loss = 0;                   // mean over the samples since the last report
   double loss_sum = 0;               // Σ over samples since the last report
-  std::uint64_t top1 = 0;            // correct samples since the last report
+  std::int64_t top1 = 0;             // correct samples since the last report; below 0: a program does not say
   std::uint64_t recent_samples = 0;  // since the last report
   double compute_s = 0;              // with the pauses of cluster.slowdown and synthetic_step_ms
   double forward_s = 0;              // of it: forward and loss

@@ -210,11 +210,12 @@ std::string to_json(const WorkerProgress& p, double at_s, bool tables) {
   }
   const auto recent = static_cast<double>(p.recent_samples);
   json["staleness"] = p.staleness;
-  json["recent"] = {{"samples", p.recent_samples},
-                    {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
-                    {"accuracy", p.recent_samples > 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)},
-                    {"gradient_norm", p.recent_steps > 0 ? Json(p.recent_norm_sum / static_cast<double>(p.recent_steps))
-                                                         : Json(nullptr)}};
+  json["recent"] = {
+      {"samples", p.recent_samples},
+      {"loss", p.recent_samples > 0 ? Json(p.loss) : Json(nullptr)},
+      {"accuracy", p.recent_samples > 0 && p.top1 >= 0 ? Json(static_cast<double>(p.top1) / recent) : Json(nullptr)},
+      {"gradient_norm",
+       p.recent_steps > 0 ? Json(p.recent_norm_sum / static_cast<double>(p.recent_steps)) : Json(nullptr)}};
   if (p.loss_scale != 1) json["recent"]["loss_scale"] = p.loss_scale;
   if (p.distance != kUnknown) json["recent"]["distance"] = p.distance;
   return one_line(json);

@@ -191,6 +191,7 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
     result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
     const double seconds = take<double>(*frame, 24);
     result.backward_s = std::isfinite(seconds) ? std::max(seconds, 0.0) : 0;
+    result.top1 = result.top5 = -1;  // DONE has none
     return result;
   }
 }

@@ -144,8 +144,8 @@ struct Batch {
 /// lower index. top1 counts rank 0, top5 ranks below 5. top5 is 0 for models with fewer than five classes.
 struct StepResult {
   double loss = 0;        // mean over the samples
-  std::int64_t top1 = 0;  // correct samples; below 0, from evaluate() only: the program reports no accuracy
-  std::int64_t top5 = 0;  // below 0, as top1: the program reports none
+  std::int64_t top1 = 0;  // correct samples; below 0: a program does not say
+  std::int64_t top5 = 0;  // below 0: as top1
   std::int64_t samples = 0;
   double loss_scale = 1;  // of step(), in fp16: the factor of the loss that its gradient was computed with
   double forward_s = 0;   // of step(): its time, with the loss

@@ -104,10 +104,10 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
                        account.done + finished, account.steps, account.granted);
   if (p.samples > account.granted * facts_.most_samples)
     return fmt::format("worker {} has seen {} samples with {} leases", p.worker, p.samples, account.granted);
-  for (const auto count : {p.top1, p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.replaced,
+  for (const auto count : {p.recent_samples, p.exchanges, p.dropped, p.skipped, p.passed, p.refused, p.replaced,
                            p.bytes, p.staleness_sum, p.staleness_count, p.staleness_max})
     if (count > kMostCount) return fmt::format("invalid count {}", count);
-  if (p.top1 > p.recent_samples || p.recent_samples > p.samples)
+  if (p.recent_samples > p.samples || p.top1 < -1 || p.top1 > static_cast<std::int64_t>(p.recent_samples))
     return fmt::format("invalid sample counts: {} of {} of {}", p.top1, p.recent_samples, p.samples);
   if (!std::isfinite(p.loss) || !std::isfinite(p.loss_sum)) return std::string("a loss that is no number");
   if (p.recent_steps > p.steps ||

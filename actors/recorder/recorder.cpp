@@ -27,7 +27,8 @@ constexpr core::Duration kReportDiskEvery = std::chrono::seconds(1);
 /// A report as if nothing had come since it: what it says of the time before was told.
 WorkerProgress sums_of(WorkerProgress report) {
   report.loss = report.loss_sum = report.recent_norm_sum = 0;
-  report.top1 = report.recent_samples = report.recent_steps = 0;
+  report.top1 = 0;
+  report.recent_samples = report.recent_steps = 0;
   report.distance = experiment::kUnknown;
   return report;
 }

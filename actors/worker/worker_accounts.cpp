@@ -37,7 +37,8 @@ void WorkerBody::report() {
   progress_.given_up.clear();
   progress_.distance = experiment::kUnknown;
   progress_.loss_sum = 0;
-  progress_.top1 = progress_.recent_samples = 0;
+  progress_.top1 = 0;
+  progress_.recent_samples = 0;
   progress_.recent_norm_sum = 0;
   progress_.recent_steps = 0;
   reported_at_ = now();

@@ -133,7 +133,7 @@ void WorkerBody::compute_now() {
   progress_.samples += static_cast<std::uint64_t>(result->samples);
   progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
   progress_.loss_sum += result->loss * static_cast<double>(result->samples);
-  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  experiment::add_hits(result->top1, progress_.top1);
   experiment::add_norm(progress_, step->gradient_norm);
   progress_.loss_scale = result->loss_scale;
   if (!look_at(*step)) return;

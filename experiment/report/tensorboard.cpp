@@ -135,7 +135,7 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   workers_[progress.worker] = {progress.samples, busy_s, progress.wait_s, progress.staleness_sum,
                                progress.staleness_count};
   recent_loss_ += progress.loss_sum;
-  recent_top1_ += progress.top1;
+  experiment::add_hits(progress.top1, recent_top1_);
   recent_samples_ += progress.recent_samples;
   recent_norm_ += progress.recent_norm_sum;
   recent_steps_ += progress.recent_steps;
@@ -161,7 +161,7 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   }
   if (recent_samples_ > 0) {
     values.emplace_back("progress/loss", recent_loss_ / recent);
-    values.emplace_back("progress/accuracy", static_cast<double>(recent_top1_) / recent);
+    if (recent_top1_ >= 0) values.emplace_back("progress/accuracy", static_cast<double>(recent_top1_) / recent);
   }
   if (recent_steps_ > 0)
     values.emplace_back("progress/gradient_norm", recent_norm_ / static_cast<double>(recent_steps_));
@@ -171,7 +171,8 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   told_ = workers_;
   told_at_s_ = at_s;
   recent_loss_ = 0;
-  recent_top1_ = recent_samples_ = recent_steps_ = 0;
+  recent_top1_ = 0;
+  recent_samples_ = recent_steps_ = 0;
   recent_norm_ = 0;
   return scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), values);
 }

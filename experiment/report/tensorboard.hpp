@@ -67,8 +67,9 @@ class TensorBoard {
   std::vector<Sums> workers_;
   std::vector<Sums> told_;  // workers_ at the last event
   double told_at_s_ = 0;
-  double recent_loss_ = 0;  // Σ over recent_samples_
-  std::uint64_t recent_top1_ = 0, recent_samples_ = 0;
+  double recent_loss_ = 0;        // Σ over recent_samples_
+  std::int64_t recent_top1_ = 0;  // below 0: a program does not say
+  std::uint64_t recent_samples_ = 0;
   double recent_norm_ = 0;  // Σ over recent_steps_
   std::uint64_t recent_steps_ = 0;
 };

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "experiment/reports.hpp"
+
 namespace troupe::experiment {
 namespace {
 
@@ -101,8 +103,8 @@ class AccumulatingReplica final : public nn::Replica {
         return result;
       }
       loss += result->loss * static_cast<double>(result->samples);
-      sum.top1 += result->top1;
-      sum.top5 += result->top5;
+      add_hits(result->top1, sum.top1);
+      add_hits(result->top5, sum.top5);
       sum.samples += result->samples;
       sum.loss_scale = result->loss_scale;
       sum.forward_s += result->forward_s;

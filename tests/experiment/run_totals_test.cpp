@@ -18,10 +18,11 @@ WorkerProgress all_fields() {
          loss_scale, traffic, given_up, distance] = progress;
   worker = 1;
   std::uint64_t next = 2;
-  for (auto* count : {&steps, &samples, &top1, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed,
-                      &replaced, &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
+  for (auto* count : {&steps, &samples, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed, &replaced,
+                      &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
   for (auto* real : {&loss, &loss_sum, &compute_s, &forward_s, &backward_s, &optimizer_s, &exchange_s, &wait_s, &load_s,
+  top1 = static_cast<std::int64_t>(next++);
                      &norm_sum, &norm_max, &recent_norm_sum, &loss_scale, &distance})
     *real = static_cast<double>(next++) + 0.5;
   staleness = {next++, next++};
@@ -130,7 +131,8 @@ TEST(RunTotals, KeepEverySumOfAWorker) {
   ASSERT_TRUE(back) << back.error().message;
   auto kept = all_fields();  // except values since the last report
   kept.loss = kept.loss_sum = 0;
-  kept.top1 = kept.recent_samples = kept.recent_steps = 0;
+  kept.top1 = 0;
+  kept.recent_samples = kept.recent_steps = 0;
   kept.recent_norm_sum = 0;
   kept.loss_scale = 1;
   kept.done.clear();

@@ -165,6 +165,9 @@ TEST(MetricsTest, WorkerLineHasSumsAndRecentValues) {
   EXPECT_EQ(json["samples"], 6400);
   EXPECT_EQ(json["recent"]["samples"], 4);
   EXPECT_EQ(json["recent"]["accuracy"], 0.75);
+  auto program = worker_progress(1);
+  program.top1 = -1;
+  EXPECT_TRUE(Json::parse(to_json(program, 0))["recent"]["accuracy"].is_null()) << "it does not say";
   auto idle = worker_progress(1);
   idle.recent_samples = 0;
   json = Json::parse(to_json(idle, 0));

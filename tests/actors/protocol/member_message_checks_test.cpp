@@ -126,6 +126,7 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
     EXPECT_NE(checks().check(kFirst, changed), std::nullopt) << what;
   }
 }
+      {"fewer right than not known", [](auto& p) { p.top1 = -2; }},
 
 TEST(MemberMessageChecks, ReportsThatGoBackOrRepeatAreRefused) {
   auto all = checks();
@@ -147,7 +148,8 @@ TEST(MemberMessageChecks, ReportsThatGoBackOrRepeatAreRefused) {
   EXPECT_NE(all.check(kFirst, same), std::nullopt);
   all.granted(1, 5);
   same.steps = 3;
-  same.samples = same.recent_samples = same.top1 = 0;
+  same.samples = same.recent_samples = 0;
+  same.top1 = -1;  // a program does not say
   EXPECT_EQ(all.check(kFirst, same), std::nullopt);
 }
 

@@ -272,3 +272,12 @@ TEST_F(Launched, WithoutAProgramItSaysHowToGiveOne) {
 
 }  // namespace
 }  // namespace troupe::apps
+  std::istringstream metrics(contents(run() + "/metrics.jsonl"));
+  int reports = 0;
+  for (std::string line; std::getline(metrics, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.at("kind") != "worker") continue;
+    ++reports;
+    EXPECT_TRUE(json.at("recent").at("accuracy").is_null()) << line;
+  }
+  EXPECT_GT(reports, 0);
