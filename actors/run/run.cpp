@@ -143,6 +143,7 @@ core::Error with_remedy(core::Error error, const RunRequest& request, const Begi
 
 /// A new run with run.init begins as if it were resumed from a checkpoint of step 0, which open_directory() saves.
 core::Result<Beginning> begin_new(const RunSpec& spec) {
+  if (auto kept = experiment::check_state(spec); !kept) return tl::unexpected(kept.error());
   auto initial = experiment::initial_model(spec);
   if (!initial) return tl::unexpected(std::move(initial.error()));
   Beginning beginning;
@@ -151,7 +152,6 @@ core::Result<Beginning> begin_new(const RunSpec& spec) {
   return beginning;
 }
 
-  if (auto kept = experiment::check_state(spec); !kept) return tl::unexpected(kept.error());
 /// The state of a resumed run; for a new run that of run.init, or an empty Beginning.
 core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spec, nn::Backend& backend) {
   if (request.resume.empty()) return begin_new(spec);
@@ -328,6 +328,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   auto spec = experiment::build_run_spec(settings, open_data);
   if (!spec) return tl::unexpected(spec.error());
   if (auto divided = experiment::check_leases(*spec); !divided) return tl::unexpected(divided.error());
+  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
   if (auto sums =
           check_library_sum(settings, spec->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
       !sums)
@@ -348,7 +349,6 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
                       core::counted(spec->servers, "server"));
   if (spec->leases) {
     text += fmt::format("{}: {} training and {} test samples, {} per epoch over all workers\n", settings.data.name,
-  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
                         spec->source.train->size(), spec->source.test->size(),
                         core::counted(spec->leases->leases_per_epoch(spec->workers), "step"));
   }
