@@ -26,6 +26,10 @@ struct RunStarted {
   std::uint64_t epoch_samples = 0;
   double epoch_position = 0;  // epochs done: > 0 after a resume
   double lr_factor = 1;       // of a plateau schedule, so far
+  // What the run goes on with, of the sessions before.
+  std::uint64_t steps = 0;
+  std::uint64_t samples = 0;
+  double train_s = 0;  // training time
   // What the times of this session's steps are of: as in the configuration, one for all workers or one each.
   std::vector<std::int64_t> batch{};
   std::int64_t accumulate = 1;
@@ -90,7 +94,8 @@ struct EpochReport {
   double test_top5 = -1;    // below 0: fewer than five classes
   double images_per_s = 0;  // of the epoch, all workers
   double lr = 0;
-  double train_s = 0;  // training time of the run so far
+  double train_s = 0;         // training time of the run so far
+  std::uint64_t samples = 0;  // of the run so far, all workers together
   bool operator==(const EpochReport&) const = default;
 };
 
@@ -101,10 +106,11 @@ struct EvaluationReport {
   std::uint64_t steps = 0;
   double loss = 0;
   double accuracy = 0;
-  double top5 = -1;      // below 0: fewer than five classes
-  double lr_factor = 1;  // of the leases that follow
-  double lr = 0;         // of the model's last step
-  double train_s = 0;    // training time of the run so far
+  double top5 = -1;           // below 0: fewer than five classes
+  double lr_factor = 1;       // of the leases that follow
+  double lr = 0;              // of the model's last step
+  double train_s = 0;         // training time of the run so far
+  std::uint64_t samples = 0;  // of the run so far, all workers together
   bool operator==(const EvaluationReport&) const = default;
 };
 

@@ -195,6 +195,9 @@ std::string to_json(const RunStarted& s, double at_s) {
                    {"parameters", s.parameters},
                    {"epoch_samples", s.epoch_samples},
                    {"epoch_position", s.epoch_position},
+                   {"steps", s.steps},
+                   {"samples", s.samples},
+                   {"train_s", s.train_s},
                    {"batch", s.batch},
                    {"accumulate", s.accumulate},
                    {"slowdown", s.slowdown}});
@@ -230,7 +233,8 @@ std::string to_json(const EpochReport& r, double at_s) {
            {"train", {{"loss", r.train_loss}, {"accuracy", r.train_accuracy}, {"images_per_s", r.images_per_s}}},
            {"test", {{"loss", r.test_loss}, {"accuracy", r.test_accuracy}, {"top5", top5(r.test_top5)}}},
            {"lr", r.lr},
-           {"train_s", r.train_s}});
+           {"train_s", r.train_s},
+           {"samples", r.samples}});
   return one_line(json);
 }
 
@@ -243,7 +247,8 @@ std::string to_json(const EvaluationReport& r, double at_s) {
                    {"accuracy", r.accuracy},
                    {"top5", top5(r.top5)},
                    {"lr", r.lr},
-                   {"train_s", r.train_s}});
+                   {"train_s", r.train_s},
+                   {"samples", r.samples}});
   return one_line(json);
 }
 

@@ -52,7 +52,8 @@ CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
                                    .steps = progress_.steps(),
                                    .lr_factor = setup_.leases->lr_factor(),
                                    .lr = learning_rate(setup_.leases->lr_factor()),
-                                   .train_s = train_s},
+                                   .train_s = train_s,
+                                   .samples = progress_.samples()},
                         .reported = machine_.watch().has_seen(setup_.leases->done_count()),
                         .epoch = {},
                         .open = progress_.epoch(),
@@ -71,6 +72,7 @@ CoordinatorBody::Evaluation CoordinatorBody::begin_evaluation() {
   evaluation.epoch->images_per_s = means.images_per_s;
   evaluation.epoch->lr = learning_rate(setup_.leases->lr_factor());
   evaluation.epoch->train_s = train_s;
+  evaluation.epoch->samples = progress_.samples();
   return evaluation;
 }
 

@@ -8,8 +8,8 @@ namespace troupe::experiment {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, RunStarted& x) {
   return f(caf::meta::type_name("RunStarted"), x.name, x.directory, x.strategy, x.model, x.dataset, x.workers,
-           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position, x.lr_factor, x.batch,
-           x.accumulate, x.slowdown);
+           x.servers, x.epochs, x.parameters, x.epoch_samples, x.epoch_position, x.lr_factor, x.steps, x.samples,
+           x.train_s, x.batch, x.accumulate, x.slowdown);
 }
 
 template <class Inspector>
@@ -41,13 +41,13 @@ constexpr typename Inspector::result_type inspect(Inspector& f, LedgerReport& x)
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, EpochReport& x) {
   return f(caf::meta::type_name("EpochReport"), x.epoch, x.epochs, x.steps, x.train_loss, x.train_accuracy, x.test_loss,
-           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s);
+           x.test_accuracy, x.test_top5, x.images_per_s, x.lr, x.train_s, x.samples);
 }
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, EvaluationReport& x) {
   return f(caf::meta::type_name("EvaluationReport"), x.validation, x.epoch, x.steps, x.loss, x.accuracy, x.top5,
-           x.lr_factor, x.lr, x.train_s);
+           x.lr_factor, x.lr, x.train_s, x.samples);
 }
 
 template <class Inspector>

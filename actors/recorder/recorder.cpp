@@ -95,7 +95,10 @@ class RecorderBody {
     line(to_json(report, at()));
   }
   void member(const MemberReport& report) { line(to_json(report, at())); }
-  void ledger(const LedgerReport& report) { line(to_json(report, at())); }
+  void ledger(const LedgerReport& report) {
+    console_.ledger(report);
+    line(to_json(report, at()));
+  }
   void note(const Note& note) {
     console_.note(note);
     line(to_json(note, at()));

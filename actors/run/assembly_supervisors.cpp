@@ -115,6 +115,9 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
     setup.before = beginning.checkpoint->totals;
     experiment::complete(setup.before, beginning.directory->read_summary());
     setup.ledger_before = experiment::last_ledger(beginning.directory->metrics_file());
+    setup.started.steps = setup.before.steps;
+    setup.started.samples = setup.before.samples;
+    setup.started.train_s = setup.before.train_s;
   }
   return setup;
 }

@@ -86,7 +86,7 @@ std::vector<ScreenRow> header_rows(const LiveView& live, std::size_t columns, bo
   }
   const auto status = text_at(state, "status");
   rows[0].add("  ").add(status, style_of_status(status));
-  rows[0].add("  " + report::clock_time(number_at(state, "t").value_or(-1)));
+  rows[0].add("  " + time_value(state));
   if (!live.about.empty()) rows[0].add("  " + live.about);
   rows.push_back(position_row(state, columns, unicode));
   rows.push_back(scores_row(state));

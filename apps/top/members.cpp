@@ -70,7 +70,7 @@ std::vector<ScreenRow> member_rows(const StateJson& state) {
     const auto [text, style, is_member] = shown(text_at(*event, "event"));
     auto& row = rows.emplace_back();
     row.cell(fmt::format("{}", worker), kWorker).add("  ").cell(text, kState, false, style);
-    row.cell(report::clock_time(number_at(*event, "t").value_or(-1)), kTime);
+    row.cell(time_value(*event), kTime);
     for (const auto* key : {"node", "reason"})
       if (const auto said = text_at(*event, key); !said.empty()) row.add("  " + said);
   }

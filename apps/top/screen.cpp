@@ -99,7 +99,7 @@ std::vector<ScreenRow> note_rows(const StateJson& state, std::size_t most, std::
     const auto text =
         (level == "warning" || level == "error" ? level + ": " : std::string()) + text_at(notes[i], "text");
     auto parts = broken(text, columns - std::min(columns, kTime), rows_each);
-    rows.emplace_back().cell(report::clock_time(number_at(notes[i], "t").value_or(-1)), kTime - 2).add("  ");
+    rows.emplace_back().cell(time_value(notes[i]), kTime - 2).add("  ");
     for (std::size_t part = 0; part < parts.size(); ++part) {
       if (part > 0) rows.emplace_back(std::string(kTime, ' '));
       rows.back().add(parts[part], style);

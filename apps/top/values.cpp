@@ -42,6 +42,11 @@ std::string bytes_value(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits.at(unit));
 }
 
+std::string time_value(const StateJson& moment) {
+  const auto whole = number_at(moment, "wall_s");
+  return report::clock_time((whole ? whole : number_at(moment, "t")).value_or(-1));
+}
+
 std::string loss_value(std::optional<double> loss) { return loss ? report::loss_text(*loss) : "-"; }
 
 }  // namespace troupe::apps

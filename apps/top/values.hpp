@@ -18,6 +18,8 @@ namespace troupe::apps {
 [[nodiscard]] std::string seconds_value(std::optional<double> seconds);
 /// "512 B", "1.2 GB".
 [[nodiscard]] std::string bytes_value(double bytes);
+/// "1:23": when in the run, all its sessions together, a state, note or member event is of. An older service knows the session's time only.
+[[nodiscard]] std::string time_value(const StateJson& moment);
 [[nodiscard]] std::string loss_value(std::optional<double> loss);
 
 }  // namespace troupe::apps

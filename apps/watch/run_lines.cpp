@@ -52,7 +52,10 @@ experiment::RunStarted started_of(const StateJson& line) {
           .epochs = small_at(line, "epochs"),
           .parameters = count_at(line, "parameters"),
           .epoch_samples = count_at(line, "epoch_samples"),
-          .epoch_position = std::max(real_at(line, "epoch_position"), 0.0)};
+          .epoch_position = std::max(real_at(line, "epoch_position"), 0.0),
+          .steps = count_at(line, "steps"),
+          .samples = count_at(line, "samples"),
+          .train_s = real_at(line, "train_s")};
 }
 
 experiment::WorkerProgress progress_of(const StateJson& line) {
@@ -99,7 +102,8 @@ experiment::EpochReport epoch_of(const StateJson& line) {
           .test_top5 = real_at(test, "top5", -1),
           .images_per_s = real_at(train, "images_per_s"),
           .lr = real_at(line, "lr"),
-          .train_s = real_at(line, "train_s")};
+          .train_s = real_at(line, "train_s"),
+          .samples = count_at(line, "samples")};
 }
 
 experiment::EvaluationReport evaluation_of(const StateJson& line) {
@@ -110,7 +114,18 @@ experiment::EvaluationReport evaluation_of(const StateJson& line) {
           .accuracy = real_at(line, "accuracy", kNoNumber),
           .top5 = real_at(line, "top5", -1),
           .lr = real_at(line, "lr"),
-          .train_s = real_at(line, "train_s")};
+          .train_s = real_at(line, "train_s"),
+          .samples = count_at(line, "samples")};
+}
+
+experiment::LedgerReport ledger_of(const StateJson& line) {
+  return {.epoch = small_at(line, "epoch"),
+          .size = count_at(line, "size"),
+          .done = count_at(line, "done"),
+          .given_up = count_at(line, "given_up"),
+          .leased = count_at(line, "leased"),
+          .free = count_at(line, "free"),
+          .omitted = count_at(line, "omitted")};
 }
 
 experiment::Note note_of(const StateJson& line) {
@@ -161,6 +176,8 @@ void RunLines::read(const StateJson& line) {
     console().epoch(*epoch_);
   } else if (kind == "evaluation") {
     console().evaluation(evaluation_of(line));
+  } else if (kind == "ledger") {
+    console().ledger(ledger_of(line));
   } else if (kind == "note") {
     if (const auto note = note_of(line); !names_a_checkpoint(note)) console().note(note);
   }

@@ -42,6 +42,7 @@ class RunLines {
 [[nodiscard]] experiment::WorkerProgress progress_of(const nlohmann::ordered_json& line);
 [[nodiscard]] experiment::EpochReport epoch_of(const nlohmann::ordered_json& line);
 [[nodiscard]] experiment::EvaluationReport evaluation_of(const nlohmann::ordered_json& line);
+[[nodiscard]] experiment::LedgerReport ledger_of(const nlohmann::ordered_json& line);
 [[nodiscard]] experiment::Note note_of(const nlohmann::ordered_json& line);
 
 /// The error with which a line `ended` says that the run ended; nothing: with none. A code that this program does not know is internal.

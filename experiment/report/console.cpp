@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/text/plural.hpp"
+#include "experiment/ledger/run_position.hpp"
 #include "experiment/report/console_text.hpp"
 #include "experiment/report/loss_history.hpp"
 #include "experiment/report/terminal.hpp"
@@ -86,17 +87,23 @@ struct Console::State {
     return *at;
   }
 
+  /// Samples, by all workers in this session.
+  [[nodiscard]] double computed() const {
+    double samples = 0;
+    for (const Row& r : rows) samples += static_cast<double>(r.latest.samples);
+    return samples;
+  }
+
+  /// An evaluation of the model after so many samples of the run.
+  void learn(double epochs, std::uint64_t samples) {
+    if (samples > run.samples) epochs_done.learn(epochs, static_cast<double>(samples - run.samples));
+  }
+
   [[nodiscard]] Position position() const {
     Position p;
     p.epochs = std::max(run.epochs, 1u);
-    std::uint64_t samples = 0;
-    for (const Row& r : rows) {
-      samples += r.latest.samples;
-      p.images_per_s += r.images_per_s;
-    }
-    const auto epoch_samples = static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1));
-    const double done = std::clamp(run.epoch_position + static_cast<double>(samples) / epoch_samples, 0.0,
-                                   static_cast<double>(p.epochs));
+    for (const Row& r : rows) p.images_per_s += r.images_per_s;
+    const double done = std::clamp(epochs_done.after(computed()), 0.0, static_cast<double>(p.epochs));
     // An epoch ends with its evaluation: until then its whole part is done. Not every epoch may have one.
     constexpr double kBegun = 0.02;
     const auto begun = std::max(epochs_reported, static_cast<std::uint32_t>(std::max(done - kBegun, 0.0)));
@@ -104,8 +111,9 @@ struct Console::State {
     p.fraction = std::min(done - (p.epoch - 1), 1.0);
     if (learning_rate) p.lr = learning_rate(done) * lr_factor;
     if (p.images_per_s > 0) {
-      p.epoch_left_s = (1 - p.fraction) * epoch_samples / p.images_per_s;
-      p.run_left_s = (p.epochs - done) * epoch_samples / p.images_per_s;
+      const double epoch_s = epochs_done.samples_per_epoch() / p.images_per_s;
+      p.epoch_left_s = (1 - p.fraction) * epoch_s;
+      p.run_left_s = (p.epochs - done) * epoch_s;
     }
     return p;
   }
@@ -113,7 +121,7 @@ struct Console::State {
   void refresh() {
     if (stop.stop_requested() && !std::exchange(told_of_stop, true))
       print(note_line({experiment::Note::Level::info,
-                       "finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
+                       "finishing the batches under way and saving a checkpoint; Ctrl-C again leaves without it"}));
     if (mode == Mode::quiet || rows.empty() || ended) return;
     const auto now = clock.now();
     if (now - last < (mode == Mode::live ? kLivePeriod : kPlainPeriod)) return;
@@ -171,6 +179,7 @@ struct Console::State {
   experiment::RunStarted run;
   std::vector<Row> rows;  // by worker
   LossHistory losses;
+  experiment::RunPosition epochs_done{.epoch_samples = 1};
   std::uint32_t epochs_reported = 0;
   double lr_factor = 1;  // of a plateau schedule
   std::uint64_t steps_printed = 0;
@@ -184,6 +193,8 @@ Console::~Console() = default;
 
 void Console::started(const experiment::RunStarted& run) {
   state_->run = run;
+  state_->epochs_done.start(run.epoch_position, static_cast<double>(std::max<std::uint64_t>(run.epoch_samples, 1)),
+                            run.epochs);
   state_->epochs_reported = static_cast<std::uint32_t>(run.epoch_position);
   state_->lr_factor = run.lr_factor;
   state_->print(started_line(run));
@@ -196,7 +207,12 @@ void Console::progress(const experiment::WorkerProgress& progress) {
   state_->refresh();
 }
 
+void Console::ledger(const experiment::LedgerReport& report) {
+  if (const auto epochs = experiment::ledger_position(report)) state_->epochs_done.learn(*epochs, state_->computed());
+}
+
 void Console::epoch(const experiment::EpochReport& report) {
+  state_->learn(report.epoch, report.samples);
   state_->epochs_reported = report.epoch;
   state_->print(epoch_line(report));
   state_->last = state_->clock.now();  // a progress line beside it would add nothing
@@ -204,6 +220,7 @@ void Console::epoch(const experiment::EpochReport& report) {
 
 void Console::evaluation(const experiment::EvaluationReport& report) {
   state_->lr_factor = report.lr_factor;
+  state_->learn(report.epoch, report.samples);
   state_->print(evaluation_line(report));
 }
 

@@ -32,6 +32,8 @@ class Console {
 
   void started(const experiment::RunStarted& run);
   void progress(const experiment::WorkerProgress& progress);
+  /// Where the run is: what workers have computed is more or less than that where batches wrap around or steps are passed over.
+  void ledger(const experiment::LedgerReport& report);
   void epoch(const experiment::EpochReport& report);
   void evaluation(const experiment::EvaluationReport& report);
   void note(const experiment::Note& note);

@@ -114,8 +114,7 @@ TensorBoard::~TensorBoard() {
 }
 
 void TensorBoard::started(const experiment::RunStarted& run) {
-  epoch_samples_ = static_cast<double>(run.epoch_samples);
-  first_sample_ = run.epoch_position * epoch_samples_;
+  samples_before_ = run.samples;
   workers_.assign(run.workers, {});
   told_ = workers_;
 }
@@ -174,7 +173,7 @@ core::Result<void> TensorBoard::progress(const experiment::WorkerProgress& progr
   recent_top1_ = 0;
   recent_samples_ = recent_steps_ = 0;
   recent_norm_ = 0;
-  return scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), values);
+  return scalars(at_s, samples(), values);
 }
 
 void TensorBoard::add_accuracy(Scalars& values, const std::string& split, double accuracy) {
@@ -190,7 +189,7 @@ core::Result<void> TensorBoard::epoch(const experiment::EpochReport& report, dou
   add_accuracy(values, "train", report.train_accuracy);
   add_accuracy(values, "test", report.test_accuracy);
   if (report.test_top5 >= 0) values.emplace_back("accuracy/test_top5", report.test_top5);
-  return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
+  return scalars(at_s, report.samples, values);
 }
 
 core::Result<void> TensorBoard::evaluation(const experiment::EvaluationReport& report, double at_s) {
@@ -198,7 +197,7 @@ core::Result<void> TensorBoard::evaluation(const experiment::EvaluationReport& r
   Scalars values{{"loss/" + split, report.loss}, {"evaluation/learning_rate", report.lr}};
   add_accuracy(values, split, report.accuracy);
   if (report.top5 >= 0) values.emplace_back("accuracy/" + split + "_top5", report.top5);
-  return scalars(at_s, std::llround(report.epoch * epoch_samples_), values);
+  return scalars(at_s, report.samples, values);
 }
 
 core::Result<void> TensorBoard::ended(const experiment::RunEnd& end, double at_s) {
@@ -213,8 +212,7 @@ core::Result<void> TensorBoard::ended(const experiment::RunEnd& end, double at_s
                   {"final/staleness", summary.staleness_mean},
                   {"final/wall_s", summary.wall_s}};
   std::erase_if(results, [](const auto& result) { return !std::isfinite(result.second); });  // not evaluated yet
-  if (auto written = scalars(at_s, std::llround(first_sample_ + static_cast<double>(samples())), results); !written)
-    return written;
+  if (auto written = scalars(at_s, samples(), results); !written) return written;
   const bool diverged = end.failed && end.error.code == core::Errc::diverged;
   if (end.failed && !diverged) return {};
   tensorboard::HParamsPluginData data;
@@ -235,10 +233,10 @@ core::Result<void> TensorBoard::hparams(double at_s, const std::string& tag, con
   return append(event.SerializeAsString());
 }
 
-core::Result<void> TensorBoard::scalars(double at_s, std::int64_t step, const Scalars& values) {
+core::Result<void> TensorBoard::scalars(double at_s, std::uint64_t step, const Scalars& values) {
   tensorboard::Event event;
   event.set_wall_time(began_s_ + at_s);
-  event.set_step(step);
+  event.set_step(static_cast<std::int64_t>(step));
   for (const auto& [tag, number] : values) {
     auto* value = event.mutable_summary()->add_value();
     value->set_tag(tag);
@@ -262,7 +260,7 @@ core::Result<void> TensorBoard::append(const std::string& event) {
 }
 
 std::uint64_t TensorBoard::samples() const {
-  std::uint64_t sum = 0;
+  auto sum = samples_before_;
   for (const auto& worker : workers_) sum += worker.samples;
   return sum;
 }

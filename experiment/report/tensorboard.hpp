@@ -51,10 +51,10 @@ class TensorBoard {
   TensorBoard(std::string path, int fd, double began_s) : path_(std::move(path)), fd_(fd), began_s_(began_s) {}
   /// A program may not tell one.
   static void add_accuracy(Scalars& values, const std::string& split, double accuracy);
-  [[nodiscard]] core::Result<void> scalars(double at_s, std::int64_t step, const Scalars& values);
+  [[nodiscard]] core::Result<void> scalars(double at_s, std::uint64_t step, const Scalars& values);
   [[nodiscard]] core::Result<void> hparams(double at_s, const std::string& tag, const std::string& content);
   [[nodiscard]] core::Result<void> append(const std::string& event);
-  [[nodiscard]] std::uint64_t samples() const;
+  [[nodiscard]] std::uint64_t samples() const;  // of the run, up to now
 
   std::string path_;
   int fd_ = -1;
@@ -62,8 +62,7 @@ class TensorBoard {
   std::int64_t size_ = 0;  // bytes of whole records
   bool failing_ = false;
 
-  double first_sample_ = 0;  // of this process
-  double epoch_samples_ = 0;
+  std::uint64_t samples_before_ = 0;  // of the sessions before
   std::vector<Sums> workers_;
   std::vector<Sums> told_;  // workers_ at the last event
   double told_at_s_ = 0;

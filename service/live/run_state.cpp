@@ -88,12 +88,15 @@ std::string RunState::read(std::string_view text) {
   if (kind == "member") member(chosen(line, kMemberKeys));
   if (kind == "ledger") ledger(line);
   if (kind == "note") {
-    notes_.push_back(
-        {{"t", value_in(line, "t")}, {"level", value_in(line, "level")}, {"text", value_in(line, "text")}});
+    notes_.push_back({{"t", value_in(line, "t")},
+                      {"level", value_in(line, "level")},
+                      {"text", value_in(line, "text")},
+                      {"wall_s", wall_s(t_)}});
     if (notes_.size() > kNotes) notes_.pop_front();
   }
   if (kind == "ended") {
     error_ = value_in(line, "error");
+    wall_ = {t_, number_in(line, "wall_s", wall_s(t_))};
     outcome_ = error_.is_object() ? text_in(error_, "code") : "done";
   }
   return kind;
@@ -106,28 +109,33 @@ void RunState::started(const ordered_json& line) {
   servers_ = whole_in(line, "servers");
   epochs_ = number_in(line, "epochs");
   epoch_samples_ = number_in(line, "epoch_samples");
-  position_ = number_in(line, "epoch_position");
-  epoch_ = position_;
-  known_ = {position_, 0};
+  epoch_ = number_in(line, "epoch_position");
+  epochs_done_.start(epoch_, epoch_samples_, epochs_);
+  // Lines of older programs do not have these.
+  steps_before_ = whole_in(line, "steps", steps_);
+  samples_before_ = number_in(line, "samples", epoch_ * epoch_samples_);
+  steps_ = steps_before_;
   computed_before_ = number_in(ledger_, "computed");
-  steps_before_ = steps_;
-  member({{"t", value_in(line, "t")}, {"event", "started"}, {"worker", nullptr}, {"epoch", position_}});
+  wall_ = {t_, number_in(ledger_, "wall_s")};
+  member({{"t", value_in(line, "t")}, {"event", "started"}, {"worker", nullptr}, {"epoch", epoch_}});
 }
 
+double RunState::wall_s(double t) const { return wall_.seconds + std::max(t - wall_.t, 0.0); }
+
 void RunState::member(ordered_json event) {
+  event["wall_s"] = wall_s(t_);
   members_.push_back(std::move(event));
   if (members_.size() > kMembers) members_.pop_front();
 }
 
 void RunState::ledger(const ordered_json& line) {
   ledger_ = chosen(line, kLedgerKeys);
-  // What an epoch leaves out (data.drop_tail) is no part of it.
-  const double size = number_in(line, "size") - number_in(line, "omitted");
-  const double done = number_in(line, "done") + number_in(line, "given_up");
-  if (!(size > 0 && done >= 0 && done <= size)) return;
+  wall_ = {t_, number_in(line, "wall_s", wall_s(t_))};
+  const auto epochs =
+      experiment::ledger_position(number_in(line, "epoch"), number_in(line, "size"), number_in(line, "omitted"),
+                                  number_in(line, "done") + number_in(line, "given_up"));
   // The ledger may know of steps that the workers' own lines tell later.
-  known_ = {number_in(line, "epoch") + done / size,
-            std::max(computed(), number_in(line, "computed") - computed_before_)};
+  if (epochs) epochs_done_.learn(*epochs, std::max(computed(), number_in(line, "computed") - computed_before_));
 }
 
 void RunState::worker(const ordered_json& line) {
@@ -181,9 +189,7 @@ double RunState::computed() const {
 
 double RunState::epochs_done() const {
   if (!(epoch_samples_ > 0)) return epoch_;
-  const double since = std::max(computed() - known_.computed, 0.0) / epoch_samples_;
-  const double done = known_.epochs + since;
-  return std::max(epoch_, epochs_ > 0 ? std::min(done, epochs_) : done);
+  return std::max(epoch_, epochs_done_.after(computed()));
 }
 
 /// Columns: workers by rank, then servers. A row is as long as its worker's report says.
@@ -213,7 +219,6 @@ ordered_json RunState::staleness() const {
 
 ordered_json RunState::json(double since_last_line, std::string_view status, std::uint64_t position) const {
   const double now = t_ + since_last_line;
-  const double samples = computed();
   double rates = 0;
   auto steps = steps_before_;
   auto workers = ordered_json::array();
@@ -236,11 +241,12 @@ ordered_json RunState::json(double since_last_line, std::string_view status, std
   auto evaluations = ordered_json::array();
   for (const auto& [split, evaluation] : evaluations_) evaluations.push_back(evaluation);
   return {{"t", now},
+          {"wall_s", wall_s(now)},
           {"status", status},
           {"epoch", epochs_done()},
           {"epochs", epochs_},
           {"steps", std::max(steps, steps_)},
-          {"samples", position_ * epoch_samples_ + samples},
+          {"samples", samples_before_ + computed()},
           {"samples_per_s", rates},
           {"position", position},
           {"servers", servers_},

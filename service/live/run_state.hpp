@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiment/ledger/run_position.hpp"
+
 namespace troupe::service {
 
 class RunState {
@@ -49,17 +51,17 @@ class RunState {
   [[nodiscard]] static double rate(const Member& member);
   [[nodiscard]] double computed() const;  // samples, by all workers in this session
   [[nodiscard]] double epochs_done() const;
+  [[nodiscard]] double wall_s(double t) const;  // of all sessions, at this second of the latest
   [[nodiscard]] nlohmann::ordered_json waits() const;
   [[nodiscard]] nlohmann::ordered_json staleness() const;
 
-  double t_ = 0, epoch_ = 0, epochs_ = 0, position_ = 0, epoch_samples_ = 0;
-  /// Epochs done when so many samples were computed in this session: at its begin, then as the ledger says. The last batches of an epoch are
-  /// filled up, so what was computed since the begin can be more than was done.
-  struct Done {
-    double epochs = 0, computed = 0;
-  };
-  Done known_;
-  double computed_before_ = 0;  // samples, as the ledger says, by the sessions before
+  double t_ = 0, epoch_ = 0, epochs_ = 0, epoch_samples_ = 0;
+  experiment::RunPosition epochs_done_;
+  // Samples of the sessions before: in the model that this one began with; computed by them, as the ledger says.
+  double samples_before_ = 0, computed_before_ = 0;
+  struct {
+    double t = 0, seconds = 0;
+  } wall_;  // of all sessions, at the latest line that tells
   std::int64_t servers_ = 0;
   std::int64_t steps_ = 0, steps_before_ = 0;  // at the last epoch's end; at the end before this session
   std::string outcome_;

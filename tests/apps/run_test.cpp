@@ -40,6 +40,24 @@ class RunTest : public testing::Test {
   std::string config_ = folder_.write("config.toml", kRunConfig);
 };
 
+// Of three workers the slowest is passed over, and the third epoch begins in another process.
+TEST_F(RunTest, AResumedRunThatPassesOverStepsHasOneNumberOfSamplesAndNoMoreThanItsEpochs) {
+  const auto first = troupe(
+      train({"--quiet", "--set", "strategy.name=\"bsp\"", "--set", "strategy.backup=1", "--set", "cluster.workers=3",
+             "--set", "cluster.slowdown=[1, 1, 6]", "--set", "run.epochs=4", "--set", "run.max_epochs=2"}));
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto run = only_run();
+  const auto second = troupe({"train", "--quiet", "--resume", run, "--set", "run.max_epochs=4"});
+  ASSERT_EQ(second.code, 0) << second.err;
+  const auto top = troupe({"top", run, "--json"});
+  ASSERT_EQ(top.code, 0) << top.err;
+  const auto state = nlohmann::json::parse(top.out);
+  EXPECT_EQ(state["samples"], summary()["samples"]);
+  EXPECT_EQ(state["steps"], summary()["steps"]);
+  EXPECT_EQ(state["wall_s"], summary()["wall_s"]);
+  EXPECT_EQ(state["epoch"], 4);
+}
+
 TEST_F(RunTest, JsonIsTheSummaryAndEvalAgreesWithIt) {
   const auto outcome = troupe(train({"--json", "--quiet"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -243,6 +261,19 @@ TEST_F(RunTest, AReachedTargetIsNamed) {
   EXPECT_NE(outcome.err.find("run.target_accuracy = 0.01: "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("the run ends after 1.00 of 50 epochs\n"), std::string::npos) << outcome.err;
   EXPECT_EQ(summary()["stopped_by"], "target_accuracy");
+}
+
+/// The kernel sends a signal, whose default ends the process without a word, and leaves the temporary file.
+TEST_F(RunTest, ALimitOnTheSizeOfFilesIsExit74AndNamesTheFile) {
+  auto command = train({"--plain", "--set", "model.name=mlp", "--set", "model.widths=[256]"});
+  command.insert(command.begin(), {"prlimit", "--fsize=61440", TROUPE_BINARY});
+  const auto outcome = run_program(command);
+  EXPECT_EQ(outcome.code, 74) << outcome.err;
+  EXPECT_NE(outcome.err.find(".safetensors"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("ulimit -f"), std::string::npos) << outcome.err;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.file(""))) {
+    EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
+  }
 }
 
 TEST_F(RunTest, FullDiskKeepsTheOldCheckpointAndTheRunResumesLater) {

@@ -119,13 +119,43 @@ TEST(RunStateTest, AnEpochEndsWhereTheLedgerSays) {
   };
   const auto started = one_line(store::started_line()), resumed = one_line(store::started_line(1));
   EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120)}), 1);
-  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120), worker_line(2, 0, 170)}), 1.5);
+  EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120), worker_line(2, 0, 180)}), 1.5)
+      << "at 120 computed samples for an epoch";
   EXPECT_EQ(epoch_of({started, worker_line(1, 0, 100), ledger(0, 100, 120), worker_line(2, 0, 120)}), 1)
       << "the ledger knew of the last 20 before the worker's own line told";
   EXPECT_EQ(epoch_of({started, worker_line(1, 0, 320)}), 3) << "without a ledger at least the run's end is known";
   EXPECT_EQ(epoch_of({started, worker_line(1, 0, 120), ledger(0, 100, 120), resumed, worker_line(1, 0, 60),
-                      ledger(1, 50, 180), worker_line(2, 0, 70)}),
+                      ledger(1, 50, 180), worker_line(2, 0, 72)}),
             1.6);
+}
+
+// A third of the steps is passed over: 200 of the first 300 samples were computed, and the session was resumed from there.
+TEST(RunStateTest, SamplesAndStepsOfEarlierSessionsAreThoseThatTheRunGoesOnWith) {
+  auto resumed = one_line(store::started_line(3));
+  resumed.replace(resumed.find("\"epoch_samples\""), 0, R"("steps":20,"samples":200,"train_s":7,)");
+  const auto state = read_all({one_line(store::started_line()), worker_line(1, 0, 210), resumed, worker_line(1, 0, 50)})
+                         .json(0, "running", 0);
+  EXPECT_EQ(state["samples"], 250);
+  EXPECT_EQ(state["steps"], 25);
+}
+
+TEST(RunStateTest, TimesAreOfAllSessions) {
+  const auto at = [](const char* kind, double t, const char* more = "") {
+    return fmt::format(R"({{"kind":"{}","t":{}{}}})", kind, t, more);
+  };
+  std::vector<std::string> lines{one_line(store::started_line()), at("ledger", 4, R"(,"wall_s":3.5)"), at("note", 5),
+                                 one_line(store::started_line(1)), at("note", 1)};
+  auto state = read_all(lines).json(2, "running", 0);
+  EXPECT_EQ(state["wall_s"], 6.5) << "3.5 s that the ledger of the first session tells, and 1 s + 2 s";
+  EXPECT_EQ(state["t"], 3);
+  EXPECT_EQ(state["notes"][0]["wall_s"], 4.5);
+  EXPECT_EQ(state["notes"][1]["wall_s"], 4.5);
+  EXPECT_EQ(state["members"][1]["wall_s"], 3.5);
+  lines.push_back(at("ledger", 8, R"(,"wall_s":11)"));
+  lines.push_back(at("worker", 9));
+  EXPECT_EQ(read_all(lines).json(0, "running", 0)["wall_s"], 12);
+  lines.push_back(at("ended", 0, R"(,"wall_s":11.25)"));  // as of a summary that was missing
+  EXPECT_EQ(read_all(lines).json(0, "done", 0)["wall_s"], 11.25);
 }
 
 TEST(RunStateTest, EndAndEvaluationsAreKept) {

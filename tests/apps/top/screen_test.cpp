@@ -189,6 +189,19 @@ TEST(ScreenTest, AResumedRunSaysThatMembersNumbersAreOfThisSession) {
   EXPECT_THAT(drawn(live_of(state), {}, {120, 40}), HasSubstr("went on at epoch 1.50: "));
 }
 
+TEST(ScreenTest, TimesAreOfTheWholeRun) {
+  auto state = state_of(2);
+  state["t"] = 3;
+  state["wall_s"] = 83;
+  state["notes"] = {{{"t", 61}, {"wall_s", 61}, {"level", "info"}, {"text", "of the first session"}},
+                    {{"t", 1}, {"wall_s", 81}, {"level", "info"}, {"text", "of the second"}}};
+  View view;
+  EXPECT_THAT(drawn(live_of(state), view, {120, 40}), HasSubstr("20260102-030405-a  running  1:23  easgd"));
+  view.tab = Tab::notes;
+  EXPECT_THAT(drawn(live_of(state), view, {120, 40}),
+              HasSubstr("     1:01  of the first session\n     1:21  of the second\n"));
+}
+
 // Of both workers: 600 + 600 bytes of pushes to two servers, 800,000 of pulls.
 TEST(ScreenTest, BytesAreAddedUpByPurpose) {
   auto state = state_of(2);

@@ -119,6 +119,36 @@ TEST_F(ConsoleTest, LiveGoesOnFromWhereARunWasResumed) {
   EXPECT_NE(shown().back().find(" 75 %"), std::string::npos);
 }
 
+// Of each five steps one is passed over: 200 computed samples are a quarter of an epoch of 1,000.
+TEST_F(ConsoleTest, TheBarIsWhereTheLedgerIs) {
+  open(Mode::live);
+  console_->started(kRun);
+  clock_.advance(1s);
+  console_->progress(worker(0, 100));
+  console_->progress(worker(1, 100));
+  console_->ledger({.size = 1000, .done = 200, .given_up = 50, .free = 750});
+  clock_.advance(1s);
+  console_->progress(worker(0, 200));
+  EXPECT_NE(shown().back().find(" 37 %"), std::string::npos) << shown().back();
+  // 500 computed samples to the epoch's end, and 800 for the next one, at 200 per second.
+  EXPECT_NE(shown().back().find("0:03 left, 0:07 to the end"), std::string::npos) << shown().back();
+}
+
+// 128 samples are computed for an epoch of 100, of which its evaluation tells.
+TEST_F(ConsoleTest, BatchesThatWrapAroundDoNotMoveTheBarBeyondTheRun) {
+  open(Mode::live);
+  auto run = kRun;
+  run.epochs = 20;
+  run.epoch_samples = 100;
+  console_->started(run);
+  console_->progress(worker(0, 1280));
+  console_->epoch({.epoch = 10, .epochs = 20, .samples = 1280});
+  clock_.advance(1s);
+  console_->progress(worker(0, 1344));
+  EXPECT_EQ(shown().back().substr(0, 12), "epoch 11/20 ");
+  EXPECT_NE(shown().back().find(" 50 %"), std::string::npos) << shown().back();
+}
+
 TEST_F(ConsoleTest, EndLeavesTheTableAndTheCursor) {
   open(Mode::live);
   console_->started(kRun);
@@ -243,7 +273,8 @@ TEST_F(ConsoleTest, InterruptIsReportedOnce) {
   source.request_stop();
   console_->tick();
   console_->tick();
-  EXPECT_EQ(shown(), (Lines{"finishing the step and saving a checkpoint; Ctrl-C again leaves without it"}));
+  EXPECT_EQ(shown(),
+            (Lines{"finishing the batches under way and saving a checkpoint; Ctrl-C again leaves without it"}));
 }
 
 TEST_F(ConsoleTest, ManyWorkersFitTheTerminal) {
