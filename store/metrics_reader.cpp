@@ -49,10 +49,16 @@ void MetricsReader::restore(const Json& json) {
   bad_lines_ = json.value("bad_lines", std::int64_t{0});
   outcome_ = json.value("outcome", "");
   error_ = json.value("error", "");
-  position_ = json.value("position", 0.0);
-  epoch_samples_ = json.value("epoch_samples", 0.0);
+  const auto position = json.value("position", Json::object());
+  epochs_done_ = {.begun = position.value("begun", 0.0),
+                  .epoch_samples = position.value("epoch_samples", 0.0),
+                  .epochs = position.value("epochs", 0.0),
+                  .known = {position.value("known", 0.0), position.value("computed", 0.0)}};
+  reached_ = json.value("reached", 0.0);
+  samples_before_ = json.value("samples_before", 0.0);
   seconds_ = json.value("seconds", 0.0);
-  latest_ = json.value("latest", 0.0);
+  for (const auto& mark : json.value("marks", Json::array()))
+    marks_.push_back({mark.at(0).get<double>(), mark.at(1).get<double>()});
   for (const auto& row : json.value("workers", Json::array()))
     workers_[row.at(0).get<std::int64_t>()] = {row.at(1).get<double>(), row.at(2).get<double>()};
   const auto so_far = json.value("so_far", nlohmann::ordered_json::object());
@@ -63,9 +69,24 @@ std::string MetricsReader::state() const {
   auto workers = Json::array();
   if (outcome_.empty())  // a run that goes on after an end begins a session
     for (const auto& [rank, worker] : workers_) workers.push_back({rank, worker.samples, worker.busy_s});
-  return Json{{"sessions", sessions_}, {"bad_lines", bad_lines_}, {"outcome", outcome_},
-              {"error", error_},       {"position", position_},   {"epoch_samples", epoch_samples_},
-              {"seconds", seconds_},   {"latest", latest_},       {"workers", workers},
+  auto marks = Json::array();
+  for (const auto& mark : marks_) marks.push_back({mark.epoch, mark.seconds});
+  const auto& position = epochs_done_;
+  return Json{{"sessions", sessions_},
+              {"bad_lines", bad_lines_},
+              {"outcome", outcome_},
+              {"error", error_},
+              {"position",
+               {{"begun", position.begun},
+                {"epoch_samples", position.epoch_samples},
+                {"epochs", position.epochs},
+                {"known", position.known.epochs},
+                {"computed", position.known.computed}}},
+              {"reached", reached_},
+              {"samples_before", samples_before_},
+              {"seconds", seconds_},
+              {"marks", marks},
+              {"workers", workers},
               {"so_far", so_far_}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -91,6 +112,7 @@ void MetricsReader::read_line(std::string_view text, std::string_view monitor, N
   if (kind == "worker") worker(line, found);
   if (kind == "epoch") epoch(line, found);
   if (kind == "evaluation") evaluation(line, monitor, found);
+  if (kind == "ledger") ledger(line);
   if (kind == "ended") ended(line);
 }
 
@@ -99,16 +121,24 @@ void MetricsReader::started(const Json& line, NewPoints& found) {
   outcome_.clear();
   error_.clear();
   workers_.clear();
-  if (const double samples = number_in(line, "epoch_samples"); samples > 0) epoch_samples_ = samples;
-  if (const double position = number_in(line, "epoch_position"); std::isfinite(position)) {
+  double position = epochs_done_.begun, epoch_samples = epochs_done_.epoch_samples;
+  if (const double samples = number_in(line, "epoch_samples"); samples > 0) epoch_samples = samples;
+  if (const double given = number_in(line, "epoch_position"); std::isfinite(given)) {
     constexpr double kSame = 1e-9;
-    position_ = position;
+    position = given;
     found.kept = std::min(found.kept, position + kSame);
     std::erase_if(found.points, [&](const Point& point) { return point.epoch > position + kSame; });
     if (auto split = so_far_.find(kValidation); split != so_far_.end() && split->contains(kBest))
       if (number_in((*split)[kBest], "epoch") > position + kSame) split->erase(kBest);
+    std::erase_if(marks_, [&](const Mark& mark) { return mark.epoch > position + kSame; });
   }
-  seconds_ = latest_;
+  const double epochs = number_in(line, "epochs"), samples = number_in(line, "samples");
+  epochs_done_.start(position, epoch_samples, epochs > 0 ? epochs : 0);
+  reached_ = position;
+  samples_before_ = std::isfinite(samples) ? samples : 0;
+  seconds_ = 0;
+  for (const auto& mark : marks_) seconds_ = std::max(seconds_, mark.seconds);
+  if (const double trained_s = number_in(line, "train_s"); std::isfinite(trained_s)) seconds_ = trained_s;
   for (const char* key : {"strategy", "model", "dataset", "workers", "servers"})
     if (const auto value = line.find(key); value != line.end() && value->is_primitive()) so_far_[key] = *value;
 }
@@ -116,27 +146,56 @@ void MetricsReader::started(const Json& line, NewPoints& found) {
 void MetricsReader::worker(const Json& line, NewPoints& found) {
   const auto recent = line.find("recent");
   const double rank = number_in(line, "worker");
-  if (!(epoch_samples_ > 0) || !(rank >= 0) || recent == line.end() || !recent->is_object()) return;
+  if (!(epochs_done_.epoch_samples > 0) || !(rank >= 0) || recent == line.end() || !recent->is_object()) return;
   auto& worker = workers_[static_cast<std::int64_t>(rank)];
   const auto given = [&](const char* key) {
     const double value = number_in(line, key);
     return std::isfinite(value) ? value : 0;
   };
   worker = {given("samples"), given("compute_s") + given("exchange_s") + given("wait_s") + given("load_s")};
-  double samples = 0, busy_s = 0;
-  for (const auto& [other, sums] : workers_) {
-    samples += sums.samples;
-    busy_s = std::max(busy_s, sums.busy_s);
-  }
-  const double epoch = position_ + samples / epoch_samples_;
-  add_point(found, "step.loss", epoch, seconds_ + busy_s, number_in(*recent, "loss"));
-  add_point(found, "step.accuracy", epoch, seconds_ + busy_s, number_in(*recent, "accuracy"));
-  add_point(found, "step.distance", epoch, seconds_ + busy_s, number_in(*recent, "distance"));
+  double busy_s = 0;
+  for (const auto& [other, sums] : workers_) busy_s = std::max(busy_s, sums.busy_s);
+  // The ledger may correct it by a little: a curve does not go back for that.
+  reached_ = std::max(reached_, epochs_done_.after(computed()));
+  const double seconds = seconds_ + busy_s;
+  add_point(found, "step.loss", reached_, seconds, number_in(*recent, "loss"));
+  add_point(found, "step.accuracy", reached_, seconds, number_in(*recent, "accuracy"));
+  add_point(found, "step.distance", reached_, seconds, number_in(*recent, "distance"));
+  constexpr double kApart = 0.01;  // epochs
+  if (marks_.empty() || reached_ > marks_.back().epoch + kApart) mark(reached_, seconds);
+}
+
+double MetricsReader::computed() const {
+  double samples = 0;
+  for (const auto& [rank, sums] : workers_) samples += sums.samples;
+  return samples;
+}
+
+void MetricsReader::ledger(const Json& line) {
+  const auto epochs =
+      experiment::ledger_position(number_in(line, "epoch"), number_in(line, "size"), number_in(line, "omitted"),
+                                  number_in(line, "done") + number_in(line, "given_up"));
+  if (epochs) epochs_done_.learn(*epochs, computed());
+}
+
+/// What a line of an evaluation tells of where the run is.
+void MetricsReader::evaluated(const Json& line) {
+  const double epoch = number_in(line, "epoch"), seconds = number_in(line, "train_s");
+  if (!std::isfinite(epoch)) return;
+  if (std::isfinite(seconds)) mark(epoch, seconds);
+  if (const double samples = number_in(line, "samples"); samples > samples_before_)
+    epochs_done_.learn(epoch, samples - samples_before_);
+}
+
+void MetricsReader::mark(double epoch, double seconds) {
+  constexpr std::size_t kMost = 100;
+  marks_.push_back({epoch, seconds});
+  if (marks_.size() > kMost) marks_.pop_front();
 }
 
 void MetricsReader::epoch(const Json& line, NewPoints& found) {
   const double epoch = number_in(line, "epoch"), seconds = number_in(line, "train_s");
-  if (std::isfinite(seconds)) latest_ = seconds;
+  evaluated(line);
   if (std::isfinite(epoch)) so_far_["epochs"] = epoch;
   if (const double steps = number_in(line, "steps"); std::isfinite(steps))
     so_far_["steps"] = static_cast<std::int64_t>(steps);
@@ -154,6 +213,7 @@ void MetricsReader::evaluation(const Json& line, std::string_view monitor, NewPo
   const auto split = text_in(line, "split");
   if (split != kValidation && split != "test") return;
   const double epoch = number_in(line, "epoch"), seconds = number_in(line, "train_s");
+  evaluated(line);
   constexpr double kRounding = 1e-9;
   if (std::isfinite(epoch)) so_far_["epochs"] = std::floor(epoch + kRounding);
   if (const double steps = number_in(line, "steps"); std::isfinite(steps))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "experiment/ledger/run_position.hpp"
 
 namespace troupe::store {
 
@@ -56,17 +58,27 @@ class MetricsReader {
   void epoch(const nlohmann::json& line, NewPoints& found);
   void evaluation(const nlohmann::json& line, std::string_view monitor, NewPoints& found);
   void keep_best(const nlohmann::json& line, const char* monitor);
+  void ledger(const nlohmann::json& line);
+  void evaluated(const nlohmann::json& line);
   void ended(const nlohmann::json& line);
+  void mark(double epoch, double seconds);
+  [[nodiscard]] double computed() const;  // samples, by all workers in this session
 
   struct Worker {
     double samples = 0, busy_s = 0;
   };
   std::int64_t sessions_ = 0, bad_lines_ = 0;
   std::string outcome_, error_;
-  double position_ = 0, epoch_samples_ = 0;  // of this session's begin; of an epoch
-  double seconds_ = 0;                       // of the last epoch's end before this session
-  double latest_ = 0;                        // of the last epoch's end
-  std::map<std::int64_t, Worker> workers_;   // by rank, in this session
+  experiment::RunPosition epochs_done_;
+  double reached_ = 0;                      // epochs: of the latest point of a step
+  double samples_before_ = 0;               // by the sessions before
+  double seconds_ = 0;                      // of training, by the sessions before
+  std::map<std::int64_t, Worker> workers_;  // by rank, in this session
+  /// The latest moments of which both are known: where a line of an older program does not say it, a session begins with the longest of them.
+  struct Mark {
+    double epoch = 0, seconds = 0;
+  };
+  std::deque<Mark> marks_;
   nlohmann::ordered_json so_far_ = nlohmann::ordered_json::object();
 };
 

@@ -11,7 +11,7 @@
 namespace troupe::store {
 
 /// A store of another version is rebuilt. Raise it with every change of the tables, or of what is read into them.
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 
 /// Columns of the table `runs` that filters, columns and sorting name, beside configuration keys and results.
 struct RunColumn {

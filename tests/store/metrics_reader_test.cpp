@@ -111,10 +111,65 @@ TEST(MetricsReaderTest, AResumeTakesBackWhatItTrainsAgain) {
   EXPECT_THAT(texts_of(all, "test.accuracy"), ElementsAre("1 2 0.5"));
 }
 
+std::string resumed_line(double position, std::string_view more) {
+  auto line = started_line(position);
+  return line.replace(line.find("\"epoch_samples\""), 0, more);
+}
+
+// The first session trained half an epoch, and no epoch was evaluated.
+TEST(MetricsReaderTest, AResumeBeginsAtItsTrainingTime) {
+  const auto first = started_line() + worker_line(0, 25, 1, 0.9) + worker_line(0, 50, 3, 0.8);
+  MetricsReader reader;
+  (void)reader.read(first);
+  const auto found =
+      reader.read(resumed_line(0.5, R"("steps":5,"samples":50,"train_s":3.25,)") + worker_line(0, 10, 1, 0.7));
+  EXPECT_THAT(texts_of(found, "step.loss"), ElementsAre("0.6 4.75 0.7"));
+  MetricsReader of_older;
+  (void)of_older.read(first);
+  EXPECT_THAT(texts_of(of_older.read(started_line(0.5) + worker_line(0, 10, 1, 0.7)), "step.loss"),
+              ElementsAre("0.6 5 0.7"))
+      << "the last point that is kept is at 3.5 s";
+  EXPECT_THAT(texts_of(of_older.read(started_line(0.25) + worker_line(0, 10, 1, 0.7)), "step.loss"),
+              ElementsAre("0.35 3 0.7"))
+      << "the checkpoint is that at 1.5 s";
+}
+
+TEST(MetricsReaderTest, AResumeBeforeALaterEpochsEndDoesNotCountItsTime) {
+  MetricsReader reader;
+  (void)reader.read(started_line() + epoch_line(1, 0.5) + epoch_line(2, 0.6));
+  EXPECT_THAT(texts_of(reader.read(started_line(1) + worker_line(0, 20, 1, 0.7)), "step.loss"),
+              ElementsAre("1.2 3.5 0.7"))
+      << "epoch 1 ended after 2 s";
+}
+
+std::string ledger_line(int epoch, int done, int given_up) {
+  return fmt::format(
+      R"({{"kind":"ledger","t":1,"epoch":{},"size":100,"done":{},"given_up":{},"leased":0,"free":0,"omitted":0}})"
+      "\n",
+      epoch, done, given_up);
+}
+
+// Of each five steps one is passed over: 80 computed samples are an epoch of 100.
+TEST(MetricsReaderTest, StepsAreWhereTheLedgerSays) {
+  MetricsReader reader;
+  auto found = reader.read(started_line() + worker_line(0, 20, 1, 0.9) + ledger_line(0, 20, 5) +
+                           worker_line(0, 30, 2, 0.8) + worker_line(0, 400, 3, 0.7));
+  EXPECT_THAT(texts_of(found, "step.loss"), ElementsAre("0.2 1.5 0.9", "0.375 2.5 0.8", "3 3.5 0.7"))
+      << "a run has no more than its epochs";
+  // 128 samples are computed for each epoch, of which the evaluation tells.
+  auto evaluated = epoch_line(1, 0.5);
+  evaluated.replace(evaluated.find("\"lr\""), 0, R"("samples":256,)");
+  found = MetricsReader().read(resumed_line(0, R"("steps":1,"samples":128,"train_s":0,)") +
+                               worker_line(0, 128, 1, 0.9) + evaluated + worker_line(0, 192, 2, 0.8));
+  EXPECT_THAT(texts_of(found, "step.loss"), ElementsAre("1.28 1.5 0.9", "1.5 2.5 0.8"));
+}
+
 TEST(MetricsReaderTest, ContinuesFromItsStateAtAnyLine) {
   const std::vector<std::string> lines{started_line(),
                                        worker_line(0, 10, 1, 0.9),
                                        worker_line(1, 30, 2, 0.8),
+                                       ledger_line(0, 20, 40),
+                                       worker_line(1, 40, 2, 0.8),
                                        epoch_line(1, 0.5),
                                        ended_line("interrupted"),
                                        started_line(1),
@@ -141,7 +196,7 @@ TEST(MetricsReaderTest, WhatIsNoStateOfItsIsABeginning) {
   const auto fresh = MetricsReader().state();
   for (const char* state : {"", "nonsense", "[1]", R"({"sessions":"x"})", R"({"outcome":7})", R"({"workers":[1]})",
                             R"({"workers":[[1,2]]})", R"({"sessions":3,"workers":{"a":1}})", R"({"so_far":[]})",
-                            R"({"position":[]})", R"({"error":{}})"}) {
+                            R"({"position":[]})", R"({"position":7})", R"({"marks":[1]})", R"({"error":{}})"}) {
     MetricsReader reader{std::string_view(state)};
     EXPECT_EQ(reader.state(), fresh) << state;
     (void)reader.read(started_line() + epoch_line(1, 0.5));
