@@ -1,12 +1,14 @@
 #include "experiment/state/start_state.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/text/plural.hpp"
 #include "nn/initialise.hpp"
+#include "strategies/combined/averaged.hpp"
 
 namespace troupe::experiment {
 
@@ -29,9 +31,30 @@ bool workers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
   return checkpoint && spec.needs.worker_state != strategies::WorkerState::discarded &&
          checkpoint->optimizer == spec.settings->train.optimizer;
 }
+/// Whether there is an average beside it, as train.ema has it, matters to the average alone.
 bool servers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
   return checkpoint && !spec.needs.server_state_of.empty() &&
-         checkpoint->server_optimizer == spec.needs.server_state_of;
+         strategies::without_average(checkpoint->server_optimizer) ==
+             strategies::without_average(spec.needs.server_state_of);
+}
+
+/// Whose saved optimizer state a worker continues with: -1 is the one that all share; none: it begins its own. Where states must be equal, all
+/// take the same one.
+std::optional<int> state_owner(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker) {
+  const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
+  std::vector<int> candidates{-1};
+  if (equal)
+    for (std::size_t rank = 0; rank < checkpoint.totals.worker_steps.size(); ++rank)
+      candidates.push_back(static_cast<int>(rank));
+  else
+    candidates.insert(candidates.begin(), static_cast<int>(worker));
+  const auto has = [&](int whose) { return checkpoint.vectors.contains(optimizer_prefix(whose, 0)); };
+  const auto found = std::ranges::find_if(candidates, has);
+  return found == candidates.end() ? std::nullopt : std::optional(*found);
+}
+
+bool keeps_worker_states(const Checkpoint& checkpoint) {
+  return checkpoint.vectors.contains(optimizer_prefix(-1, 0)) || checkpoint.vectors.contains(optimizer_prefix(0, 0));
 }
 
 /// Notes for the user about saved state that is not taken over.
@@ -42,15 +65,23 @@ std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint)
     notes.push_back({Note::Level::warning,
                      fmt::format("the checkpoint's optimizer state is that of \"{}\": \"{}\" starts with its own",
                                  checkpoint->optimizer, spec.settings->train.optimizer)});
+  if (spec.needs.worker_state == strategies::WorkerState::discarded && keeps_worker_states(*checkpoint))
+    notes.push_back(
+        {Note::Level::warning,
+         fmt::format(
+             "the workers' optimizer state in the checkpoint, of \"{}\", is not taken up: workers of {} keep none now",
+             checkpoint->optimizer, spec.settings->strategy)});
   const bool averages = spec.needs.averages() && spec.needs.model == strategies::ModelHome::center;
-  if (averages && servers_go_on(spec, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
+  const auto server_optimizer = strategies::without_average(checkpoint->server_optimizer);
+  const bool averaged = server_optimizer != checkpoint->server_optimizer;
+  if (averages && averaged && servers_go_on(spec, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
     notes.push_back(
         {Note::Level::warning,
          "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
-  if (!checkpoint->server_optimizer.empty() && !servers_go_on(spec, checkpoint))
+  if (!server_optimizer.empty() && !servers_go_on(spec, checkpoint))
     notes.push_back(
-        {Note::Level::warning, fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up",
-                                           checkpoint->server_optimizer)});
+        {Note::Level::warning,
+         fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up", server_optimizer)});
   return notes;
 }
 
@@ -66,32 +97,46 @@ strategies::Step first_step(const RunSpec& spec, const Checkpoint& checkpoint, s
 
 namespace {
 
-/// A continuing worker takes its own optimizer state, or the one that all share; a new worker has none. REQUIRES its first step. Version
-/// 0.1 did not save how many steps had made the state: it used the worker's steps.
-void take_states(const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
-  for (int k = 0; k < 2; ++k) {
-    for (const int whose : {static_cast<int>(worker), -1}) {
-      const auto prefix = optimizer_prefix(whose, k);
-      auto state = find(&checkpoint, prefix);
-      if (!state) continue;
-      start.optimizer_states[worker].push_back(std::move(state));
-      const auto steps = checkpoint.optimizer_steps.find(prefix);
-      const bool known = steps != checkpoint.optimizer_steps.end();
-      start.optimizer_steps[worker] = known ? steps->second : start.first_steps[worker];
-      break;
-    }
+/// REQUIRES the worker's first step. Version 0.1 did not save how many steps had made the state: it used the worker's steps.
+void take_states(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
+  const auto whose = state_owner(spec, checkpoint, worker);
+  for (int k = 0; whose && k < 2; ++k) {
+    const auto prefix = optimizer_prefix(*whose, k);
+    auto state = find(&checkpoint, prefix);
+    if (!state) continue;
+    start.optimizer_states[worker].push_back(std::move(state));
+    const auto steps = checkpoint.optimizer_steps.find(prefix);
+    const bool known = steps != checkpoint.optimizer_steps.end();
+    start.optimizer_steps[worker] = known ? steps->second : start.first_steps[worker];
   }
 }
 
-/// Of programs. Optimizers that must be equal take any worker's, where their own was not saved.
+Note all_take_that_of(std::int64_t worker) {
+  return {Note::Level::warning,
+          fmt::format("each worker had an optimizer state of its own: all go on with that of worker {}", worker)};
+}
+
+/// Whether the workers' optimizers were equal in the session that wrote the checkpoint, as far as it tells.
+bool were_equal(const Checkpoint& checkpoint) {
+  const auto strategy = core::Config::parse(schema(), checkpoint.config, "the checkpoint", {})
+                            .and_then([](core::Config config) { return resolve(std::move(config), Use::remains); })
+                            .and_then(make_strategy);
+  return !strategy || (*strategy)->needs().worker_state == strategies::WorkerState::replicated;
+}
+
+/// Of programs: a worker's own has its random numbers, too. Optimizers that must be equal take one worker's where they were not, and any where
+/// their own was not saved.
 void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, StartState& start) {
   const auto& states = checkpoint.own_states;
   std::vector<std::string> without;
   start.own_states.resize(spec.workers);
   for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
-    auto own = states.find(worker);
-    if (own == states.end() && spec.needs.worker_state == strategies::WorkerState::replicated) own = states.begin();
+    auto own = one_for_all ? states.begin() : states.find(worker);
+    if (own == states.end() && equal) own = states.begin();
     if (own != states.end())
+  const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
+  const bool one_for_all = equal && states.size() > 1 && !were_equal(checkpoint);
+  if (one_for_all) start.notes.push_back(all_take_that_of(states.begin()->first));
       start.own_states[worker] = own->second;
     else
       without.push_back(std::to_string(worker));
@@ -119,12 +164,16 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
   if (workers_go_on(spec, checkpoint)) {
     for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
       start.first_steps[worker] = first_step(spec, *checkpoint, worker);
-      take_states(*checkpoint, worker, start);
+      take_states(spec, *checkpoint, worker, start);
     }
   }
   if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, start);
   if (servers_go_on(spec, checkpoint)) {
     start.center_version = checkpoint->totals.center_version;
+    const auto whose = state_owner(spec, *checkpoint, 0);
+    if (spec.needs.worker_state == strategies::WorkerState::replicated && whose.value_or(-1) >= 0 &&
+        checkpoint->totals.worker_steps.size() > 1)
+      start.notes.push_back(all_take_that_of(*whose));
     for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }

@@ -147,6 +147,12 @@ class Averaged final : public Strategy {
 
 }  // namespace
 
+std::string_view without_average(std::string_view server_state_of) noexcept {
+  for (const std::string_view average : {" and ema", "ema"})
+    if (server_state_of.ends_with(average)) return server_state_of.substr(0, server_state_of.size() - average.size());
+  return server_state_of;
+}
+
 std::unique_ptr<Strategy> averaged(std::unique_ptr<Strategy> strategy, double ema) {
   if (ema == 0) return strategy;
   return std::make_unique<Averaged>(std::move(strategy), ema);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "experiment/directory/run_records.hpp"
 #include "tests/actors/small_run.hpp"
 
 namespace troupe::tests {
@@ -109,6 +110,40 @@ TEST(Resume, ResumeInMidEpochMayRotateBeforeAnyEvaluation) {
 
 INSTANTIATE_TEST_SUITE_P(Combine, BspModes, ::testing::Values("gradients", "updates", "weights"),
                          [](const auto& info) { return std::string(info.param); });
+
+/// The hashes of each worker's parameters, by step, in the newest segment.
+std::map<std::uint32_t, std::vector<std::uint64_t>> hashes_of_parameters(const SmallRun& run) {
+  std::map<std::uint32_t, std::vector<std::uint64_t>> hashes;
+  for (const auto& record : run.journal()) {
+    if (record.kind != static_cast<std::uint16_t>(experiment::RunRecordKind::snapshot)) continue;
+    const auto snapshot = experiment::decode_snapshot(record);
+    EXPECT_TRUE(snapshot) << snapshot.error().message;
+    if (!snapshot->server && snapshot->slot == strategies::kParams) hashes[snapshot->member].push_back(snapshot->hash);
+  }
+  // The one that is asked for the model has its hash there, too.
+  for (auto& [worker, of_worker] : hashes)
+    of_worker.erase(std::unique(of_worker.begin(), of_worker.end()), of_worker.end());
+  return hashes;
+}
+
+/// Each worker has had a velocity and a number of steps of its own.
+TEST(Resume, WorkersOfAnotherBspModeStepAlike) {
+  for (const char* optimizer : {"momentum", "adam"})
+    for (const char* before : {"weights", "updates"})
+      for (const char* workers : {"2", "3"}) {
+        SCOPED_TRACE(std::string(optimizer) + " " + before + " " + workers);
+        SmallRun run({std::string("strategy.combine=") + before, std::string("train.optimizer=") + optimizer,
+                      "train.lr=0.01", "run.hash_every=1"});
+        ASSERT_FALSE(run.train().failed);
+        const auto end =
+            run.resume({"strategy.combine=gradients", "run.epochs=2", std::string("cluster.workers=") + workers});
+        ASSERT_FALSE(end.failed) << end.error.message;
+        const auto hashes = hashes_of_parameters(run);
+        ASSERT_EQ(hashes.size(), end.summary.workers);
+        ASSERT_GE(hashes.at(0).size(), 20U);
+        for (const auto& [worker, of_worker] : hashes) EXPECT_EQ(of_worker, hashes.at(0)) << worker;
+      }
+}
 
 TEST(Resume, CheckpointsInMidEpochContinueBitForBit) {
   // Checkpoints every 14 steps over both workers, all kept: at the beginning, after 14 steps, perhaps more, and at the end.

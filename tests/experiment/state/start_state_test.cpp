@@ -53,6 +53,70 @@ TEST_F(StartStateTest, WorkerWithoutMomentsOfItsOwnCountsFromZero) {
   EXPECT_EQ(start_state(spec, &saved).optimizer_steps, (Steps{30, 0, 0}));
 }
 
+// A session of bsp that combined weights, before one that combines gradients.
+TEST_F(StartStateTest, StatesThatMustBeEqualAreOneWorkers) {
+  const auto spec = this->spec({"strategy.name=bsp", "cluster.workers=3"});
+  auto saved = checkpoint(
+      spec, {optimizer_prefix(0, 0), optimizer_prefix(0, 1), optimizer_prefix(1, 0), optimizer_prefix(1, 1)});
+  for (const int worker : {0, 1})
+    for (const int k : {0, 1}) saved.optimizer_steps[optimizer_prefix(worker, k)] = worker == 0 ? 30 : 20;
+  const auto all_have = [&](const StartState& start, int whose, std::uint64_t steps) {
+    for (std::uint32_t worker = 0; worker < 3; ++worker) {
+      ASSERT_EQ(start.optimizer_states[worker].size(), 2U);
+      for (const int k : {0, 1})
+        EXPECT_EQ(start.optimizer_states[worker][static_cast<std::size_t>(k)],
+                  saved.vectors.at(optimizer_prefix(whose, k)));
+      EXPECT_EQ(start.optimizer_steps[worker], steps);
+    }
+  };
+  const auto start = start_state(spec, &saved);
+  all_have(start, 0, 30);
+  ASSERT_EQ(start.notes.size(), 1U);
+  EXPECT_EQ(start.notes[0].text, "each worker had an optimizer state of its own: all go on with that of worker 0");
+  for (const int k : {0, 1}) saved.vectors.erase(optimizer_prefix(0, k));  // worker 0 was lost
+  all_have(start_state(spec, &saved), 1, 20);
+  for (const int k : {0, 1}) {
+    saved.vectors[optimizer_prefix(-1, k)] = zeros(spec);
+    saved.optimizer_steps[optimizer_prefix(-1, k)] = 12;
+  }
+  all_have(start_state(spec, &saved), -1, 12);
+  EXPECT_TRUE(start_state(spec, &saved).notes.empty());
+}
+
+TEST_F(StartStateTest, StateThatNothingTakesUpIsNamed) {
+  const auto spec = this->spec({"strategy.name=bsp", "strategy.backup=1", "cluster.workers=2", "cluster.servers=1"});
+  const auto saved = checkpoint(spec, {optimizer_prefix(-1, 0), optimizer_prefix(-1, 1)});
+  const auto notes = start_state(spec, &saved).notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(
+      notes[0].text,
+      "the workers' optimizer state in the checkpoint, of \"adam\", is not taken up: workers of bsp keep none now");
+}
+
+// With and without train.ema the states of adam on the servers are the same.
+TEST_F(StartStateTest, StatesOfServersGoOnWithAndWithoutAnAverageBesideThem) {
+  const auto options = [](const std::string& ema) -> std::vector<std::string> {
+    return {"strategy.name=downpour", "strategy.server_optimizer=adam", "cluster.workers=2", "train.ema=" + ema};
+  };
+  const auto with = spec(options("0.9")), without = spec(options("0"));
+  for (const bool ends : {true, false}) {
+    const auto &before = ends ? with : without, &now = ends ? without : with;
+    auto saved = checkpoint(before, {server_state_prefix(0), server_state_prefix(1)});
+    if (ends) saved.vectors[server_state_prefix(2)] = saved.vectors[kCenterPrefix] = zeros(before);
+    saved.server_optimizer = before.needs.server_state_of;
+    saved.totals.center_version = 77;
+    const auto start = start_state(now, &saved);
+    ASSERT_EQ(start.server_states.size(), ends ? 2U : 3U);
+    for (const int k : {0, 1})
+      EXPECT_EQ(start.server_states[static_cast<std::size_t>(k)], saved.vectors.at(server_state_prefix(k)));
+    if (!ends) {
+      EXPECT_EQ(start.server_states[2], saved.vectors.at(""));
+    }
+    EXPECT_EQ(start.center_version, 77U);
+    for (const auto& note : start.notes) EXPECT_EQ(note.level, Note::Level::info) << note.text;
+  }
+}
+
 TEST_F(StartStateTest, CheckpointOfVersion01HasTheStepsForIt) {
   const auto spec = this->spec({"strategy.name=bsp", "cluster.workers=2"});
   const auto saved = checkpoint(spec, {optimizer_prefix(-1, 0), optimizer_prefix(-1, 1)});
@@ -187,6 +251,23 @@ TEST_F(OwnStates, NothingIsSaidOfARunThatBegins) {
   saved.step = 0;
   EXPECT_TRUE(start_state(spec, &saved).notes.empty());
 }
+TEST_F(OwnStates, OptimizersThatWereNotEqualAndMustBeTakeTheFirstWorkers) {
+  const auto spec = spec_of("gradients", 3);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{0, bytes("zero")}, {1, bytes("one")}};
+  saved.config = spec_of("updates", 2).settings->config.to_toml();
+  const auto start = start_state(spec, &saved);
+  for (const auto& state : start.own_states) EXPECT_EQ(state, saved.own_states.at(0));
+  ASSERT_EQ(start.notes.size(), 1U);
+  EXPECT_EQ(start.notes[0].text, "each worker had an optimizer state of its own: all go on with that of worker 0");
+  // Of equal ones each takes its own, which has its random numbers, too.
+  saved.config = spec_of("gradients", 2).settings->config.to_toml();
+  const auto equal = start_state(spec, &saved);
+  EXPECT_EQ(equal.own_states[1], saved.own_states.at(1));
+  EXPECT_EQ(equal.own_states[2], saved.own_states.at(0));
+  EXPECT_TRUE(equal.notes.empty());
+}
+
 
 }  // namespace
 }  // namespace troupe::experiment
