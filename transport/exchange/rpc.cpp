@@ -146,6 +146,12 @@ void Rpc::call(Peer peer, Call call, Answered answered) {
 }
 
 void Rpc::begin(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
+  const bool waits = channel.calls.size() >= kMostCallsBegun || !channel.not_begun.empty();
+  if (waits && !channel.lost) return channel.not_begun.push_back(outgoing);
+  send_call(channel, outgoing);
+}
+
+void Rpc::send_call(Channel& channel, const std::shared_ptr<Outgoing>& outgoing) {
   while (channel.calls.contains(channel.next_id)) channel.next_id = (channel.next_id + 1) % kIds;
   outgoing->envelope.id = std::exchange(channel.next_id, (channel.next_id + 1) % kIds);
   const auto& envelope = outgoing->envelope;
@@ -201,6 +207,11 @@ void Rpc::complete_if_done(Channel& channel, std::uint32_t id) {
   if (found == channel.calls.end() || found->second->posted > 0) return;
   if (!channel.lost && (!found->second->answer || found->second->moves_left > 0)) return;
   const auto outgoing = std::move(channel.calls.extract(found).mapped());
+  if (!channel.lost && !channel.not_begun.empty()) {
+    const auto next = std::move(channel.not_begun.front());
+    channel.not_begun.pop_front();
+    send_call(channel, next);
+  }
   const auto& answer = outgoing->answer;
   if (outgoing->error) return outgoing->answered(tl::unexpected(std::move(*outgoing->error)));
   const bool refused = answer->type == Type::run_error;
@@ -356,6 +367,7 @@ void Rpc::drop(Channel& channel, const core::Error& error) {
     open.push_back(id);
   }
   for (const auto id : open) complete_if_done(channel, id);
+  for (const auto& outgoing : std::exchange(channel.not_begun, {})) outgoing->answered(tl::unexpected(error));
   lost_(channel.peer, error);
 }
 

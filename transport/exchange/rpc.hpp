@@ -32,7 +32,7 @@
 /// Not thread-safe: the thread of the operation queue makes the calls; handlers and answers run within its callbacks. A call ends exactly
 /// once: with the answer, with the callee's error, or with Errc::peer_lost. Calls have no deadline: at a deadline disconnect the peer
 /// (Endpoint::disconnect). A malformed envelope, a vector of another length than announced, an answer without a call, or more than
-/// kMostCalls calls end the connection (Errc::corrupt).
+/// kMostCalls calls end the connection (Errc::corrupt). A caller keeps below that: its further calls wait, in order, until some are answered.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +65,8 @@ inline constexpr std::size_t kMostHeader = 216;
 /// Limits of one peer's unanswered calls.
 inline constexpr std::size_t kMostVectors = 8;
 inline constexpr std::size_t kMostCalls = 4096;
+/// Calls that a caller has under way with one peer. Half: an answer may arrive before the callee knows that it has been sent.
+inline constexpr std::size_t kMostCallsBegun = kMostCalls / 2;
 
 struct Envelope;
 
@@ -149,6 +151,7 @@ class Rpc {
   void send_place(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void operation_ended(Channel& channel, Outgoing& outgoing, std::size_t moves);
   void begin(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
+  void send_call(Channel& channel, const std::shared_ptr<Outgoing>& outgoing);
   void complete_if_done(Channel& channel, std::uint32_t id);
   /// `next` holds the envelope.
   void send_envelope(Channel& channel, const Envelope& envelope, std::function<void()> next);

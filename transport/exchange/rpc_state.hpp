@@ -52,7 +52,8 @@ struct Rpc::Channel {
   std::uint32_t next_id = 0;
   std::array<Envelope, 2> received{};  // one is handled while the next one arrives
   std::size_t newest = 0;
-  std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};
+  std::map<std::uint32_t, std::shared_ptr<Outgoing>> calls{};  // at most kMostCallsBegun
+  std::deque<std::shared_ptr<Outgoing>> not_begun{};           // calls that wait for the answers to others
   // Received calls, in the peer's order; the first `with_memory` have their memory.
   std::deque<std::shared_ptr<ServedCall>> waiting{};
   std::size_t with_memory = 0;
