@@ -39,6 +39,20 @@ std::string changed_data(const core::Config& now, const core::Config& recorded) 
   return changes;
 }
 
+/// Empty: each sample of the epoch comes once.
+std::string another_order(const RunSpec& spec, const core::Config& recorded) {
+  const auto& now = spec.settings->config.value("run.seed");
+  const auto& before = recorded.value("run.seed");
+  const auto accounts = spec.leases->accounts();
+  const bool begun = accounts.done + accounts.given_up > 0 && !spec.leases->epoch_done();
+  if (now == before || !begun) return {};
+  return fmt::format(
+      "run.seed = {}, before {}: what is left of epoch {} has another order, so that samples come twice in it and "
+      "others "
+      "not at all; leave it out, or change it at the end of an epoch",
+      core::to_toml(now), core::to_toml(before), accounts.epoch + 1);
+}
+
 }  // namespace
 
 std::string data_fingerprint(const RunSpec& spec) {
@@ -58,6 +72,7 @@ std::vector<Note> notes_on_resume(const RunSpec& spec, const Checkpoint& checkpo
         fmt::format("the data are not those that the run was trained on so far ({}): its results now mix both; a new "
                     "run keeps them apart",
                     changes.empty() ? "the files have changed" : changes));
+  if (auto text = another_order(spec, recorded); !text.empty()) warn(std::move(text));
   if (checkpoint.optimizer != settings.train.optimizer)
     warn(fmt::format("train.optimizer = \"{}\": the run was trained with \"{}\" so far, and lr = {} was for that",
                      settings.train.optimizer, checkpoint.optimizer, core::to_toml(recorded.value("train.lr"))));

@@ -55,5 +55,25 @@ TEST(ResumeNotes, AnotherValidationSplitIsNamed) {
   EXPECT_EQ(warnings({}, {"run.seed=7"}), Options{});
 }
 
+/// The order of an epoch follows from run.seed.
+TEST(ResumeNotes, AnotherOrderWithinAnEpochIsNamed) {
+  const auto recorded = config_of(
+      "[model]\nname = \"mlp\"\n[data]\nname = \"glyphs\"\ntrain_samples = 40\nbatch = 20\n", {"cluster.workers=1"});
+  const auto spec = build_run_spec(resolve(config_of(recorded.to_toml(), {"run.seed=7"})).value(), true).value();
+  Checkpoint checkpoint;
+  checkpoint.optimizer = spec.settings->train.optimizer;
+  const auto count = [&](const core::Config& before) { return notes_on_resume(spec, checkpoint, before).size(); };
+  EXPECT_EQ(count(recorded), 0U);
+  spec.leases->done(0, spec.leases->grant(0)->index);
+  const auto notes = notes_on_resume(spec, checkpoint, recorded);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].text,
+            "run.seed = 7, before 1: what is left of epoch 1 has another order, so that samples come twice in it and "
+            "others not at all; leave it out, or change it at the end of an epoch");
+  EXPECT_EQ(count(spec.settings->config), 0U);
+  spec.leases->done(0, spec.leases->grant(0)->index);
+  EXPECT_EQ(count(recorded), 0U);
+}
+
 }  // namespace
 }  // namespace troupe::experiment
