@@ -156,6 +156,7 @@ class Coordinator {
     std::string why;
   };
 
+  [[nodiscard]] bool ends_again();
   void train();
   void serve(WorkerId worker, bool after_pause);
   void serve_all(bool after_pause);

@@ -71,6 +71,30 @@ TEST(Resume, RunKilledBeforeItsSummaryEndsAsIfUninterrupted) {
     }
     const auto again = run.resume();
     ASSERT_TRUE(again.failed) << "now nothing is missing";
+/// The rate is too small for a better score. Evaluations are at ends of epochs, and within them.
+TEST(Resume, RunThatEndedByPatienceOrTimeStaysAsItIs) {
+  for (const char* limit : {"run.patience=2", "run.max_seconds=0.001"})
+    for (const char* every : {"1 epoch", "7 steps"}) {
+      SCOPED_TRACE(std::string(limit) + ", " + every);
+      SmallRun run(
+          {"train.lr=1e-9", "data.validation=0.1", "run.epochs=30", limit, std::string("run.evaluate_every=") + every});
+      const auto first = run.train();
+      ASSERT_FALSE(first.failed) << first.error.message;
+      ASSERT_FALSE(first.summary.stopped_by.empty());
+      for (int k = 0; k < 2; ++k) {
+        const auto again = run.resume();
+        ASSERT_FALSE(again.failed) << again.error.message;
+        EXPECT_EQ(again.summary.steps, first.summary.steps);
+        EXPECT_EQ(again.summary.center_hash, first.summary.center_hash);
+        EXPECT_EQ(again.summary.stopped_by, first.summary.stopped_by);
+        EXPECT_EQ(again.summary.validation.evaluations, first.summary.validation.evaluations);
+      }
+      const auto longer = run.resume({"run.patience=0", "run.max_seconds=0", "run.max_epochs=8"});
+      ASSERT_FALSE(longer.failed) << longer.error.message;
+      EXPECT_GT(longer.summary.steps, first.summary.steps);
+    }
+}
+
     EXPECT_EQ(again.error.code, core::Errc::config);
   }
 }

@@ -30,6 +30,31 @@ TEST(Coordinator, AResumedRunTrainsAtOnce) {
   EXPECT_EQ(run.port.take_calls(), "grant 1 1");
 }
 
+TEST(Coordinator, WhatHadEndedARunEndsItAgainBeforeAnyStep) {
+  for (const auto why : {EarlyStop::patience, EarlyStop::max_seconds}) {
+    for (const bool longer : {false, true}) {
+      TestedRun run(Kind::on_demand, [&](TestedRun& made) {
+        made.options.resumed = true;
+        made.options.trained_before_s = 10;
+        made.options.watched.evaluations = made.options.watched.since_best = 3;
+        if (why == EarlyStop::patience) made.options.watch.patience = longer ? 4 : 3;
+        if (why == EarlyStop::max_seconds) made.options.max_s = longer ? 11 : 10;
+      });
+      run.coordinator->requested(1, 1);
+      run.coordinator->begin(run.initial_members);
+      EXPECT_EQ(run.coordinator->state() == State::training, longer) << name(why);
+      if (longer) continue;
+      while (!run.coordinator->ended()) {
+        EXPECT_TRUE(run.leases->quiet()) << name(why);
+        run.proceed();
+      }
+      EXPECT_EQ(run.port.take_calls().find("grant"), std::string::npos) << name(why);
+      EXPECT_EQ(run.coordinator->early_stop(), why);
+      EXPECT_FALSE(run.port.error);
+    }
+  }
+}
+
 TEST(Coordinator, ModelIsEvaluatedAtEveryEpochsEnd) {
   TestedRun run(Kind::on_demand);
   run.to_training();
