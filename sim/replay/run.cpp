@@ -14,9 +14,9 @@
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/evaluation.hpp"
 #include "experiment/exchange_plan.hpp"
-#include "experiment/progress_aggregator.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 #include "nn/hash.hpp"
+#include "sim/replay/result/progress.hpp"
 #include "sim/replay/segment.hpp"
 #include "sim/replay/session.hpp"
 
@@ -227,6 +227,7 @@ class Replayer {
     auto opened = open(file);
     if (!opened) return tl::unexpected(opened.error());
     const bool goes_on = opened->goes_on;
+    const auto leases = span_of(opened->recording.leases);
     SegmentReport done{.path = file.path, .events = opened->recording.events(), .complete = opened->recording.complete};
     const auto all = std::max<std::size_t>(done.events, 1);
     const auto tell = [this, all](std::size_t consumed) {
@@ -241,7 +242,8 @@ class Replayer {
     if (!segment) return tl::unexpected(segment.error());
     note_gap(file, opened->checkpoint.get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
-    if (progress_.empty() || !goes_on) begin_session(opened->checkpoint.get());
+    if (progress_.empty() || !goes_on)
+      progress_.begin_session(opened->checkpoint ? opened->checkpoint->totals : experiment::RunTotals{}, leases);
     try {
       auto ran = (*segment)->run();
       tell_verified(file, *opened, **segment);
@@ -255,18 +257,12 @@ class Replayer {
     done.hashes = (*segment)->hashes();
     has_all_ends_ = has_all_ends_ && (*segment)->recording().has_all_ends();
     report_.segments.push_back(done);
-    add((*segment)->progress(), goes_on);
+    progress_.add((*segment)->progress(), (*segment)->epochs(), leases, goes_on);
     if (!last) {
       running_ = (*segment)->take_running();
       return {};
     }
     return sum_up(session_->spec, **segment).map([&] { note_end(file); });
-  }
-
-  [[nodiscard]] std::uint64_t steps() const {
-    auto steps = before_.steps;
-    for (const auto& worker : progress_) steps += worker.steps;
-    return steps;
   }
 
   /// Notes steps before this segment that the replay has not covered.
@@ -283,7 +279,7 @@ class Replayer {
                limited ? "run.journal keeps the newest only"
                        : "run.journal keeps all of them: they were removed, or lost")});
     } else if (!goes_on) {
-      report_.note_before(file.path, begins, steps(), has_all_ends_);
+      report_.note_before(file.path, begins, progress_.steps(), has_all_ends_);
     }
   }
 
@@ -293,7 +289,7 @@ class Replayer {
     if (const auto newest = nn::load_newest(directory_.checkpoints()))
       if (const auto checkpoint = experiment::load(newest->checkpoint.file, session_->spec.graph))
         end = std::max(end, checkpoint->totals.steps);
-    report_.note_after(last.path, steps(), end, has_all_ends_);
+    report_.note_after(last.path, progress_.steps(), end, has_all_ends_);
   }
 
   /// The file's checksums protect the members' states: if other settings reject a state, the settings are wrong.
@@ -308,34 +304,12 @@ class Replayer {
                                   fmt::join(request_.overrides, ", "), file.start, error.message));
   }
 
-  /// A summary covers the run's life: of earlier sessions what was replayed.
-  void begin_session(const Checkpoint* start) {
-    experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(progress_.size()), 0, before_);
-    for (const auto& progress : progress_) earlier.add(progress);
-    auto life = earlier.life(before_.train_s);
-    before_ = start ? start->totals : experiment::RunTotals{};
-    before_.session = std::move(life);
-    before_.session.train_s = 0;
-  }
-
-  /// A session has all its segments that still exist.
-  void add(std::vector<experiment::WorkerProgress> progress, bool goes_on) {
-    if (goes_on && !progress_.empty()) {
-      for (std::size_t w = 0; w < progress.size(); ++w) experiment::add(progress[w], progress_[w]);
-    }
-    progress_ = std::move(progress);
-  }
-
   core::Result<void> sum_up(const experiment::RunSpec& spec, Segment& segment) {
     const auto& settings = *spec.settings;
     auto& summary = report_.summary;
     report_.recorded = ReplayReport::Recorded::of(directory_.read_summary());
     summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
-    experiment::ProgressAggregator aggregator(spec.workers, spec.servers, before_);
-    for (const auto& progress : progress_) aggregator.add(progress);
-    aggregator.fill(summary);
-    const auto per_epoch = static_cast<double>(spec.source.train->size());
-    summary.epochs = static_cast<std::uint32_t>(static_cast<double>(summary.samples) / per_epoch);
+    progress_.fill(summary, spec, report_.segments.back().complete);
     const auto model = segment.model();
     if (!core::host_kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
@@ -365,11 +339,10 @@ class Replayer {
   nn::Backend& backend_;
   core::HostAllocator memory_;
   experiment::RunDirectory directory_;
-  std::optional<Session> session_;                    // of the current segment
-  RunningPrograms running_;                           // at the end of the segment before
-  std::vector<experiment::WorkerProgress> progress_;  // of the session
-  experiment::RunTotals before_;                      // of earlier ones
-  bool has_all_ends_ = true;                          // of the session's segments so far
+  std::optional<Session> session_;  // of the current segment
+  RunningPrograms running_;         // at the end of the segment before
+  Progress progress_;
+  bool has_all_ends_ = true;  // of the session's segments so far
   std::size_t segments_ = 0;
   ReplayReport report_;
 };

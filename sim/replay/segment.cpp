@@ -299,4 +299,11 @@ std::vector<experiment::WorkerProgress> Segment::progress() const {
   return all;
 }
 
+EpochSums Segment::epochs() const {
+  EpochSums all;
+  for (const auto& worker : workers_)
+    if (worker) add(all, worker->epochs());
+  return all;
+}
+
 }  // namespace troupe::replay

@@ -22,6 +22,7 @@
 #include "sim/replay/collectives.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/recording.hpp"
+#include "sim/replay/result/progress.hpp"
 #include "sim/replay/result/verification.hpp"
 #include "sim/replay/wire.hpp"
 
@@ -91,6 +92,7 @@ class Segment {
   [[nodiscard]] RunningPrograms take_running();
   /// Per worker as in a run's summary, without times.
   [[nodiscard]] std::vector<experiment::WorkerProgress> progress() const;
+  [[nodiscard]] EpochSums epochs() const;  ///< over all workers
 
   // For the members.
   /// Null: not a member when the segment begins.

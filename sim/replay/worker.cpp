@@ -267,9 +267,9 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   computed_ = true;
   ++progress_.steps;
   progress_.samples += static_cast<std::uint64_t>(result->samples);
-  progress_.recent_samples += static_cast<std::uint64_t>(result->samples);
-  progress_.loss_sum += result->loss * static_cast<double>(result->samples);
-  progress_.top1 += static_cast<std::uint64_t>(result->top1);
+  auto& epoch = epochs_[lease_.epoch];
+  epoch.samples += static_cast<std::uint64_t>(result->samples);
+  epoch.loss += result->loss * static_cast<double>(result->samples);
   experiment::add_norm(progress_, step->gradient_norm);
   return true;
 }

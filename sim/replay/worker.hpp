@@ -48,6 +48,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] experiment::WorkerMemory& memory() noexcept { return memory_; }
   [[nodiscard]] const strategies::WorkerHost& host() const noexcept { return host_; }
   [[nodiscard]] experiment::WorkerProgress progress() const;
+  [[nodiscard]] const EpochSums& epochs() const noexcept { return epochs_; }
 
   // strategies::WorkerPort
   [[nodiscard]] core::Duration now() const override { return core::Duration{0}; }
@@ -121,6 +122,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   std::map<strategies::WorkerId, std::deque<UnreadMessage>> peer_messages_;
   std::set<std::size_t> skips_told_;  // indices of items
   experiment::WorkerProgress progress_;
+  EpochSums epochs_;
   std::uint64_t bad_gradients_ = 0;
   experiment::WireBytes wire_bytes_;
   strategies::WorkerHost host_;

@@ -29,11 +29,43 @@ void expect_same(const Options& options) {
   expect_whole(*report, end);
   EXPECT_GE(report->segments.front().hashes, 6U);  // several snapshots
   EXPECT_EQ(report->summary.samples, end.summary.samples);
+  EXPECT_EQ(report->summary.epochs, end.summary.epochs);
+  EXPECT_NEAR(report->summary.train_loss, end.summary.train_loss, 1e-9);
   EXPECT_EQ(report->summary.test_accuracy, end.summary.test_accuracy);
   EXPECT_EQ(report->summary.exchange_count, end.summary.exchange_count);
   EXPECT_EQ(report->summary.exchange_bytes, end.summary.exchange_bytes);
   EXPECT_EQ(report->summary.exchange_dropped, end.summary.exchange_dropped);
   EXPECT_EQ(report->summary.staleness_max, end.summary.staleness_max);
+}
+
+void expect_same_epochs(const SmallRun& run, const experiment::RunEnd& end) {
+  ASSERT_FALSE(end.failed) << end.error.message;
+  const auto report = replayed(run);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->summary.epochs, end.summary.epochs);
+  EXPECT_NEAR(report->summary.train_loss, end.summary.train_loss, 1e-9);
+}
+
+// 210 samples in batches of 20 or 50: the last one of an epoch wraps around. The second session stops within an epoch.
+TEST(Replay, EpochsAndTheLossOfTheLastOneAreTheRunsInEverySession) {
+  for (const auto* strategy : {"easgd", "bsp"}) {
+    SCOPED_TRACE(strategy);
+    SmallRun run({"strategy.name=" + std::string(strategy), "data.train_samples=210", "run.epochs=2"});
+    expect_same_epochs(run, run.train());
+    const auto stopped = run.resume({"run.epochs=4", "cluster.synthetic_step_ms=40", "run.max_seconds=0.1"});
+    EXPECT_EQ(stopped.summary.stopped_by, "max_seconds");
+    expect_same_epochs(run, stopped);
+    expect_same_epochs(run, run.resume({"run.epochs=5", "cluster.synthetic_step_ms=0", "run.max_seconds=0"}));
+    Options last{"run.epochs=6", "data.drop_tail=true"};
+    if (strategy == std::string("easgd")) last.emplace_back("data.batch=50");  // in step it stays
+    expect_same_epochs(run, run.resume(last));
+  }
+}
+
+TEST(Replay, EpochsOfSeveralSegmentsAreTheRuns) {
+  SmallRun run(
+      {"strategy.name=easgd", "run.epochs=6", "run.journal=30 KB", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
+  expect_same_epochs(run, run.train());
 }
 
 TEST(Replay, EveryStrategyReachesEveryHash) {
