@@ -1,5 +1,6 @@
 #include "actors/deployment/nodes.hpp"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -55,19 +57,39 @@ std::string shared_memory_domain() {
          std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
 }
 
+/// Equal for two ways to write one address: IPv6 has several, names of hosts have no case.
+std::string normal_form(HostPort address) {
+  std::ranges::transform(address.host, address.host.begin(), [](unsigned char c) { return std::tolower(c); });
+  in6_addr v6{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (::inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
+      ::inet_ntop(AF_INET6, &v6, text.data(), text.size()) != nullptr)
+    address.host = text.data();
+  return fmt::format("{}:{}", transport::bracketed(address.host), address.port);
+}
+
+/// ", also as …" where a node has two names.
+std::string as_well_as(const std::string& other, const std::string& name) {
+  return other == name ? "" : ", also as " + other;
+}
+
 }  // namespace
 
 core::Result<std::vector<std::string>> parse_nodes(const std::string& list, const std::string& argument) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, addresses;
   std::size_t begin = 0;
   while (begin <= list.size()) {
     const auto end = std::min(list.find(',', begin), list.size());
     const auto name = list.substr(begin, end - begin);
     begin = end + 1;
-    if (auto address = parse_host_port(name); !address)
-      return core::fail(core::Errc::config, fmt::format("{}: {}", argument, address.error().message));
-    if (std::ranges::find(names, name) != names.end())
-      return core::fail(core::Errc::config, fmt::format("{}: {} is listed twice", argument, name));
+    const auto address = parse_host_port(name);
+    if (!address) return core::fail(core::Errc::config, fmt::format("{}: {}", argument, address.error().message));
+    auto known = normal_form(*address);
+    if (const auto former = std::ranges::find(addresses, known); former != addresses.end())
+      return core::fail(core::Errc::config,
+                        fmt::format("{}: {} is listed twice{}", argument, name,
+                                    as_well_as(names[static_cast<std::size_t>(former - addresses.begin())], name)));
+    addresses.push_back(std::move(known));
     names.push_back(name);
   }
   return names;
@@ -128,6 +150,10 @@ core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network
       nodes.push_back({name, *at, {}, {}});
       continue;
     }
+    const auto same = [&](const Node& node) { return node.actor && node.actor.address() == actor->address(); };
+    if (const auto former = std::ranges::find_if(nodes, same); former != nodes.end())
+      return core::fail(core::Errc::config,
+                        fmt::format("--nodes: {} and {} are the same node: list it once", former->name, name));
     auto facts = facts_of(system, *actor, name, stop);
     if (!facts) return tl::unexpected(facts.error());
     if (facts->version != version)

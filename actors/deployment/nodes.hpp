@@ -22,13 +22,13 @@ struct Node {
 [[nodiscard]] core::Result<NodeFacts> facts_of(caf::actor_system& system, const NodeActor& node,
                                                const std::string& name, const std::stop_token& stop = {});
 
-/// "h1:4242,h2:4242". Errc::config: an invalid address, a node that is listed twice, or an empty list.
+/// "h1:4242,h2:4242". Errc::config: an invalid address, an address that is listed twice in any form, or an empty list.
 /// Errors name the `argument`.
 [[nodiscard]] core::Result<std::vector<std::string>> parse_nodes(const std::string& list,
                                                                  const std::string& argument = "--nodes");
 
 /// Connects to all nodes; at least `least` must answer, the others may be missing. Errors: those of Network::connect and facts_of;
-/// Errc::config when a node runs another version than this program.
+/// Errc::config when a node runs another version than this program, or has two of the names.
 [[nodiscard]] core::Result<std::vector<Node>> connect_nodes(caf::actor_system& system, Network& network,
                                                             const std::vector<std::string>& names, std::size_t least,
                                                             const std::string& version,

@@ -43,8 +43,10 @@ TEST_F(Refusals, UnreachableNodesAreNamed) {
   expect_refused(train_on(up + ",no-such-host.invalid:4242"), 78, {"no-such-host.invalid"});
   expect_refused(train_on(up + ",127.0.0.1:1"), 75, {"127.0.0.1:1", "no process listens"});
   expect_refused(train_on(up + "," + up), 78, {up, "twice"});
+  const auto other_name = "localhost" + up.substr(up.find(':'));
+  expect_refused(train_on(up + "," + other_name), 78, {up + " and " + other_name, "same node"});
   expect_refused(train_on(up + ",nonsense"), 78, {"nonsense"});
-  expect_refused(train_on(""), 78, {"--nodes"});
+  expect_refused(train_on(""), 2, {"--nodes"});
   expect_refused(program({"node", "--listen", up}), 78, {up, "in use"});
   expect_refused(program({"node", "--listen", "nonsense"}), 78, {"nonsense"});
   expect_refused(program({"nodes", "no-such-host.invalid:4242"}), 78, {"no-such-host.invalid"});
