@@ -202,6 +202,11 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
   if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
     return core::fail(
         core::Errc::config,
+  if (const auto* const named = transport::find_endpoint(settings.exchange.endpoint); named && named->needs_job)
+    return core::fail(core::Errc::config,
+                      fmt::format("{}: exchange.endpoint = \"{}\": nodes are no ranks of one job: start the run with "
+                                  "mpirun, or use \"auto\"",
+                                  settings.config.where("exchange.endpoint"), named->name));
         fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; name fewer "
                     "nodes, or use cluster.workers = {}",
                     settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));

@@ -190,6 +190,8 @@ TEST_F(Training, WhereTheCentreIsKeptDoesNotMatter) {
 TEST_F(Training, UnsuitableEndpointIsExit78) {
   start_nodes(2);
   for (const std::vector<std::string>& cannot : {std::vector<std::string>{"exchange.endpoint=inproc"},
+                                                 {"exchange.endpoint=mpi"},
+                                                 {"exchange.algorithm=ar", "exchange.endpoint=mpi"},
                                                  {"exchange.algorithm=shm", "exchange.endpoint=tcp"},
                                                  {"exchange.algorithm=shm", "exchange.wire=bf16"}}) {
     Process run(train(with(cannot)));

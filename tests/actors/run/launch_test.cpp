@@ -32,6 +32,20 @@ TEST(Launch, StrategiesWithSubgroupsRefuseTheLibrarysSums) {
   EXPECT_EQ(refused, 2U) << "mixed and pairs";
 }
 
+TEST(Launch, AnEndpointOfAJobIsRefusedOverNodes) {
+  for (const std::string algorithm : {"auto", "ar"}) {
+    auto settings = tests::SmallRun({"strategy.name=bsp", "cluster.workers=3"}).settings().value();
+    settings.exchange.endpoint = "mpi";
+    settings.exchange.algorithm = algorithm;
+    const Node node{.name = "127.0.0.1:4242", .at = {"127.0.0.1", 4242}, .actor = {}, .facts = {}};
+    const auto launch = launch_on({node}, settings, 1, {}, "a version");
+    ASSERT_FALSE(launch.has_value());
+    EXPECT_EQ(launch.error().code, core::Errc::config);
+    EXPECT_NE(launch.error().message.find("exchange.endpoint = \"mpi\""), std::string::npos) << launch.error().message;
+    EXPECT_NE(launch.error().message.find("start the run with mpirun"), std::string::npos) << launch.error().message;
+  }
+}
+
 /// Or each would take the first GPU and the first cores of that host.
 TEST(Launch, NodesThatAreStillToComeAreWhereTheirAddressIs) {
   auto settings = tests::SmallRun({"strategy.name=easgd", "cluster.workers=3"}).settings().value();
@@ -41,7 +55,7 @@ TEST(Launch, NodesThatAreStillToComeAreWhereTheirAddressIs) {
   const auto launch = launch_on(nodes, settings, 1, {}, "a version");
   ASSERT_TRUE(launch.has_value()) << launch.error().message;
   ASSERT_EQ(launch->placement.hosts.size(), launch->placement.processes.size());
-  EXPECT_THAT(launch->placement.hosts, testing::Each(0U)) << "with this process, all on one host";
+  EXPECT_THAT(launch->placement.hosts, ::testing::Each(0U)) << "with this process, all on one host";
 }
 
 }  // namespace
