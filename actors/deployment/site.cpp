@@ -157,18 +157,6 @@ LoaderActor Site::spawn_loader(std::uint32_t w) const {
   return context_.system->spawn<caf::detached>(loader, std::move(setup));
 }
 
-Measured Site::measure(const MeasureOrder& order) {
-  Measured measured;
-  auto asked = self_->request(exchanger_, kNoDeadline, order);  // ends when nothing moves for kMeasureSilence
-  receive(
-      asked, Movement{*moves_, kMeasureSilence}, {}, [&](const Measured& told) { measured = told; },
-      [&](const caf::error& error) {
-        measured.error = fmt::format("site {} could not measure: {}", setup_.site, context_.system->render(error));
-        measured.code = core::Errc::timeout;
-      });
-  return measured;
-}
-
 nn::CompileOptions Site::options_of(std::uint32_t w) const {
   auto compile = compile_options(context_, w);
   compile.local_rank = experiment::local_rank(*context_.spec->settings, setup_.exchange, w);

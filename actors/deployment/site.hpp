@@ -72,9 +72,6 @@ class Site {
   /// Errc::internal: a worker did not load the start state.
   [[nodiscard]] core::Result<void> prepare(const std::shared_ptr<const StartState>& start);
 
-  /// REQUIRES: all sites of the group measure at the same time. Errors: those of the measurement; Errc::timeout.
-  [[nodiscard]] Measured measure(const MeasureOrder& order);
-
   /// Set by prepare(); plan() only if a worker is here or the setup has a plan.
   [[nodiscard]] const std::shared_ptr<const nn::Layout>& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::optional<nn::Plan>& plan() const noexcept { return setup_.plan; }

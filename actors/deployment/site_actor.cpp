@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,9 @@
 #include "actors/deployment/site.hpp"
 #include "actors/deployment/site_order_checks.hpp"
 #include "actors/protocol/supervision.hpp"
+#include "actors/requests/asking.hpp"
+#include "actors/requests/deadlines.hpp"
+#include "actors/requests/interruptible.hpp"
 #include "nn/checkpoint/safetensors.hpp"
 #include "transport/net/address.hpp"
 
@@ -64,10 +68,25 @@ class SiteBody {
     return ready(attempt([&] { return try_prepare(addresses); }));
   }
 
-  [[nodiscard]] Measured measure(const MeasureOrder& order) {
+  /// Does not block: a run that fails meanwhile ends this site at once.
+  [[nodiscard]] caf::result<Measured> measure(const MeasureOrder& order) {
     if (stage_ != Stage::prepared) return Measured{.error = "a site that is not connected", .code = core::Errc::config};
     if (const auto refusal = checks_.check(order)) return Measured{.error = *refusal, .code = core::Errc::config};
-    return site_->measure(order);
+    auto promise = self_->make_response_promise<Measured>();
+    auto asked = self_->request(site_->exchanger(), kNoDeadline, order);  // ends when nothing moves for kMeasureSilence
+    measuring_ = end_when_silent(asked, Movement{site_->moves(), kMeasureSilence});
+    asked.then(
+        [this, promise](const Measured& told) mutable {
+          measuring_ = {};
+          promise.deliver(told);
+        },
+        [this, promise](const caf::error& error) mutable {
+          measuring_ = {};
+          promise.deliver(Measured{
+              .error = fmt::format("site {} could not measure: {}", order_.site, self_->system().render(error)),
+              .code = core::Errc::timeout});
+        });
+    return promise;
   }
 
   [[nodiscard]] SiteMembers members() const { return site_ ? site_->members() : SiteMembers{}; }
@@ -116,6 +135,7 @@ class SiteBody {
   caf::error halt() {
     if (!site_) return {};
     // An actor that does not end in time may still use the context: leak it.
+    measuring_ = {};
     if (!site_->halt()) static_cast<void>(new std::shared_ptr(context_));
     const auto failure = site_->program_failure();
     site_.reset();
@@ -221,6 +241,7 @@ class SiteBody {
 
 SiteState::SiteState() = default;
 SiteState::~SiteState() = default;
+  std::jthread measuring_;  // while the site measures: it watches the movement of bytes
 
 SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                     std::shared_ptr<const NodeSetup> setup) {

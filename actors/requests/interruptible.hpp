@@ -36,17 +36,23 @@ struct Movement {
 /// Blocks until `over` is requested. Calls `silent` and returns if nothing moves for movement.silence.
 void watch_movement(const Movement& movement, const std::stop_token& over, const std::function<void()>& silent);
 
+/// Ends the request `asked` with caf::sec::request_timeout if nothing moves for movement.silence. Stop the thread when the answer has come.
+template <class Asked>
+[[nodiscard]] std::jthread end_when_silent(Asked& asked, const Movement& movement) {
+  return std::jthread([movement, self = caf::actor_cast<caf::strong_actor_ptr>(asked.self()),
+                       id = asked.id()](const std::stop_token& answered) {
+    watch_movement(movement, answered, [&] {
+      self->enqueue(nullptr, id, caf::make_message(caf::make_error(caf::sec::request_timeout)), nullptr);
+    });
+  });
+}
+
 /// As receive(); also calls `on_error` with caf::sec::request_timeout if nothing moves for movement.silence. For requests with kNoDeadline
 /// whose answer needs bytes to move (silence.hpp).
 template <class Asked, class OnAnswer, class OnError>
 void receive(Asked& asked, const Movement& movement, const std::stop_token& stop, OnAnswer on_answer,
              OnError on_error) {
-  const std::jthread watch([&movement, self = caf::actor_cast<caf::strong_actor_ptr>(asked.self()),
-                            id = asked.id()](const std::stop_token& answered) {
-    watch_movement(movement, answered, [&] {
-      self->enqueue(nullptr, id, caf::make_message(caf::make_error(caf::sec::request_timeout)), nullptr);
-    });
-  });
+  const auto watch = end_when_silent(asked, movement);
   receive(asked, stop, std::move(on_answer), std::move(on_error));
 }
 

@@ -70,10 +70,11 @@ class Assembly {
   [[nodiscard]] core::Result<void> choose_reductions(const Beginning& beginning);
   void sum_without_mapping();
   [[nodiscard]] core::Result<void> join_devices();
-  /// The answers of the sites to which `asked` applies.
-  [[nodiscard]] core::Result<void> order_all(const MeasureOrder& order,
-                                             const std::function<bool(const SiteHandle&)>& asked,
-                                             const std::function<void(SiteHandle&, const Measured&)>& told);
+  /// Passes the answers of the sites to which `asked` applies to `told`, as they come. The first error ends it: the others may wait for
+  /// that site.
+  [[nodiscard]] core::Result<void> order_all(
+      const MeasureOrder& order, const std::function<bool(const SiteHandle&)>& asked,
+      const std::function<core::Result<void>(SiteHandle&, const Measured&)>& told);
   [[nodiscard]] core::Result<std::vector<exchange::Timing>> measure(const std::vector<exchange::Algorithm>& algorithms);
   /// Whether one backend plan serves all workers: a plan is for one batch size.
   [[nodiscard]] bool one_plan() const { return spec_.settings->data.batch.size() == 1; }

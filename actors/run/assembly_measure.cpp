@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "actors/exchanger/measuring.hpp"
+#include "actors/requests/answers.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
-#include "actors/requests/interruptible.hpp"
 #include "actors/run/assembly.hpp"
 #include "transport/exchange/collectives/choice.hpp"
 
@@ -31,14 +31,13 @@ core::Result<void> Assembly::ask_for_mapping() {
                            .floats = {},
                            .algorithms = {std::string(exchange::name(exchange::Algorithm::shm))},
                            .rounds = 1};
-  core::Result<void> result;
-  auto ordered = order_all(order, kEverySite, [&](SiteHandle& handle, const Measured& told) {
-    if (told.error.empty()) return;
+  auto ordered = order_all(order, kEverySite, [&](SiteHandle& handle, const Measured& told) -> core::Result<void> {
+    if (told.error.empty()) return {};
     const auto error = at(handle, {told.code, told.error});
-    if (told.code != core::Errc::config && result) result = tl::unexpected(error);
+    if (told.code != core::Errc::config) return tl::unexpected(error);
     if (not_mapped_.empty()) not_mapped_ = error.message;
+    return {};
   });
-  if (!result) return result;
   exchange_.mapped = not_mapped_.empty();
   return ordered;
 }
@@ -58,21 +57,19 @@ core::Result<void> Assembly::join_devices() {
                      .floats = {},
                      .algorithms = {std::string(algorithm.name)},
                      .rounds = 1};
-  core::Result<void> result;
-  const auto note_error = [&](const SiteHandle& handle, const Measured& told) {
-    if (!told.error.empty() && result) result = tl::unexpected(at(handle, {told.code, told.error}));
+  const auto error_of = [&](const SiteHandle& handle, const Measured& told) -> core::Result<void> {
+    if (told.error.empty()) return {};
+    return tl::unexpected(at(handle, {told.code, told.error}));
   };
   const auto is_first = [&](const SiteHandle& handle) { return handle.number == exchange_.worker_sites.front(); };
   if (auto ordered = order_all(order, is_first,
                                [&](SiteHandle& handle, const Measured& told) {
-                                 note_error(handle, told);
                                  order.group = told.group;
+                                 return error_of(handle, told);
                                });
       !ordered)
     return ordered;
-  if (!result) return result;
-  if (auto ordered = order_all(order, kHasWorkers, note_error); !ordered) return ordered;
-  return result;
+  return order_all(order, kHasWorkers, error_of);
 }
 
 /// Sums in mapped memory have the bits of asa, which needs none.
@@ -120,48 +117,40 @@ core::Result<std::vector<exchange::Timing>> Assembly::measure(const std::vector<
   std::vector<exchange::Timing> timings;
   for (const auto length : order.floats)
     for (const auto algorithm : algorithms) timings.push_back({length, algorithm, 0});
-  core::Result<void> result;
   // The slowest member's time counts: the others wait for it.
-  auto ordered = order_all(order, kHasWorkers, [&](SiteHandle& handle, const Measured& told) {
+  auto ordered = order_all(order, kHasWorkers, [&](SiteHandle& handle, const Measured& told) -> core::Result<void> {
+    if (!told.error.empty()) return tl::unexpected(at(handle, {told.code, told.error}));
     const bool can_be = std::ranges::all_of(told.seconds, [](double s) { return s >= 0 && s < 1e6; });
-    if (!can_be && result) result = tl::unexpected(at(handle, {core::Errc::corrupt, "it measured invalid times"}));
-    if (!told.error.empty() && result) result = tl::unexpected(at(handle, {told.code, told.error}));
+    if (!can_be) return tl::unexpected(at(handle, {core::Errc::corrupt, "it measured invalid times"}));
     for (std::size_t k = 0; k < std::min(timings.size(), told.seconds.size()); ++k)
       timings[k].seconds = std::max(timings[k].seconds, told.seconds[k]);
+    return {};
   });
-  if (!result) return tl::unexpected(std::move(result.error()));
   if (!ordered) return tl::unexpected(std::move(ordered.error()));
   return timings;
 }
 
 core::Result<void> Assembly::order_all(const MeasureOrder& order, const std::function<bool(const SiteHandle&)>& asked,
-                                       const std::function<void(SiteHandle&, const Measured&)>& told) {
-  using Asking = decltype(self_->request(SiteActor{}, kNoDeadline, order));
-  using AskingHere = decltype(self_->request(ExchangerActor{}, kNoDeadline, order));
-  std::vector<std::pair<SiteHandle*, Asking>> there;
-  std::vector<std::pair<SiteHandle*, AskingHere>> here;
-  // A site detects silence itself (Site::measure), and a lost site's proxy answers with the reason. The deadline is for a site that does
-  // neither. Here, silence ends the request (receive() below).
+                                       const std::function<core::Result<void>(SiteHandle&, const Measured&)>& told) {
+  Answers<Measured> answers(*context_.system);
+  std::vector<SiteHandle*> handles;
+  // A site detects silence itself (SiteBody::measure), and a lost site's proxy answers with the reason. The deadline is for a site that does
+  // neither. Here, silence ends the request.
   for (auto& handle : sites_) {
-    if (!asked(handle)) continue;
+    if (!asked(handle) || (!handle.there && !handle.here)) continue;
     if (handle.there)
-      there.emplace_back(&handle, self_->request(handle.there, measure_deadline(order), order));
-    else if (handle.here)
-      here.emplace_back(&handle, self_->request(handle.here->exchanger(), kNoDeadline, order));
+      answers.ask(handle.there, measure_deadline(order), order);
+    else
+      answers.ask(handle.here->exchanger(), kNoDeadline, order, Movement{handle.here->moves(), kMeasureSilence});
+    handles.push_back(&handle);
   }
-  core::Result<void> result;
-  const auto measured = [&](SiteHandle* handle) {
-    return [&, handle](const Measured& answer) { told(*handle, answer); };
-  };
-  const auto failed = [&](SiteHandle* handle) {
-    return [&, handle](const caf::error& error) {
-      if (result) result = tl::unexpected(no_answer(*handle, "did not measure", error));
-    };
-  };
-  for (auto& [handle, asking] : there) receive(asking, stop_, measured(handle), failed(handle));
-  for (auto& [handle, asking] : here)
-    receive(asking, Movement{handle->here->moves(), kMeasureSilence}, stop_, measured(handle), failed(handle));
-  return result;
+  while (auto next = answers.next(stop_)) {
+    auto& handle = *handles[next->request];
+    if (next->error) return tl::unexpected(no_answer(handle, "did not measure", *next->error));
+    if (auto accepted = told(handle, next->answer); !accepted) return accepted;
+  }
+  if (stop_.stop_requested()) return tl::unexpected(core::interrupted_early());
+  return {};
 }
 
 }  // namespace troupe::actors

@@ -99,6 +99,57 @@ TEST_F(Faults, NodeKilledWhileTheRunBeginsEndsIt) {
   }
 }
 
+/// The others wait for a sum with those two. They would report their silence only after minutes.
+TEST_F(Faults, TwoNodesThatDoNotReachEachOtherEndTheRunWhileItMeasures) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer must be loaded first";
+#endif
+  // Either may connect to the other.
+  const auto without = [](const std::string& other) {
+    return std::vector<std::string>{"env", "LD_PRELOAD=" TROUPE_UNREACHABLE_HOST, "TROUPE_TEST_UNREACHABLE=" + other};
+  };
+  start_node({.host = "127.0.0.2", .within = without("127.0.0.3")});
+  start_node({.host = "127.0.0.3", .within = without("127.0.0.2")});
+  start_node({.host = "127.0.0.4"});
+  Process run(train(with({"strategy.name=bsp", "exchange.endpoint=tcp", "exchange.algorithm=auto"})));
+  EXPECT_EQ(run.wait(), 75) << run.err();
+  EXPECT_NE(run.err().find("No route to host"), std::string::npos) << run.err();
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_TRUE(node(k).process().says(": ends\n")) << node(k).log();
+  }
+}
+
+/// As `ulimit -Sn` does; the node raises its limit to the hard one.
+TEST_F(Faults, ManyWorkersOfANodeNeedMoreOpenFilesThanTheSoftLimit) {
+  start_node({.within = {"prlimit", "--nofile=256:20000"}});
+  const std::vector<std::string> many{"strategy.name=bsp", "exchange.endpoint=shm", "cluster.workers=24",
+                                      "data.batch=5", "run.epochs=1"};
+  Process run(train(with(many)));
+  EXPECT_EQ(run.wait(), 0) << run.err();
+}
+
+TEST_F(Faults, ANodeThatMayOpenTooFewFilesSaysHowManyItNeeds) {
+  start_node({.within = {"prlimit", "--nofile=256:256"}});
+  for (const std::string endpoint : {"shm", "tcp"}) {
+    Process run(train(with({"strategy.name=bsp", "exchange.endpoint=" + endpoint, "cluster.workers=24"})));
+    EXPECT_EQ(run.wait(), 78) << run.err();
+    for (const auto& part : {node(0).name(), std::string("open files"), std::string("256"), std::string("ulimit -n")})
+      EXPECT_NE(run.err().find(part), std::string::npos) << run.err();
+  }
+  expect_free();
+}
+
+/// Shared memory is a file to the kernel.
+TEST_F(Faults, ANodeOutlivesItsLimitOnTheSizeOfFiles) {
+  start_node({.within = {"prlimit", "--fsize=1024000"}});
+  Process run(train(with({"strategy.name=bsp", "exchange.endpoint=shm", "exchange.algorithm=shm", "model.name=mlp",
+                          "model.widths=[2000,2000]"})));
+  EXPECT_EQ(run.wait(), 74) << run.err();
+  EXPECT_NE(run.err().find("shared memory"), std::string::npos) << run.err();
+  EXPECT_NE(run.err().find("ulimit -f"), std::string::npos) << run.err();
+  expect_free();
+}
+
 TEST_F(Faults, ARunWithoutAnyNodeLeftEnds) {
   start_nodes(1);
   Process run(train(with(kEndless)));

@@ -1,0 +1,82 @@
+#include "actors/requests/answers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "actors/control/system.hpp"
+#include "actors/requests/asking.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using namespace std::chrono_literals;
+using Measurer = caf::typed_actor<caf::replies_to<AwaitEnd>::with<Measured>>;
+
+class AnswersOf : public ::testing::Test {
+ protected:
+  /// It answers with this error, or never.
+  Measurer measurer(const std::optional<std::string>& error) {
+    return system_.spawn([error](Measurer::pointer self) -> Measurer::behavior_type {
+      return {[self, error, open = std::vector<caf::typed_response_promise<Measured>>()](
+                  const AwaitEnd&) mutable -> caf::result<Measured> {
+        if (error) return Measured{.error = *error};
+        open.push_back(self->make_response_promise<Measured>());
+        return open.back();
+      }};
+    });
+  }
+
+  SystemConfig config_;
+  caf::actor_system system_{config_};
+  std::atomic<std::uint64_t> moves_ = 0;
+};
+
+TEST_F(AnswersOf, AnErrorDoesNotWaitForTheActorsAskedBefore) {
+  Answers<Measured> answers(system_);
+  answers.ask(measurer(std::nullopt), kNoDeadline, AwaitEnd{});
+  answers.ask(measurer("no route"), kNoDeadline, AwaitEnd{});
+  const auto first = answers.next({});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->request, 1U);
+  EXPECT_FALSE(first->error);
+  EXPECT_EQ(first->answer.error, "no route");
+}
+
+TEST_F(AnswersOf, AllComeOnceThenNone) {
+  Answers<Measured> answers(system_);
+  answers.ask(measurer("a"), kNoDeadline, AwaitEnd{});
+  answers.ask(measurer("b"), 3600s, AwaitEnd{});
+  answers.ask(measurer("c"), kNoDeadline, AwaitEnd{}, Movement{moves_, 3600s});
+  std::vector<std::string> errors(3);
+  for (int k = 0; k < 3; ++k) {
+    const auto next = answers.next({});
+    ASSERT_TRUE(next);
+    errors.at(next->request) += next->answer.error;
+  }
+  EXPECT_EQ(errors, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_FALSE(answers.next({}));
+}
+
+TEST_F(AnswersOf, AnActorThatEndsOrIsSilentIsAnError) {
+  Answers<Measured> answers(system_);
+  const auto ending = measurer(std::nullopt);
+  answers.ask(ending, kNoDeadline, AwaitEnd{});
+  caf::anon_send_exit(ending, caf::exit_reason::kill);
+  const auto ended = answers.next({});
+  ASSERT_TRUE(ended && ended->error);
+  answers.ask(measurer(std::nullopt), kNoDeadline, AwaitEnd{}, Movement{moves_, 10ms});
+  const auto silent = answers.next({});
+  ASSERT_TRUE(silent && silent->error);
+  EXPECT_EQ(silent->request, 1U);
+  EXPECT_EQ(*silent->error, caf::sec::request_timeout);
+}
+
+TEST_F(AnswersOf, AStopEndsTheWait) {
+  Answers<Measured> answers(system_);
+  answers.ask(measurer(std::nullopt), kNoDeadline, AwaitEnd{});
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(answers.next(stop.get_token()));
+}
+
+}  // namespace
+}  // namespace troupe::actors
