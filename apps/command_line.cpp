@@ -179,6 +179,8 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
 }  // namespace
 
 int run(int argc, const char* const* argv) {
+  // A write beyond `ulimit -f` then returns an error, which names the file, instead of ending the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   core::Result<void> result;
   bool silent = false;
   try {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/open_files.hpp"
+
 namespace troupe::core {
 
 int exit_code(Errc code) noexcept {
@@ -48,14 +50,18 @@ std::string_view name(Errc code) noexcept {
 Error from_errno(int error_number, std::string_view doing, std::string_view path) {
   const bool full = error_number == ENOSPC || error_number == EDQUOT;
   const bool memory = error_number == ENOMEM;
+  const bool descriptors = error_number == EMFILE;
+  const bool large = error_number == EFBIG;
   // std::strerror is not thread-safe; the category's message is.
+  const std::string_view advice = full          ? " (free some space and try again)"
+                                  : memory      ? " (free some memory and try again)"
+                                  : descriptors ? kRaiseOpenFiles
+                                  : large       ? " (raise this process's limit on the size of files: `ulimit -f`)"
+                                                : "";
   return {full     ? Errc::no_space
           : memory ? Errc::out_of_memory
                    : Errc::io,
-          fmt::format("cannot {} {}: {}{}", doing, path, std::generic_category().message(error_number),
-                      full     ? " (free some space and try again)"
-                      : memory ? " (free some memory and try again)"
-                               : "")};
+          fmt::format("cannot {} {}: {}{}", doing, path, std::generic_category().message(error_number), advice)};
 }
 
 }  // namespace troupe::core

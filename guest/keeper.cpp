@@ -112,7 +112,7 @@ void await_signal(int signals, int patience_ms) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
   for (const int own : {kFailed, kLife})
     ::fcntl(own, F_SETFD, FD_CLOEXEC);  // kernels before 5.11 do not know the next call
   ::syscall(SYS_close_range, kFailed, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);

@@ -51,7 +51,7 @@ void kill_job() {
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGUSR1, &action, nullptr);  // until the program sets its handler a request to save must not end it
   action.sa_handler = SIG_DFL;
-  ::sigaction(SIGPIPE, &action, nullptr);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::sigaction(signal, &action, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -68,6 +68,12 @@ tl::unexpected<core::Error> out_of_memory(std::size_t bytes) {
       fmt::format("cannot allocate {} bytes of shared memory: use a smaller model or fewer workers", bytes));
 }
 
+/// The file is memory, but limits on files apply to it, too.
+tl::unexpected<core::Error> failed_to_grow(int error_number, std::size_t bytes) {
+  if (error_number == ENOMEM || error_number == ENOSPC) return out_of_memory(bytes);
+  return tl::unexpected(core::from_errno(error_number, "create", fmt::format("{} bytes of shared memory", bytes)));
+}
+
 }  // namespace
 
 ShmMapping& ShmMapping::operator=(ShmMapping&& other) noexcept {
@@ -89,11 +95,11 @@ core::Result<ShmMemoryFile> make_memory_file(std::size_t bytes) {
   const std::size_t size = rounded(bytes);
   ShmMemoryFile file{core::FileDescriptor(::memfd_create("troupe", MFD_CLOEXEC | MFD_ALLOW_SEALING)), {}};
   if (!file.descriptor) return tl::unexpected(core::from_errno(errno, "create", "shared memory"));
-  if (::ftruncate(file.descriptor.get(), static_cast<off_t>(size)) < 0) return out_of_memory(bytes);
+  if (::ftruncate(file.descriptor.get(), static_cast<off_t>(size)) < 0) return failed_to_grow(errno, bytes);
   file.mapping = map_shared(file.descriptor.get(), size);
   if (file.mapping.data() == nullptr) return out_of_memory(bytes);
   prefer_huge_pages(file.mapping);  // before the pages exist: existing pages would be copied
-  if (::fallocate(file.descriptor.get(), 0, 0, static_cast<off_t>(size)) < 0) return out_of_memory(bytes);
+  if (::fallocate(file.descriptor.get(), 0, 0, static_cast<off_t>(size)) < 0) return failed_to_grow(errno, bytes);
   ::madvise(file.mapping.data(), size, MADV_POPULATE_WRITE);
   if (::fcntl(file.descriptor.get(), F_ADD_SEALS, kSeals) < 0)
     return tl::unexpected(core::from_errno(errno, "seal", "shared memory"));
