@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "core/open_files.hpp"
 #include "guest/keeper.hpp"
 #include "guest/lines.hpp"
 
@@ -77,6 +78,7 @@ core::Result<std::unique_ptr<GuestProcess>> GuestProcess::start(const std::vecto
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    core::restore_open_files_limit();
     become_keeper({.output = out[1], .failed = failed[1], .life = life[0]}, argv.data(), envp.data());
   }
   ::setpgid(child, child);  // in both processes: either may run first

@@ -1,5 +1,7 @@
 #include "actors/deployment/placement.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 std::vector<std::uint32_t> members_at(const std::vector<std::uint32_t>& sites, std::uint32_t site) {
@@ -14,6 +16,9 @@ ServerPlacement server_placement(std::string_view named, ServerPlacement automat
   return named == "colocated" ? ServerPlacement::colocated : automatic;
 }
 
+std::uint32_t Placement::sites_in(std::uint32_t process) const {
+  return static_cast<std::uint32_t>(std::ranges::count(processes, process));
+}
 std::vector<std::uint32_t> Placement::workers_at(std::uint32_t site) const { return members_at(worker_sites, site); }
 std::vector<std::uint32_t> Placement::servers_at(std::uint32_t site) const { return members_at(server_sites, site); }
 

@@ -25,6 +25,8 @@ struct Placement {
   std::vector<std::uint32_t> hosts{};         ///< by site, the number of its host; empty: one host
 
   [[nodiscard]] std::size_t sites() const noexcept { return processes.size(); }
+  /// How many sites are in the process.
+  [[nodiscard]] std::uint32_t sites_in(std::uint32_t process) const;
   [[nodiscard]] std::vector<std::uint32_t> workers_at(std::uint32_t site) const;
   [[nodiscard]] std::vector<std::uint32_t> servers_at(std::uint32_t site) const;
 };

@@ -16,6 +16,7 @@
 #include "actors/requests/interruptible.hpp"
 #include "nn/checkpoint/safetensors.hpp"
 #include "transport/net/address.hpp"
+#include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::actors {
 
@@ -134,8 +135,8 @@ class SiteBody {
   /// The reason with which the site's actor quits.
   caf::error halt() {
     if (!site_) return {};
-    // An actor that does not end in time may still use the context: leak it.
     measuring_ = {};
+    // An actor that does not end in time may still use the context: leak it.
     if (!site_->halt()) static_cast<void>(new std::shared_ptr(context_));
     const auto failure = site_->program_failure();
     site_.reset();
@@ -180,6 +181,8 @@ class SiteBody {
     if (!exchange) return tl::unexpected(exchange.error());
     checks_ = SiteOrderChecks(order_, context_->spec, *exchange);
     if (const auto refusal = checks_.check()) return core::fail(core::Errc::config, *refusal);
+    if (const auto* const endpoint = transport::find_endpoint(exchange->endpoint))
+      if (auto fits = transport::check_open_files(*endpoint, order_.sites_here, checks_.sites()); !fits) return fits;
     SiteSetup site{.site = order_.site,
                    .workers = order_.workers,
                    .servers = order_.servers,
@@ -237,11 +240,11 @@ class SiteBody {
   Stage stage_ = Stage::none;
   std::shared_ptr<RunContext> context_;
   std::unique_ptr<Site> site_;
+  std::jthread measuring_;  // while the site measures: it watches the movement of bytes
 };
 
 SiteState::SiteState() = default;
 SiteState::~SiteState() = default;
-  std::jthread measuring_;  // while the site measures: it watches the movement of bytes
 
 SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
                                     std::shared_ptr<const NodeSetup> setup) {

@@ -22,10 +22,10 @@ class SiteOrderChecks {
   [[nodiscard]] Refusal check(const SiteAddresses& addresses) const;
   [[nodiscard]] Refusal check(const SiteDirectory& actors) const;
   [[nodiscard]] Refusal check(const MeasureOrder& order) const;
-
- private:
+  /// Of the run.
   [[nodiscard]] std::size_t sites() const;
 
+ private:
   std::uint32_t site_ = 0;
   std::uint64_t most_floats_ = 0;
   std::vector<std::uint32_t> own_workers_;

@@ -235,7 +235,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, GpuReport& x) {
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, SiteOrder& x) {
   return f(caf::meta::type_name("SiteOrder"), x.version, x.run, x.config, x.site, x.workers, x.servers, x.plan,
-           x.layout, x.most_floats, x.exchange, x.data, x.secret, x.between_hosts, x.resumed);
+           x.layout, x.most_floats, x.exchange, x.data, x.secret, x.between_hosts, x.resumed, x.sites_here);
 }
 
 template <class Inspector>

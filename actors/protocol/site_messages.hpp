@@ -144,6 +144,7 @@ struct SiteOrder {
   std::string secret;                  // of the run
   bool between_hosts = false;          // ucx: by network only
   bool resumed = false;                // site 0 has a checkpoint to begin with
+  std::uint32_t sites_here = 1;        // of the run, at this node
   bool operator==(const SiteOrder&) const = default;
 };
 struct SiteOpened {

@@ -82,7 +82,8 @@ SiteOrder Assembly::order_for(const SiteHandle& handle, bool resumed) const {
           .data = data_,
           .secret = launch_.secret,
           .between_hosts = launch_.between_hosts,
-          .resumed = resumed};
+          .resumed = resumed,
+          .sites_here = launch_.placement.sites_in(launch_.placement.processes[handle.number])};
 }
 
 namespace {

@@ -143,9 +143,12 @@ core::Result<Launch> launch_over(std::vector<Node> nodes, const Settings& settin
   return launch;
 }
 
-void place(Launch& launch, Placement placement) {
+/// Checks the limits of this process; nodes check theirs (SiteOrder::sites_here).
+core::Result<void> place(Launch& launch, const Settings& settings, Placement placement) {
   launch.placement = std::move(placement);
   launch.placement.hosts = hosts_of(launch.placement, launch.nodes, own_facts(launch.version, {}));
+  return transport::check_open_files(transport::endpoint_info(settings.exchange.endpoint),
+                                     launch.placement.sites_in(Placement::kHere), launch.placement.sites());
 }
 
 /// Several nodes may be on one host.
@@ -199,14 +202,14 @@ Launch launch_here(const RunSpec& spec) {
 
 core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                const security::TlsFiles& tls, const std::string& version) {
-  if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
-    return core::fail(
-        core::Errc::config,
   if (const auto* const named = transport::find_endpoint(settings.exchange.endpoint); named && named->needs_job)
     return core::fail(core::Errc::config,
                       fmt::format("{}: exchange.endpoint = \"{}\": nodes are no ranks of one job: start the run with "
                                   "mpirun, or use \"auto\"",
                                   settings.config.where("exchange.endpoint"), named->name));
+  if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
+    return core::fail(
+        core::Errc::config,
         fmt::format("{}: cluster.workers = {}, but there are {} nodes: each needs a worker; name fewer "
                     "nodes, or use cluster.workers = {}",
                     settings.config.where("cluster.workers"), settings.cluster.workers, nodes.size(), nodes.size()));
@@ -217,7 +220,7 @@ core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std:
                          server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (!launch) return launch;
-  place(*launch, std::move(placement));
+  if (auto placed = place(*launch, settings, std::move(placement)); !placed) return tl::unexpected(placed.error());
   warn_of_crowding(*launch, settings);
   return launch;
 }
@@ -246,8 +249,9 @@ core::Result<Launch> launch_in_job(std::vector<Node> nodes, std::uint32_t worker
   const auto ranks = static_cast<std::uint32_t>(nodes.size()) + 1;
   auto launch = launch_over(std::move(nodes), settings, one_place, tls, version);
   if (!launch) return launch;
-  place(*launch, apart(by_rank(ranks, workers_per_rank), servers,
-                       server_placement(settings.cluster.server_placement, ServerPlacement::dedicated)));
+  auto placement = apart(by_rank(ranks, workers_per_rank), servers,
+                         server_placement(settings.cluster.server_placement, ServerPlacement::dedicated));
+  if (auto placed = place(*launch, settings, std::move(placement)); !placed) return tl::unexpected(placed.error());
   return launch;
 }
 

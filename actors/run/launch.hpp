@@ -35,7 +35,8 @@ struct Launch {
 [[nodiscard]] Launch launch_here(const RunSpec& spec);
 
 /// Workers over nodes. Sets settings.exchange.endpoint to the endpoint between these nodes. `tls`: of endpoints here.
-/// Errc::config: the configured endpoint cannot connect these nodes, or there are more nodes than workers.
+/// Errc::config: the configured endpoint cannot connect these nodes, there are more nodes than workers, or this process may open too few
+/// files.
 [[nodiscard]] core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                              const security::TlsFiles& tls, const std::string& version);
 

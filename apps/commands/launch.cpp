@@ -11,6 +11,7 @@
 #include "apps/commands/train.hpp"
 #include "apps/help.hpp"
 #include "apps/launch/local_node.hpp"
+#include "core/open_files.hpp"
 #include "experiment/directory/run_directory.hpp"
 
 namespace troupe::apps {
@@ -90,6 +91,7 @@ core::Result<void> run_program(const LaunchArguments& arguments) {
         core::Errc::usage,
         "there is no program: give it behind `--`, or as model.command; `troupe train` is for Troupe's own "
         "models");
+  core::raise_open_files_limit();
   std::unique_ptr<LocalNode> here;  // before any thread starts
   if (!arguments.nodes) {
     auto node = LocalNode::start();

@@ -19,6 +19,7 @@
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/launch/late_actors.hpp"
+#include "core/open_files.hpp"
 #include "transport/security/tls_context.hpp"
 
 namespace troupe::apps {
@@ -65,6 +66,7 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   options.on_refused = [](const transport::RefusedConnection& refusal) {
     log(fmt::format("rejected {}: {}", refusal.from, refusal.why));
   };
+  core::raise_open_files_limit();
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);

@@ -26,6 +26,7 @@
 #include "apps/output.hpp"
 #include "apps/program.hpp"
 #include "apps/progress_line.hpp"
+#include "core/open_files.hpp"
 #include "core/text/shell_word.hpp"
 #include "experiment/directory/run_directory.hpp"
 #include "experiment/state/initial_model.hpp"
@@ -219,6 +220,7 @@ core::Result<void> run_dry(TrainArguments arguments) {
 
 core::Result<void> run_train(TrainArguments arguments) {
   if (arguments.dry_run) return run_dry(arguments);
+  core::raise_open_files_limit();
   Interrupt interrupt;  // before MPI or the backend starts threads, and before SIGUSR1 can end the process
   if (const auto environment = job_environment()) return train_in_job(arguments, *environment, interrupt);
   interrupt.nothing_to_save(true);

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/open_files.hpp"
 #include "service/jobs/supervisor.hpp"
 
 namespace troupe::service {
@@ -68,6 +69,7 @@ core::Result<JobProcess> JobProcess::start(const JobFolder& folder, std::int64_t
   const int error =
       ::posix_spawn(&started.child_, words.front(), &spawn.files, &spawn.attributes, words.data(), ::environ);
   if (error != 0) return tl::unexpected(core::from_errno(error, "start", line.front()));
+  core::restore_open_files_limit(started.child_);  // before it starts the job, which inherits it
   started.watch(started.child_);
   return started;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/open_files.hpp"
 #include "tests/wait.hpp"
 
 namespace troupe::guest {
@@ -101,6 +103,22 @@ TEST(GuestProcess, HasItsVariablesAndTheOthersOnce) {
             {{"TROUPE_TEST_REPLACED", "new"}});
   EXPECT_TRUE(process->ending(tests::kPatience));
   EXPECT_EQ(lines.all(), (std::vector<std::string>{"kept new", "1"}));
+}
+
+// It may use select(2), which fails for descriptors above 1,024.
+TEST(GuestProcess, HasTheSoftLimitOfOpenFilesThatTroupeBeganWith) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  auto low = before;
+  low.rlim_cur = 200;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  core::raise_open_files_limit();
+  EXPECT_GT(core::open_files_limit(), 200U);
+  HeardLines lines;
+  const auto process = shell("ulimit -n", lines.taker());
+  EXPECT_TRUE(process->ending(tests::kPatience));
+  EXPECT_EQ(lines.all(), std::vector<std::string>{"200"});
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 // The end of the process is told after its output: an error has its last lines.

@@ -30,14 +30,18 @@ constexpr std::array kRows = {
                  .reach = Reach::host,
                  .maps_memory = true,
                  .automatic_for = AutomaticFor::one_host,
+                 .descriptors = {.own = 10, .per_peer = 2},
                  .why_no_device = "the host copies its messages",
                  .make = make_shm_endpoint},
     EndpointInfo{.name = "tcp",
                  .listens = true,
                  .automatic_for = AutomaticFor::nodes_on_hosts,
+                 .descriptors = {.own = 12, .per_peer = 1},
                  .why_no_device = "sockets read and write the host's memory",
                  .make = make_tcp_endpoint},
-    EndpointInfo{.name = "ucx", .library = {.title = "UCX", .packages = "libucx-dev"}},
+    EndpointInfo{.name = "ucx",
+                 .library = {.title = "UCX", .packages = "libucx-dev"},
+                 .descriptors = {.own = 16, .per_peer = 1}},
     EndpointInfo{.name = "mpi",
                  .needs_job = true,
                  .sums_itself = true,
@@ -57,6 +61,24 @@ const EndpointInfo* find_endpoint(std::string_view name) {
 const EndpointInfo& endpoint_info(std::string_view name) {
   if (const auto* const row = find_endpoint(name)) return *row;
   throw std::out_of_range(fmt::format("no endpoint is called '{}'", name));
+}
+
+std::uint64_t open_files_needed(const EndpointInfo& info, std::uint64_t endpoints_here, std::uint64_t endpoints) {
+  constexpr std::uint64_t kOfProcess = 32;  // standard streams, the control plane, the data set
+  const auto peers = endpoints - std::min<std::uint64_t>(endpoints, 1);
+  return kOfProcess + endpoints_here * (info.descriptors.own + info.descriptors.per_peer * peers);
+}
+
+core::Result<void> check_open_files(const EndpointInfo& info, std::uint64_t endpoints_here, std::uint64_t endpoints,
+                                    std::uint64_t limit) {
+  const auto needed = open_files_needed(info, endpoints_here, endpoints);
+  if (needed <= limit) return {};
+  return core::fail(
+      core::Errc::config,
+      fmt::format(
+          "exchange.endpoint = \"{}\" connects each of {} sites with all others: the {} of this process need some {} "
+          "open files, and its limit is {}: raise the hard limit (`ulimit -n`), or use fewer workers per process",
+          info.name, endpoints, endpoints_here, needed, limit));
 }
 
 const EndpointInfo& automatic_endpoint(bool one_host, bool in_job) {

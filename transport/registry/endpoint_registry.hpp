@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/open_files.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/endpoint_options.hpp"
 #include "transport/fabric/fabric.hpp"
@@ -31,6 +32,12 @@ struct EndpointLibrary {
   bool global_symbols = false;  // the library's own plug-ins look up its symbols
 };
 
+/// The descriptors of an endpoint while it connects, as measured on Linux without devices. Zero: unknown.
+struct EndpointDescriptors {
+  unsigned own = 0;
+  unsigned per_peer = 0;
+};
+
 /// One row of the registry. A made endpoint's capabilities() say the same of it (tests/transport/endpoint_messages_test.cpp).
 struct EndpointInfo {
   std::string_view name;  // the value of exchange.endpoint; addresses begin with it
@@ -41,6 +48,7 @@ struct EndpointInfo {
   bool sums_itself = false;  // has a NativeReduction: exchange.algorithm = "ar"
   AutomaticFor automatic_for = AutomaticFor::no_run;
   EndpointLibrary library{};
+  EndpointDescriptors descriptors{};
   std::string_view why_no_device{};  // why a device's memory is staged; empty: it is not, or the library says so
   /// Null where the endpoint is in a module.
   core::Result<std::unique_ptr<Endpoint>> (*make)(const EndpointOptions& options) = nullptr;
@@ -52,6 +60,13 @@ struct EndpointInfo {
 [[nodiscard]] const EndpointInfo* find_endpoint(std::string_view name);
 /// As above; an unknown name is a bug: std::out_of_range.
 [[nodiscard]] const EndpointInfo& endpoint_info(std::string_view name);
+/// The open files that a process with `endpoints_here` of a run's `endpoints` needs: each connects to all others.
+[[nodiscard]] std::uint64_t open_files_needed(const EndpointInfo& info, std::uint64_t endpoints_here,
+                                              std::uint64_t endpoints);
+/// Errc::config: `limit`, of this process, is below that.
+[[nodiscard]] core::Result<void> check_open_files(const EndpointInfo& info, std::uint64_t endpoints_here,
+                                                  std::uint64_t endpoints,
+                                                  std::uint64_t limit = core::open_files_limit());
 /// The endpoint that exchange.endpoint = "auto" becomes. `in_job`: the processes are those of a job.
 [[nodiscard]] const EndpointInfo& automatic_endpoint(bool one_host, bool in_job);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/open_files.hpp"
 #include "transport/net/refusal.hpp"
 #include "transport/tcp/handshake_state.hpp"
 #include "transport/tcp/socket_options.hpp"
@@ -104,7 +105,9 @@ asio::awaitable<core::Result<void>> TcpHandshake::reach(WantedPtr wanted, std::s
   }
   call->refused = error == asio::error::connection_refused;
   call->no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
-  co_return core::fail(core::Errc::peer_lost, error == asio::error::timed_out ? "it does not answer" : error.message());
+  std::string why = error == asio::error::timed_out ? "it does not answer" : error.message();
+  if (error == asio::error::no_descriptors) why += core::kRaiseOpenFiles;
+  co_return core::fail(core::Errc::peer_lost, std::move(why));
 }
 
 /// Secures the connection, sends `hello` and reads the peer's answer to it.

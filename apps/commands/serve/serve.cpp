@@ -1,7 +1,5 @@
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -19,6 +17,7 @@
 #include "apps/grid/pool/children.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/output.hpp"
+#include "core/open_files.hpp"
 #include "gpu/device/load.hpp"
 #include "service/http/browser_tls.hpp"
 #include "service/jobs/service_folder.hpp"
@@ -74,15 +73,6 @@ core::Result<std::shared_ptr<SSL_CTX>> tls_of(const ServeArguments& arguments, c
                                   "--key (`troupe certs`), or listen on 127.0.0.1 behind a proxy",
                                   arguments.listen));
   return service::make_browser_tls(*files, std::time(nullptr));
-}
-
-/// A connection is a descriptor: the soft limit of most systems, 1024, is too low for the service's own limits.
-void raise_descriptor_limit() {
-  rlimit files{};
-  constexpr rlim_t kEnough = 8192;
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return;
-  files.rlim_cur = std::min(files.rlim_max, kEnough);
-  ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 service::Features features() {
@@ -162,7 +152,7 @@ core::Result<void> run_serve(const ServeArguments& arguments) {
   if (!users) return tl::unexpected(users.error());
   const auto jobs = job_options(arguments);
   if (!jobs) return tl::unexpected(jobs.error());
-  raise_descriptor_limit();
+  core::raise_open_files_limit();
   Interrupt interrupt;  // before any thread starts
   interrupt.nothing_to_save(true);
   auto service = service::Service::start({.directory = arguments.directory,

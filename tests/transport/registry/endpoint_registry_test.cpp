@@ -41,6 +41,21 @@ TEST(EndpointRegistry, EveryDocumentedNameIsKnown) {
   EXPECT_THROW((void)registry.absence("infiniband"), std::out_of_range);
 }
 
+/// Each endpoint connects to all others of the run: with all of them in one process that is their square.
+TEST(EndpointRegistry, OpenFilesGrowWithTheSquareOfTheWorkersOfAProcess) {
+  const auto& shm = endpoint_info("shm");
+  EXPECT_GT(open_files_needed(shm, 24, 25), 2U * 24 * 24);
+  EXPECT_LT(open_files_needed(shm, 24, 25), 3U * 24 * 24);
+  EXPECT_LT(open_files_needed(shm, 1, 25), 256U);
+  EXPECT_LT(open_files_needed(endpoint_info("tcp"), 24, 25), open_files_needed(shm, 24, 25));
+  const auto needed = open_files_needed(shm, 24, 25);
+  EXPECT_TRUE(check_open_files(shm, 24, 25, needed));
+  const auto few = check_open_files(shm, 24, 25, needed - 1);
+  ASSERT_FALSE(few);
+  EXPECT_EQ(few.error().code, core::Errc::config);
+  EXPECT_NE(few.error().message.find(std::to_string(needed)), std::string::npos) << few.error().message;
+}
+
 TEST(EndpointRegistry, AutoHasOneEndpointForEachKindOfRun) {
   for (const auto run : {AutomaticFor::one_host, AutomaticFor::nodes_on_hosts, AutomaticFor::job_on_hosts})
     EXPECT_EQ(std::ranges::count(endpoint_infos(), run, &EndpointInfo::automatic_for), 1);
