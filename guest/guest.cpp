@@ -151,6 +151,7 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
   auto plan = parse_plan(frame->text());
   if (!plan) return tl::unexpected(explained(std::move(plan.error())));
   has_plan_ = true;
+  samples_ = plan->samples;
   if (place_.role == Role::evaluator)
     if (auto sent = send(FrameType::last); !sent) return tl::unexpected(std::move(sent.error()));
   return plan;
@@ -163,7 +164,9 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
   payload.clear();
   put(payload, batch.lease);
   put(payload, static_cast<std::uint64_t>(batch.epoch));
-  put(payload, static_cast<std::uint64_t>(batch.position));
+  const auto done =
+      std::llround((batch.epoch_position - batch.epoch) * static_cast<double>(samples_));  // of this epoch
+  put(payload, static_cast<std::uint64_t>(std::clamp<std::int64_t>(done, 0, samples_ - 1)));
   put(payload, static_cast<std::uint32_t>(samples.size()));
   put(payload, optimize ? kOptimizes : std::uint32_t{0});
   put(payload, optimize ? batch.lr : 1.0);
@@ -188,10 +191,10 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
       return wrong(fmt::format("the guest has done a step with {} of {} buckets", next, buckets_));
     nn::StepResult result;
     result.loss = take<double>(*frame, 8);
+    result.top1 = result.top5 = -1;  // DONE has none
     result.samples = std::clamp<std::int64_t>(take<std::int64_t>(*frame, 16), 0, batch.count);
     const double seconds = take<double>(*frame, 24);
     result.backward_s = std::isfinite(seconds) ? std::max(seconds, 0.0) : 0;
-    result.top1 = result.top5 = -1;  // DONE has none
     return result;
   }
 }

@@ -127,6 +127,7 @@ class Guest {
   Frames::Deadline started_by_{};
   std::vector<std::byte> step_;  // the payload of the latest STEP: its memory is used again
   std::uint32_t buckets_ = 0;    // that each step reports
+  std::int64_t samples_ = 1;     // of the program's data set
   bool waits_ = false;           // an evaluator that has reached its evaluation
   bool left_ = false;            // its program has ended by itself, or was told to end
   bool has_plan_ = false;        // said PLAN

@@ -132,7 +132,7 @@ struct Batch {
   std::int64_t first =
       0;  // number of its first sample in the step's batch, of which this may be a part: dropout counts from there
   std::uint32_t epoch = 0;                // from 0; a program of the user's is told it,
-  std::int64_t position = 0;              // and the place of the first sample in the epoch
+  double epoch_position = 0;              // and how many epochs are done when the step, or its round, begins
   double lr = 1;                          // of the optimizer step that follows, for a replica with its own optimizer
   std::span<const std::uint8_t> bytes{};  // [batch, channels, height, width] of BytePreparation::source
   std::span<const Cut> cuts{};            // [batch], with bytes

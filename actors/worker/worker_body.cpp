@@ -63,7 +63,7 @@ nn::Batch WorkerBody::Ready::view() const noexcept {
           .lease = ready.lease.index,
           .count = ready.lease.count,
           .epoch = ready.lease.epoch,
-          .position = ready.lease.first,
+          .epoch_position = ready.lease.epoch_position,
           .bytes = batch.bytes,
           .cuts = batch.cuts,
           .space = batch.space};

@@ -216,6 +216,7 @@ class Replayer {
                        .memory = &memory_,
                        .plan = one_batch && !opened.plan.backend.json.empty() ? &opened.plan.backend : nullptr,
                        .exchange = &opened.plan.exchange,
+                       .arithmetic = opened.plan.arithmetic,
                        .same_numbers = same_numbers(),
                        .progress = std::move(progress)},
                       std::move(running));

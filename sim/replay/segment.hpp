@@ -47,6 +47,7 @@ struct SegmentOptions {
   core::Allocator* memory = nullptr;                   // of the host: for the vectors of a run over several sites
   const nn::Plan* plan = nullptr;                      // of the recorded run; null: the backend chooses
   const experiment::ExchangePlan* exchange = nullptr;  // of the recorded run
+  int arithmetic = experiment::kArithmetic;            // of the recorded run
   bool same_numbers = true;  // false: other settings than recorded; only the schedule must be the same
   std::function<void(std::size_t consumed)> progress{};  // called often
 };

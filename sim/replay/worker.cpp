@@ -231,6 +231,13 @@ void ReplayWorker::consumed(const WorkerEvent& event) {
 
 // ---- steps
 
+/// What the recorded worker told its program: before arithmetic 3, where its own batch was.
+double ReplayWorker::told_position() const {
+  if (segment_.options().arithmetic >= 3) return lease_.epoch_position;
+  const auto samples = static_cast<double>(segment_.spec().source.train->size());
+  return lease_.epoch + static_cast<double>(lease_.first) / samples;
+}
+
 /// Takes the step's batch and computes its gradients. False: the recording does not have the batch.
 bool ReplayWorker::compute_step(bool tell_buckets) {
   while (next_step_ < wants_step_ && next_lease_ < leases_.size()) {
@@ -247,7 +254,7 @@ bool ReplayWorker::compute_step(bool tell_buckets) {
   }
   nn::Batch told = *batch;
   told.epoch = lease_.epoch;
-  told.position = lease_.first;
+  told.epoch_position = told_position();
   told.lr = optimizer_step().lr;
   const auto step = experiment::guarded_step(memory_.replica(), segment_.kernels(),
                                              segment_.options().exchange->largest_usable(), told, [&](int bucket) {

@@ -91,6 +91,7 @@ class ReplayWorker final : public strategies::WorkerPort,
   [[nodiscard]] bool feed(const strategies::DeadlinePassed& event);
   [[nodiscard]] bool compute_step(bool tell_buckets);
   [[nodiscard]] core::OptimizerStep optimizer_step() const;
+  [[nodiscard]] double told_position() const;
   [[nodiscard]] bool counts_steps() const;
   void collective(strategies::Step step, strategies::ExchangeId id, Collectives::Task task, strategies::Slot slot,
                   int bucket);

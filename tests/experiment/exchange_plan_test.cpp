@@ -65,7 +65,7 @@ TEST(ExchangePlan, PlanInPlaceHasNoExchangeEntry) {
   const RunPlan plan{.backend = {kBackend}};
   EXPECT_TRUE(plan.exchange.in_place());
   auto json = nlohmann::json::parse(to_json(plan));
-  EXPECT_EQ(json.at("arithmetic"), 2);
+  EXPECT_EQ(json.at("arithmetic"), 3);
   json.erase("arithmetic");
   EXPECT_EQ(json.dump(), kBackend);
   // In another form than this program writes: the hash of the text itself counts.

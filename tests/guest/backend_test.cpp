@@ -59,6 +59,7 @@ TEST_F(GuestBackendTest, AStepLeavesTheGradientsAndReportsTheirBuckets) {
   std::vector<int> buckets;
   auto batch = batch_of(kSamples, 3);
   batch.epoch = 2;
+  batch.epoch_position = 2.3;  // of 40 samples
   const auto result = (*replica)->step(batch, [&](int bucket) { buckets.push_back(bucket); });
   ASSERT_TRUE(result) << result.error().message;
   double loss = 0;
@@ -70,7 +71,7 @@ TEST_F(GuestBackendTest, AStepLeavesTheGradientsAndReportsTheirBuckets) {
   EXPECT_NEAR(result->loss, loss, 1e-6);
   EXPECT_EQ(result->samples, 2);
   EXPECT_EQ(buckets, std::vector{0});
-  EXPECT_EQ(heard(), Lines{"STEP epoch 2 flags 0 factor 1.000000 samples 0 1"});
+  EXPECT_EQ(heard(), Lines{"STEP epoch 2 position 12 flags 0 factor 1.000000 samples 0 1"});
 }
 
 TEST_F(GuestBackendTest, OptimizeStepsWithWhatTheStrategyHasMadeOfTheGradients) {
@@ -85,8 +86,8 @@ TEST_F(GuestBackendTest, OptimizeStepsWithWhatTheStrategyHasMadeOfTheGradients) 
     EXPECT_FLOAT_EQ((*replica)->parameters()[place(j)], static_cast<float>(j / 2.0 - 0.05 * (j + 1)));
   ASSERT_TRUE((*replica)->step(batch_of(kSamples, 1), {}));
   (*replica)->apply({.lr = 1}, {});
-  EXPECT_EQ(heard(), (Lines{"STEP epoch 0 flags 0 factor 1.000000 samples 0 1", "OPTIMIZE 1 0.500000",
-                            "STEP epoch 0 flags 0 factor 1.000000 samples 0 1", "OPTIMIZE 2 1.000000"}));
+  EXPECT_EQ(heard(), (Lines{"STEP epoch 0 position 0 flags 0 factor 1.000000 samples 0 1", "OPTIMIZE 1 0.500000",
+                            "STEP epoch 0 position 0 flags 0 factor 1.000000 samples 0 1", "OPTIMIZE 2 1.000000"}));
 }
 
 TEST_F(GuestBackendTest, WithoutAStrategyForGradientsTheGuestStepsWithinTheStep) {
@@ -105,7 +106,7 @@ TEST_F(GuestBackendTest, WithoutAStrategyForGradientsTheGuestStepsWithinTheStep)
   for (int j = 0; j < 4; ++j)
     EXPECT_FLOAT_EQ((*replica)->parameters()[place(j)], static_cast<float>(j / 2.0 - 0.025 * gradient(j, j / 2.0)));
   EXPECT_EQ(buckets, std::vector{0});
-  EXPECT_EQ(heard(), Lines{"STEP epoch 0 flags 1 factor 0.250000 samples 0 1"});
+  EXPECT_EQ(heard(), Lines{"STEP epoch 0 position 0 flags 1 factor 0.250000 samples 0 1"});
   EXPECT_EQ(logged(folder_, "0")[2], "WELCOME 0 of 2 gradients false buckets [] offsets [0,16]");
 }
 
@@ -140,7 +141,7 @@ TEST_F(GuestBackendTest, MirrorsAreFetchedBeforeTheyAreReadAndToldWhenTheyWereWr
   (*replica)->parameters_written();
   ASSERT_TRUE((*replica)->step(batch_of(kSamples, 2), {}));
   EXPECT_NEAR((*replica)->parameters()[place(3)], 10 - 0.1 * gradient(3, 10), 1e-6);
-  const std::string step = "STEP epoch 0 flags 1 factor 1.000000 samples 0 1";
+  const std::string step = "STEP epoch 0 position 0 flags 1 factor 1.000000 samples 0 1";
   EXPECT_EQ(heard(), (Lines{step, step, "SYNC", "CHANGED", step, "SYNC"}));
 }
 
@@ -155,7 +156,7 @@ TEST_F(GuestBackendTest, MirrorsAreToldBeforeOptimizeToo) {
   (*replica)->parameters_written();
   (*replica)->apply({.lr = 1}, {});
   EXPECT_NEAR((*replica)->parameters()[place(0)], 6.9, 1e-6);
-  EXPECT_EQ(heard(), (Lines{"STEP epoch 0 flags 0 factor 1.000000 samples 0 1", "SYNC", "CHANGED",
+  EXPECT_EQ(heard(), (Lines{"STEP epoch 0 position 0 flags 0 factor 1.000000 samples 0 1", "SYNC", "CHANGED",
                             "OPTIMIZE 1 1.000000", "SYNC"}));
 }
 

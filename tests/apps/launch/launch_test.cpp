@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <sstream>
+
+#include <fmt/format.h>
 
 #include "tests/apps/launch/launched.hpp"
 
@@ -145,6 +148,28 @@ TEST_F(Launched, ATailIsFilledFromTheBeginningOfItsEpoch) {
   }
 }
 
+/// Rounds of 2 × 4 samples in epochs of 20, also of a strategy that needs its workers' parameters to be equal.
+TEST_F(Launched, WorkersInStepAreAtTheSamePlaceAndDoNotGoBack) {
+  launch({"--workers", "2", "--strategy", "bsp"}, {"samples=20", "batch=4", "epochs=2", "schedule=1", log_word()});
+  using Places = std::vector<std::pair<int, int>>;
+  for (const auto* name : {"0", "1"})
+    EXPECT_EQ(places_of(name), (Places{{0, 0}, {0, 8}, {0, 16}, {1, 0}, {1, 8}, {1, 16}})) << name;
+  std::vector<double> p{0, 0.5, 1, 1.5};
+  const auto first = steps_of("0"), second = steps_of("1");
+  ASSERT_EQ(first.size(), 6U);
+  for (std::size_t step = 0; step < 6; ++step) {
+    auto all = first[step];
+    all.insert(all.end(), second[step].begin(), second[step].end());
+    const double done = (static_cast<double>(step / 3) + static_cast<double>(step % 3) * 8 / 20) / 2;
+    for (int j = 0; j < 4; ++j)
+      p[static_cast<std::size_t>(j)] -= 0.1 * (1 - done) * gradient(j, p[static_cast<std::size_t>(j)], all);
+  }
+  const auto reached = parameters();
+  ASSERT_EQ(reached.size(), 4U);
+  for (std::size_t j = 0; j < 4; ++j) EXPECT_NEAR(reached[j], p[j], 1e-5) << j;
+  expect_replays();
+}
+
 TEST_F(Launched, WithoutItsTailNoSampleIsTrainedTwice) {
   const auto summary = launch({"--workers", "2", "--strategy", "bsp", "--set", "data.drop_tail=true"},
                               {"samples=20", "batch=4", "epochs=1", log_word()});
@@ -238,6 +263,15 @@ TEST_F(Launched, AnAccuracyThatTheProgramDoesNotTellIsNull) {
   const auto& test = summary.at("test");
   EXPECT_EQ(test.at("loss"), 0.5);
   EXPECT_TRUE(test.at("accuracy").is_null()) << summary;
+  std::istringstream metrics(contents(run() + "/metrics.jsonl"));
+  int reports = 0;
+  for (std::string line; std::getline(metrics, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.at("kind") != "worker") continue;
+    ++reports;
+    EXPECT_TRUE(json.at("recent").at("accuracy").is_null()) << line;
+  }
+  EXPECT_GT(reports, 0);
   const auto listed = troupe({"runs", "list", folder_.file("runs"), "accuracy<0.5"});
   EXPECT_EQ(listed.out.find("scripted_guest"), std::string::npos) << listed.out;
   const auto evaluated = troupe({"eval", run()});
@@ -272,12 +306,3 @@ TEST_F(Launched, WithoutAProgramItSaysHowToGiveOne) {
 
 }  // namespace
 }  // namespace troupe::apps
-  std::istringstream metrics(contents(run() + "/metrics.jsonl"));
-  int reports = 0;
-  for (std::string line; std::getline(metrics, line);) {
-    const auto json = nlohmann::json::parse(line);
-    if (json.at("kind") != "worker") continue;
-    ++reports;
-    EXPECT_TRUE(json.at("recent").at("accuracy").is_null()) << line;
-  }
-  EXPECT_GT(reports, 0);

@@ -92,6 +92,18 @@ std::vector<std::vector<int>> Launched::steps_of(const std::string& name) const 
   return steps;
 }
 
+std::vector<std::pair<int, int>> Launched::places_of(const std::string& name) const {
+  std::vector<std::pair<int, int>> places;
+  std::istringstream log(folder_.read("log." + name));
+  for (std::string line; std::getline(log, line);) {
+    std::istringstream words(line);
+    std::string word;
+    auto& [epoch, position] = places.emplace_back();
+    if (!(words >> word >> word >> epoch >> word >> position) || !line.starts_with("STEP ")) places.pop_back();
+  }
+  return places;
+}
+
 Words Launched::remaining() const {
   Words found;
   for (const auto& entry : fs::directory_iterator("/proc")) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,6 +34,8 @@ class Launched : public testing::Test {
   [[nodiscard]] std::vector<double> parameters() const;
   /// The samples of the steps that guest `name` has computed, in order (word log=).
   [[nodiscard]] std::vector<std::vector<int>> steps_of(const std::string& name) const;
+  /// The epoch and the position that each of these steps was told.
+  [[nodiscard]] std::vector<std::pair<int, int>> places_of(const std::string& name) const;
   [[nodiscard]] std::string log_word() const { return "log=" + folder_.file("log"); }
   /// Processes, with their command lines, whose environment or command line names this test's folder.
   [[nodiscard]] Words remaining() const;

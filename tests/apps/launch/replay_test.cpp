@@ -2,7 +2,11 @@
 // programs that do not compute the same again.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
+#include "core/journal.hpp"
+#include "experiment/directory/run_records.hpp"
+#include "nn/hash.hpp"
 #include "tests/apps/launch/launched.hpp"
 #include "tests/wait.hpp"
 
@@ -74,6 +78,34 @@ INSTANTIATE_TEST_SUITE_P(, LaunchedReplaysOfLosses,
                                          Faulty{"downpour", {"--strategy", "downpour"}},
                                          Faulty{"diloco", {"--strategy", "diloco", "--set", "strategy.tau=4"}}),
                          [](const auto& info) { return info.param.name; });
+
+/// Makes the newest run's first segment one of this arithmetic.
+void set_arithmetic(const std::string& run, int arithmetic) {
+  auto plan = nlohmann::json::parse(contents(run + "/journal-0001.plan.json"));
+  plan["arithmetic"] = arithmetic;
+  const std::string text = plan.dump();
+  std::ofstream(run + "/journal-0001.plan.json") << text << '\n';
+  const auto hash = nn::hash64(std::as_bytes(std::span(text)));
+  const auto journal = run + "/journal-0001.bin";
+  auto records = core::read_journal(journal)->records;
+  std::filesystem::remove(journal);
+  auto writer = core::JournalWriter::create(journal);
+  for (auto& record : records) {
+    if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
+    ASSERT_TRUE(writer->append(record.kind, record.payload));
+  }
+  ASSERT_TRUE(writer->flush());
+}
+
+// Before, programs of one round were told different places, where their own batches were. On demand there are no rounds.
+TEST_F(LaunchedReplays, OfAnOlderArithmeticTellProgramsWhatTheyWereTold) {
+  for (const auto* strategy : {"bsp", "easgd"}) {
+    launch({"--workers", "2", "--strategy", strategy}, {"samples=40", "batch=4", "epochs=2", "schedule=1"});
+    set_arithmetic(run(), 2);
+    const auto replay = troupe({"replay", run()});
+    EXPECT_EQ(replay.code, strategy == std::string("bsp") ? 70 : 0) << replay.err;
+  }
+}
 
 // Two nodes: one is late, and one's program stands still for a while.
 TEST_F(LaunchedReplays, OfALateNodeAndAStillProgramReachEveryHash) {

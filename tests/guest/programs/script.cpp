@@ -27,6 +27,12 @@ Script Script::of(int count, char** words) {
       script.optimizer = value == "1";
     else if (key == "mirrors")
       script.mirrors = value == "1";
+    else if (key == "schedule")
+      script.schedule = value == "1";
+    else if (key == "lines")
+      script.lines = std::stoll(value);
+    else if (key == "samples_here")
+      script.samples_here = std::stoll(value);
     else if (key == "samples")
       script.samples = std::stoll(value);
     else if (key == "batch")

@@ -23,6 +23,9 @@ struct Script {
   std::string program = "0123456789abcdef";  // its fingerprint
   std::string log;                           // a file: what it hears and does, a line each; empty: none
   std::string output;                        // printed at once
+  std::int64_t lines = 0;                    // as many are printed in its first step
+  std::int64_t samples_here = 0;             // of those that `who` means, in place of `samples`; 0: as all
+  bool schedule = false;                     // its learning rate falls to 0 with the run's progress
   int pause_ms = 0;                          // of each step: makes a run as long as a test needs
 
   // One fault, in place of the `nth` frame of type `when` ("JOIN": before it connects; "END": after its last batch):

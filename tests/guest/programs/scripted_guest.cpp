@@ -93,7 +93,10 @@ class Program {
     else
       return ended(first);
     send("READY", {});
-    send("PLAN", json{{"samples", script_.samples}, {"batch", script_.batch}, {"epochs", script_.epochs}}.dump());
+    send("PLAN", json{{"samples", script_.samples_here > 0 && is_meant() ? script_.samples_here : script_.samples},
+                      {"batch", script_.batch},
+                      {"epochs", script_.epochs}}
+                     .dump());
     for (;;) {
       const auto heard = wire_->read();
       if (heard.type == kTypes.at("END") && strikes("END")) strike(0, {});
@@ -210,6 +213,7 @@ class Program {
     if (evaluator_) name_ = "evaluator";
     gradients_exchanged_ = said.at("gradients");
     buckets_ = said.at("buckets").size();
+    epochs_ = said.contains("epochs") ? said.at("epochs").get<std::int64_t>() : script_.epochs;
     const auto floats = said.at("floats").get<std::size_t>();
     shared_.map(wire_->files[0], floats, script_.tensors, said.at("offsets"));
     gradients_.map(wire_->files[1], gradients_exchanged_ ? floats : 0, script_.tensors, said.at("offsets"));
@@ -232,7 +236,7 @@ class Program {
     for (std::size_t j = 0; j < own_.size(); ++j) {
       velocity_[j] = static_cast<float>(script_.momentum * velocity_[j] + gradient[j]);
       const double v = script_.momentum == 0 ? gradient[j] : velocity_[j];
-      own_[j] -= static_cast<float>(script_.lr * factor * v);
+      own_[j] -= static_cast<float>(script_.lr * rate_ * factor * v);
     }
   }
 
@@ -306,9 +310,9 @@ class Program {
   std::string detail(const Heard& heard) const {
     std::string text;
     if (heard.type == kTypes.at("STEP")) {
-      text = " epoch " + std::to_string(heard.at<std::uint64_t>(8)) + " flags " +
-             std::to_string(heard.at<std::uint32_t>(28)) + " factor " + std::to_string(heard.at<double>(32)) +
-             " samples";
+      text = " epoch " + std::to_string(heard.at<std::uint64_t>(8)) + " position " +
+             std::to_string(heard.at<std::uint64_t>(16)) + " flags " + std::to_string(heard.at<std::uint32_t>(28)) +
+             " factor " + std::to_string(heard.at<double>(32)) + " samples";
       for (std::uint32_t k = 0; k < heard.at<std::uint32_t>(24); ++k)
         text += " " + std::to_string(heard.at<std::uint64_t>(40 + 8 * k));
     }
@@ -322,7 +326,11 @@ class Program {
 
   void step(const Heard& heard) {
     if (script_.pause_ms > 0) tests::let_pass(std::chrono::milliseconds(script_.pause_ms));
+    if (steps_ == 0)
+      for (std::int64_t k = 0; k < script_.lines; ++k) print("line " + std::to_string(k));
     const auto count = heard.at<std::uint32_t>(24);
+    const auto begun = static_cast<double>(heard.at<std::uint64_t>(16)) / static_cast<double>(script_.samples);
+    if (script_.schedule) rate_ = 1 - (heard.at<std::uint64_t>(8) + begun) / static_cast<double>(epochs_);
     const bool optimizes = (heard.at<std::uint32_t>(28) & 1U) != 0;
     gradient_.assign(own_.size(), 0);
     double loss = 0;
@@ -362,6 +370,8 @@ class Program {
   std::optional<std::mt19937_64> random_;  // of a fuzzer
   bool evaluator_ = false, gradients_exchanged_ = false;
   std::size_t buckets_ = 0;
+  std::int64_t epochs_ = 1;  // of the run
+  double rate_ = 1;          // of its schedule
   int seen_ = 0, steps_ = 0;
   Vector shared_, gradients_, statistics_;
   std::vector<float> own_;        // parameters
