@@ -90,7 +90,8 @@ class ProgramBackend final : public GuestBackend {
                            .workers = options.workers,
                            .local_worker = options.local_rank,
                            .threads = options.threads,
-                           .seed = options.seed};
+                           .seed = options.seed,
+                           .epochs = options.epochs};
     const bool steps_alone = options.training && !options.gradients;
     if (!options.training) {
       const std::scoped_lock lock(mutex_);

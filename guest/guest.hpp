@@ -42,6 +42,7 @@ struct GuestPlace {
   int local_worker = 0;
   int threads = 1;  // that it should compute with: OMP_NUM_THREADS, where the user has not set it
   std::uint64_t seed = 1;
+  std::int64_t epochs = 0;  // of the run; 0: GuestProgram::epochs
 };
 
 /// The vectors that both sides see, and where each tensor begins in them, in floats.

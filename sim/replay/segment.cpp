@@ -53,6 +53,7 @@ core::Result<experiment::WorkerMemory> Segment::memory_of(strategies::WorkerId w
   compile.gradients = !spec_.needs.local_steps;
   compile.local_rank = experiment::local_rank(settings, *options_.exchange, worker);
   compile.plan = options_.plan;
+  compile.epochs = settings.run.epochs;  // of this segment's session, which another one may have extended
   compile.bytes = bytes;
   auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                   .graph = spec_.graph.get(),

@@ -60,6 +60,16 @@ TEST_F(LaunchedResumes, WorkersOfACentreKeepTheirOptimizers) {
   expect_replays();
 }
 
+// The schedule of a session's programs depends on how many epochs that session was to have.
+TEST_F(LaunchedResumes, EachSessionIsReplayedWithItsOwnEpochs) {
+  for (const auto* strategy : {"easgd", "bsp"}) {
+    launch({"--workers", "2", "--strategy", strategy, "--epochs", "2"}, {"samples=40", "batch=4", "schedule=1"});
+    const auto outcome = resume({"--epochs", "4"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    expect_replays();
+  }
+}
+
 TEST_F(LaunchedResumes, WorkersThatAreNewBeginAnewOrAsTheOthers) {
   const Words words{"samples=48", "batch=4", "momentum=0.9", log_word()};
   launch({"--workers", "2", "--strategy", "easgd", "--set", "strategy.tau=2", "--epochs", "1"}, words);
