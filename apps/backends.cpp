@@ -19,6 +19,7 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
                                 .silence = std::chrono::duration<double>(model.silence_s),
                                 .end = nn::patience_at_end(model),
                                 .fingerprint = model.program,
+                                .samples = model.program.empty() ? 0 : settings.data.train_samples,
                                 .workers = static_cast<std::uint32_t>(settings.cluster.workers),
                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                 .threads = settings.threads(0),

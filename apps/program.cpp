@@ -147,6 +147,9 @@ core::Result<Settings> with_program(const Settings& settings, guest::GuestBacken
   if (auto fits = check_keys(settings, given); !fits) return tl::unexpected(std::move(fits.error()));
   auto said = backend.describe();
   if (!said) return tl::unexpected(std::move(said.error()));
+  if (is_set(settings, "data.batch"))
+    if (const auto why = guest::too_large_for(said->plan, std::ranges::max(settings.data.batch)); !why.empty())
+      return core::fail(core::Errc::config, fmt::format("{}: {}", settings.config.where("data.batch"), why));
   auto overrides = written_keys(settings.config);
   const auto set = [&](std::string_view key, const core::Value& value) {
     overrides.push_back(fmt::format("{}={}", key, core::to_toml(value)));

@@ -77,6 +77,7 @@ class ProgramBackend final : public GuestBackend {
     memory->statistics_layout.to_canonical(memory->statistics.view(), description.statistics);
     const std::scoped_lock lock(mutex_);
     fingerprint_ = description.introduction.program;
+    samples_ = description.plan.samples;
     evaluator_.emplace(std::move(*guest), std::move(*memory));
     return description;
   }
@@ -120,6 +121,10 @@ class ProgramBackend final : public GuestBackend {
     if (!options.training) memory->buckets.clear();
     auto plan = (*guest)->welcome(memory->shared(vectors_, empty_.get()));
     if (!plan) return explained(std::move(plan.error()));
+    if (const auto why = misfit(*plan, options); !why.empty()) {
+      (*guest)->refuse(why);
+      return explained({core::Errc::config, why});
+    }
     return std::make_unique<GuestReplica>(graph, options.batch, steps_alone, std::move(*memory), std::move(*guest));
   }
 
@@ -129,17 +134,36 @@ class ProgramBackend final : public GuestBackend {
     const std::scoped_lock lock(mutex_);
     return fingerprint_.empty() || fingerprint_ == fingerprint;
   }
+  /// Why the run's batches are not for a program with this plan; empty: they are.
+  [[nodiscard]] std::string misfit(const TrainingPlan& plan, const nn::CompileOptions& options) const {
+    const std::scoped_lock lock(mutex_);
+    if (samples_ > 0 && plan.samples != samples_)
+      return fmt::format(
+          "run.batches of {} has {} samples, and the run has {}: each worker gets numbers of all samples, so give the "
+          "same number on all of them",
+          options.training ? fmt::format("worker {}", options.worker) : "the evaluator", plan.samples, samples_);
+    return options.training ? too_large_for(plan, options.batch) : std::string();
+  }
 
   const GuestProgram program_;
   const GuestProcess::OnLine on_line_;
   const core::FileDescriptor empty_;
   GuestVectors vectors_;
-  mutable std::mutex mutex_;                                                 // guards the next two
+  mutable std::mutex mutex_;                                                 // guards the next three
   std::string fingerprint_{program_.fingerprint};                            // of the run's program; empty: any
+  std::int64_t samples_ = program_.samples;                                  // of its data set; 0: any
   std::optional<std::pair<std::unique_ptr<Guest>, GuestMemory>> evaluator_;  // of describe()
 };
 
 }  // namespace
+
+std::string too_large_for(const TrainingPlan& plan, std::int64_t batch) {
+  if (batch <= plan.batch) return {};
+  return fmt::format(
+      "data.batch = {}, and the program's run.batches has size={}: give a size of at least {} there, or "
+      "leave data.batch out",
+      batch, plan.batch, batch);
+}
 
 std::unique_ptr<GuestBackend> make_backend(GuestProgram program, GuestProcess::OnLine on_line) {
   return std::make_unique<ProgramBackend>(std::move(program), std::move(on_line));

@@ -26,6 +26,9 @@ class GuestBackend : public nn::Backend {
   [[nodiscard]] virtual core::Result<Description> describe() = 0;
 };
 
+/// Why a program with this plan cannot take batches of `batch` samples; empty: it can.
+[[nodiscard]] std::string too_large_for(const TrainingPlan& plan, std::int64_t batch);
+
 /// `on_line` takes what the evaluator's program prints; any thread.
 [[nodiscard]] std::unique_ptr<GuestBackend> make_backend(GuestProgram program, GuestProcess::OnLine on_line = {});
 

@@ -26,6 +26,7 @@ struct GuestProgram {
   std::chrono::duration<double> silence{600};  // for one answer
   std::chrono::duration<double> end{600};      // for what it does after its last batch
   std::string fingerprint{};                   // of the program of the run; empty: not known, or any
+  std::int64_t samples = 0;                    // of its data set; 0: not known
   std::uint32_t workers = 1;                   // of the run,
   std::uint64_t seed = 1;                      // its seed,
   int threads = 1;                             // and those of its evaluator, for describe()

@@ -71,6 +71,21 @@ TEST_F(LaunchedFaults, AnotherVersionOfTheProgramIsRefused) {
   expect_says(outcome, "it is another one than that of the run: its frozen layers or its optimizer differ");
 }
 
+// As programs do that give run.batches their own part of the data, which is not Troupe's way.
+TEST_F(LaunchedFaults, AnotherNumberOfSamplesIsRefusedBeforeTheFirstStep) {
+  for (const auto* strategy : {"bsp", "easgd"})
+    for (const auto* samples : {"20", "100"}) {
+      const auto outcome = fails({"--workers", "2", "--strategy", strategy},
+                                 {"samples=48", fmt::format("samples_here={}", samples), "who=1", log_word()});
+      EXPECT_EQ(outcome.code, 78) << strategy << samples << outcome.err;
+      expect_says(outcome,
+                  fmt::format("run.batches of worker 1 has {} samples, and the run has 48: each worker gets numbers of "
+                              "all samples",
+                              samples));
+      EXPECT_TRUE(steps_of("0").empty());
+    }
+}
+
 TEST_F(LaunchedFaults, AnExceptionCostsItsWorkerAndSaysWhere) {
   const auto outcome = fails(
       easgd(), {"samples=48", "batch=4", "epochs=3", "fault=failed:ValueError: boom", "who=1", "nth=3", "pause_ms=5"});
