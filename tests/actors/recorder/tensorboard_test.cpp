@@ -382,7 +382,7 @@ TEST(TensorBoardRunTest, StepsOfAResumedRunAreItsSamples) {
     ASSERT_FALSE(run.train().failed);
     const auto end = run.resume({"run.max_epochs=2"});
     ASSERT_FALSE(end.failed) << end.error.message;
-    if (options.empty()) EXPECT_EQ(end.summary.samples, 2496U);
+    EXPECT_TRUE(!options.empty() || end.summary.samples == 2496U) << end.summary.samples;
     auto files = event_files(run.run_directory());
     std::ranges::sort(files);
     std::int64_t latest = 0;
