@@ -296,7 +296,7 @@ void CoordinatorBody::ended(const std::optional<core::Error>& error) {
   progress_.fill(summary, machine_.trained_s());
   tell_ledger();
   summary.ledger = told_ledger_;
-  summary.wall_s = setup_.before.wall_s + core::seconds(setup_.clock->now() - began_);
+  summary.wall_s = told_ledger_.wall_s;
   if (model_) summary.center_hash = nn::center_hash(*model_);
   experiment::take(summary, machine_.watch().state());
   if (listener_) caf::anon_send(listener_, result_);

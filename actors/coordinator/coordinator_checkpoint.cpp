@@ -25,8 +25,7 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.statistics = *statistics_;
   checkpoint.leases = setup_.leases->state();
   checkpoint.config = setup_.settings->config.to_toml();
-  checkpoint.totals =
-      progress_.totals(machine_.trained_s(), setup_.before.wall_s + core::seconds(setup_.clock->now() - began_));
+  checkpoint.totals = progress_.totals(machine_.trained_s(), ledger().wall_s);
   // A resumed run repeats the evaluation of this model if it has not ended, and reports its epoch then.
   if (evaluates_ && evaluation_->epoch && machine_.watch().awaits(setup_.leases->done_count()))
     checkpoint.totals.epoch = evaluation_->open;

@@ -48,7 +48,10 @@ Summary of(const RunSpec& spec, const RunDirectory& directory, const Checkpoint&
                         .accuracy = validation.accuracy,
                         .top5 = validation.top5};
   experiment::take(summary, checkpoint.totals.watched);
-  if (const auto ledger = experiment::last_ledger(directory.metrics_file())) summary.ledger = *ledger;
+  if (const auto ledger = experiment::last_ledger(directory.metrics_file())) {
+    summary.ledger = *ledger;
+    summary.wall_s = ledger->wall_s;
+  }
   summary.center_hash = nn::center_hash(*checkpoint.vectors.at(""));
   return summary;
 }
