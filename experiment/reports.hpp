@@ -37,15 +37,15 @@ struct RunStarted {
   bool operator==(const RunStarted&) const = default;
 };
 
-/// One worker, up to now. Sums since the worker began, unless noted.
-struct WorkerProgress {
-  std::uint32_t worker = 0;
-  std::uint64_t steps = 0;
 /// Adds to `total` the correct samples of a batch, a step or a report. What is not known of one (below 0) is not known of all.
 inline void add_hits(std::int64_t hits, std::int64_t& total) noexcept {
   total = hits < 0 || total < 0 ? -1 : total + hits;
 }
 
+/// One worker, up to now. Sums since the worker began, unless noted.
+struct WorkerProgress {
+  std::uint32_t worker = 0;
+  std::uint64_t steps = 0;
   std::uint64_t samples = 0;
   double loss = 0;                   // mean over the samples since the last report
   double loss_sum = 0;               // Σ over samples since the last report
@@ -128,6 +128,7 @@ struct Note {
   enum class Level : std::uint8_t { info, warning, error };
   Level level = Level::info;
   std::string text;
+  bool of_program = false;  // a line that a program of the user's prints
   bool operator==(const Note&) const = default;
 };
 

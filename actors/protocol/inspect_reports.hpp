@@ -58,7 +58,7 @@ constexpr typename Inspector::result_type inspect(Inspector& f, ValidationSummar
 
 template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Note& x) {
-  return f(caf::meta::type_name("Note"), x.level, x.text);
+  return f(caf::meta::type_name("Note"), x.level, x.text, x.of_program);
 }
 
 template <class Inspector>

@@ -178,12 +178,20 @@ Refusal MemberMessageChecks::check(const Sender& sender, const TransferNews& new
   return {};
 }
 
-Refusal MemberMessageChecks::check(const Sender& sender, const Note& note) {
+Refusal MemberMessageChecks::check(const Sender& sender, const Note& note, core::Duration now) {
   if (sender.here) return {};
   const auto its_own = [&](std::uint32_t site) { return may_send_for_site(sender, site); };
   if (!std::ranges::any_of(facts_.worker_sites, its_own) && !std::ranges::any_of(facts_.server_sites, its_own))
     return std::string("a note that belongs to no member");
   if (note.level > Note::Level::warning) return std::string("unknown note level");
+  if (note.of_program) {
+    // Twice as much as the process keeps to: lines may arrive closer together than they were sent.
+    const auto programs = 2 * static_cast<double>(std::max<std::size_t>(workers_of(sender).size(), 1));
+    const Allowance fresh(programs * kProgramLinesAtOnce, programs * kProgramLinesPerSecond);
+    return lines_.try_emplace(sender.node, fresh).first->second.take(now)
+               ? Refusal{}
+               : Refusal("more lines of programs than they may print");
+  }
   if (++notes_[sender.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
   return {};
 }

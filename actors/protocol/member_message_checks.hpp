@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actors/protocol/allowance.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/site_messages.hpp"
@@ -43,7 +44,7 @@ template <class Self>
 /// A value; not thread-safe. Copies share only SiteNodes.
 class MemberMessageChecks {
  public:
-  /// Accepted notes of one process.
+  /// Accepted notes of one process, beside the lines of programs.
   static constexpr std::uint64_t kMostNotes = 1000;
 
   struct Facts {
@@ -66,8 +67,8 @@ class MemberMessageChecks {
   [[nodiscard]] Refusal check(const Sender& sender, const SiteLost& lost) const;
   /// Accepts news with a site of the sender and no unknown site.
   [[nodiscard]] Refusal check(const Sender& sender, const TransferNews& news) const;
-  /// Accepts at most kMostNotes notes of a process, so that no process fills a disk.
-  [[nodiscard]] Refusal check(const Sender& sender, const Note& note);
+  /// Accepts at most kMostNotes notes of a process, and lines of its programs as fast as they may print, so that no process fills a disk.
+  [[nodiscard]] Refusal check(const Sender& sender, const Note& note, core::Duration now);
   /// Accepts whole records of events and snapshots of the sender's own members.
   [[nodiscard]] Refusal check(const Sender& sender, const JournalRecords& records) const;
 
@@ -102,6 +103,7 @@ class MemberMessageChecks {
   Facts facts_;
   std::map<std::uint32_t, Account> accounts_;    // by worker
   std::map<caf::node_id, std::uint64_t> notes_;  // that a process has sent
+  std::map<caf::node_id, Allowance> lines_;      // of its programs
 };
 
 }  // namespace troupe::actors

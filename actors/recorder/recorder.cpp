@@ -58,9 +58,11 @@ class RecorderBody {
   [[nodiscard]] bool accepts_from_here() {
     return accepted(sender_of(self_).here ? Refusal{} : "a message that only the coordinator's process may send");
   }
-  template <class Message>
-  [[nodiscard]] bool accepts(const Message& message) {
-    return accepted(setup_.checks.check(sender_of(self_), message));
+  [[nodiscard]] bool accepts(const Note& note) {
+    return accepted(setup_.checks.check(sender_of(self_), note, setup_.clock->now()));
+  }
+  [[nodiscard]] bool accepts(const JournalRecords& records) {
+    return accepted(setup_.checks.check(sender_of(self_), records));
   }
 
   void started(const RunStarted& run) {

@@ -1,8 +1,19 @@
 #include "actors/worker/program_output.hpp"
 
 #include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/text/plural.hpp"
 
 namespace troupe::actors {
+
+namespace {
+
+constexpr core::Duration kPause = std::chrono::seconds(1);  // without a line: the flood is over
+
+}  // namespace
 
 void ProgramOutput::to(const RecorderActor& recorder, const WorkerActor& worker) {
   const std::scoped_lock lock(mutex_);
@@ -14,20 +25,43 @@ void ProgramOutput::to(const RecorderActor& recorder, const WorkerActor& worker)
 
 void ProgramOutput::close() {
   const std::scoped_lock lock(mutex_);
-  closed_ = true;
+  if (closed_) return;
+  closed_ = true;  // nothing that comes later is heard by the recorder of a run that has ended
+  tell_left_out();
   recorder_ = RecorderActor{};
   worker_ = WorkerActor{};
 }
 
-void ProgramOutput::line(std::string line) {
-  Note note{Note::Level::info, std::move(line)};
+void ProgramOutput::line(const std::string& line) {
   const std::scoped_lock lock(mutex_);
+  if (const auto now = clock_.now(); !closed_ && !allowance_.take(now)) {
+    ++left_out_;
+    dropped_at_ = now;
+    return;
+  }
+  tell_left_out();
+  tell(fmt::format("{}: {}", worker_name_, line));
+}
+
+void ProgramOutput::tell_rest() {
+  const std::scoped_lock lock(mutex_);
+  if (!closed_ && clock_.now() - dropped_at_ > kPause) tell_left_out();
+}
+
+void ProgramOutput::tell(std::string text) {
+  Note note{Note::Level::info, std::move(text), true};
   if (closed_)
     std::fputs((note.text + "\n").c_str(), stderr);
   else if (recorder_)
     caf::send_as(caf::actor_cast<caf::actor>(worker_), recorder_, std::move(note));
-  else if (kept_.size() < kMostKept)
+  else
     kept_.push_back(std::move(note));
+}
+
+void ProgramOutput::tell_left_out() {
+  if (const auto count = std::exchange(left_out_, 0); count > 0)
+    tell(fmt::format("{} of {}'s program {} left out: it prints more than {} a second", core::counted(count, "line"),
+                     worker_name_, count == 1 ? "is" : "are", kProgramLinesPerSecond));
 }
 
 }  // namespace troupe::actors

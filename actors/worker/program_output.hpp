@@ -1,10 +1,12 @@
 /// Lines that a worker's program prints, on their way to the recorder. Thread-safe: the replica's reader thread calls line().
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "actors/protocol/allowance.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/vocabulary.hpp"
 
@@ -12,18 +14,29 @@ namespace troupe::actors {
 
 class ProgramOutput {
  public:
+  /// `worker`: its name. `clock` lives until close().
+  ProgramOutput(std::string worker, const core::Clock& clock) : worker_name_(std::move(worker)), clock_(clock) {}
+
   /// Lines go to `recorder` from now on, and those kept before it was known. `worker` is their sender: a message without one ends a
   /// connection.
   void to(const RecorderActor& recorder, const WorkerActor& worker);
   /// The worker ends: later lines, of a program that goes on after its last batch, go to this process's standard error.
   void close();
-  /// `line` begins with the worker's name. Beyond kMostKept, lines that come before to() are dropped.
-  void line(std::string line);
+  /// Beyond kProgramLinesAtOnce and then kProgramLinesPerSecond, lines are left out; a line says how many.
+  void line(const std::string& line);
+  /// Called often. Says how many lines were left out where no more come.
+  void tell_rest();
 
  private:
-  static constexpr std::size_t kMostKept = 1000;  // lines before there is a recorder
+  void tell(std::string text);
+  void tell_left_out();
 
+  const std::string worker_name_;
+  const core::Clock& clock_;
   std::mutex mutex_;  // guards the others
+  Allowance allowance_{kProgramLinesAtOnce, kProgramLinesPerSecond};
+  std::uint64_t left_out_ = 0;  // since the last line that was told
+  core::Duration dropped_at_{0};
   RecorderActor recorder_;
   WorkerActor worker_;
   bool closed_ = false;

@@ -13,8 +13,7 @@ core::Result<Prepared> WorkerBody::prepare() {
   // Before the replica exists: its memory is to be near these cpus, and its threads are to inherit them.
   if (!setup_.cpus.empty())
     if (auto bound = core::ThreadBinding::bind_this_thread(setup_.cpus)) binding_.emplace(std::move(*bound));
-  setup_.compile.on_output = [output = output_, name = fmt::format("worker {}: ", setup_.self)](
-                                 const std::string& line) { output->line(name + line); };
+  setup_.compile.on_output = [output = output_](const std::string& line) { output->line(line); };
   if (setup_.plan) setup_.compile.plan = &*setup_.plan;
   setup_.compile.bytes = setup_.bytes.get();
   auto memory = WorkerMemory::create({.backend = setup_.backend,

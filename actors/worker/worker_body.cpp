@@ -18,6 +18,7 @@ using strategies::WorkerId;
 WorkerBody::WorkerBody(Self self, WorkerSetup setup)
     : self_(self),
       setup_(std::move(setup)),
+      output_(std::make_shared<ProgramOutput>(fmt::format("worker {}", setup_.self), *setup_.clock)),
       helping_(self->system()),
       rendezvous_(setup_.self),
       bad_(setup_.train.max_bad_updates) {}

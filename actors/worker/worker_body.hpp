@@ -148,7 +148,7 @@ class WorkerBody final : public strategies::WorkerPort,
   std::optional<WorkerMemory> memory_;
   ActorDirectory actors_;
   std::optional<strategies::WorkerHost> host_;
-  std::shared_ptr<ProgramOutput> output_ = std::make_shared<ProgramOutput>();  // of the replica's program
+  std::shared_ptr<ProgramOutput> output_;  // of the replica's program
   MembershipInbox news_;
   HelpingUnit helping_;  // for exchanges with shards that the worker waits for
   Rendezvous rendezvous_;

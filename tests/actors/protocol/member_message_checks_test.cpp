@@ -53,6 +53,23 @@ WorkerProgress progress() {
   return progress;
 }
 
+/// Of two workers: more than they send, and less than fills a disk. Troupe's own notes are counted apart.
+TEST(MemberMessageChecks, LinesOfProgramsAreAcceptedAsFastAsTheyMayBePrinted) {
+  auto checked = checks();
+  const Note line{Note::Level::info, "worker 1: loss 0.1", true};
+  constexpr auto kAtOnce = static_cast<int>(4 * kProgramLinesAtOnce);
+  int accepted = 0;
+  for (int k = 0; k < 2 * kAtOnce; ++k) accepted += checked.check(kFirst, line, {}) ? 0 : 1;
+  EXPECT_EQ(accepted, kAtOnce);
+  EXPECT_EQ(checked.check(kFirst, Note{Note::Level::warning, "one of Troupe's"}, {}), std::nullopt);
+  EXPECT_EQ(checked.check(kSecond, Note{Note::Level::info, "worker 2: loss 0.1", true}, {}), std::nullopt);
+  EXPECT_EQ(checked.check(kFirst, line, std::chrono::seconds(2)), std::nullopt);
+  EXPECT_NE(checked.check(kPending, line, {}), std::nullopt);
+  for (std::uint64_t k = 1; k < MemberMessageChecks::kMostNotes; ++k)
+    ASSERT_EQ(checked.check(kFirst, Note{Note::Level::info, "a note"}, {}), std::nullopt) << k;
+  EXPECT_NE(checked.check(kFirst, Note{Note::Level::info, "a note"}, {}), std::nullopt);
+}
+
 TEST(MemberMessageChecks, MembersOfTheCoordinatorsProcessAreTrusted) {
   EXPECT_EQ(checks().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
   EXPECT_EQ(checks().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
@@ -109,6 +126,7 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
       {"more samples than its leases have", [](auto& p) { p.samples = 1'001; }},
       {"bytes beyond all", [](auto& p) { p.bytes = ~std::uint64_t{0}; }},
       {"more right than seen", [](auto& p) { p.top1 = 21; }},
+      {"fewer right than not known", [](auto& p) { p.top1 = -2; }},
       {"more lately than ever", [](auto& p) { p.recent_samples = 801; }},
       {"a loss that is no number", [](auto& p) { p.loss = kNan; }},
       {"a sum that is no number", [](auto& p) { p.loss_sum = -std::numeric_limits<double>::infinity(); }},
@@ -126,7 +144,6 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
     EXPECT_NE(checks().check(kFirst, changed), std::nullopt) << what;
   }
 }
-      {"fewer right than not known", [](auto& p) { p.top1 = -2; }},
 
 TEST(MemberMessageChecks, ReportsThatGoBackOrRepeatAreRefused) {
   auto all = checks();

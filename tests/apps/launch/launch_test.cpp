@@ -91,6 +91,32 @@ TEST_F(Launched, WhatProgramsPrintComesHomeWithAPrefix) {
   EXPECT_TRUE(outcome.err.starts_with("evaluator: hello from ?[31mme\n")) << outcome.err;
 }
 
+/// More than the notes that Troupe's own members may send.
+TEST_F(Launched, ALineOfEachOfManyStepsComesHome) {
+  const auto outcome = run_program(command({"--workers", "2", "--strategy", "bsp"}, {"samples=8", "lines=1500"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const auto* worker : {"0", "1"})
+    for (int k = 0; k < 1500; ++k)
+      ASSERT_NE(outcome.err.find(fmt::format("worker {}: line {}\n", worker, k)), std::string::npos) << worker << k;
+}
+
+TEST_F(Launched, AFloodOfLinesIsCutAndCounted) {
+  constexpr int kLines = 60'000;
+  const auto outcome =
+      run_program(command({"--workers", "1", "--strategy", "bsp"}, {"samples=8", fmt::format("lines={}", kLines)}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  int shown = 0, left_out = 0;
+  std::istringstream text(outcome.err);
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("worker 0: line ")) ++shown;
+    if (line.find("of worker 0's program are left out: it prints more than") != std::string::npos)
+      std::erase(line, ','), left_out += std::stoi(line);
+  }
+  EXPECT_GE(shown, 20'000);
+  EXPECT_GT(left_out, 0);
+  EXPECT_EQ(shown + left_out, kLines);
+}
+
 /// A hash after every other step of each worker, also where exchanges of the next step are soon under way.
 TEST_F(Launched, HashesWithinARunAreReplayed) {
   for (const auto* strategy : {"bsp", "pairs", "easgd"}) {

@@ -1,0 +1,17 @@
+#include "actors/protocol/allowance.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+bool Allowance::take(core::Duration now) {
+  if (seen_.count() >= 0) left_ = std::min(at_once_, left_ + core::seconds(now - seen_) * per_second_);
+  seen_ = now;
+  if (used_up_ && left_ < per_second_) return false;
+  used_up_ = left_ < 1;
+  if (used_up_) return false;
+  --left_;
+  return true;
+}
+
+}  // namespace troupe::actors
