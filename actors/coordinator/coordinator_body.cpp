@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "actors/protocol/proxy.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "core/text/plural.hpp"
 #include "core/text/shell_word.hpp"
@@ -204,8 +205,11 @@ void CoordinatorBody::down(const caf::down_msg& message) {
 
 void CoordinatorBody::missed(std::uint32_t worker, const caf::error& error, const Next& next) {
   const bool silent = error == caf::sec::request_timeout;
-  machine_.lost(worker, silent ? std::string("it does not answer, and nothing moves to it or from it")
-                               : "no answer: " + reason_of(self_->system(), error));
+  if (auto failure = program_failure_of(error))
+    machine_.member_failed(site_of(worker), {core::Errc::program, std::move(*failure)});
+  else
+    machine_.lost(worker, silent ? std::string("it does not answer, and nothing moves to it or from it")
+                                 : "no answer: " + reason_of(self_->system(), error));
   if (!machine_.ended()) next();
 }
 

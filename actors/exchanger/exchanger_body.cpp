@@ -253,7 +253,10 @@ caf::result<SnapshotTaken> ExchangerBody::snapshot(const MemberSnapshot& snapsho
          }
          // Not the worker's fault: without memory here the run ends.
          if (!result && result.error().code == core::Errc::out_of_memory) run_error(result.error());
-         promise.deliver(caf::make_error(caf::sec::runtime_error, result ? *refusal : result.error().message));
+         if (!result && result.error().code == core::Errc::program)
+           promise.deliver(program_failure(result.error().message));
+         else
+           promise.deliver(caf::make_error(caf::sec::runtime_error, result ? *refusal : result.error().message));
        });
   return promise;
 }

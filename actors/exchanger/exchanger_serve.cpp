@@ -6,6 +6,7 @@
 
 #include "actors/exchanger/exchanger_body.hpp"
 #include "actors/protocol/call_headers.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "actors/requests/asking.hpp"
 
 namespace troupe::actors {
@@ -130,7 +131,10 @@ void ExchangerBody::serve(std::uint32_t from, const MemberSnapshot& snapshot, ex
     after_event();
   };
   const auto failed = [this, reply = incoming.reply](const caf::error& error) {
-    reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
+    if (const auto why = program_failure_of(error))
+      reply(core::fail(core::Errc::program, *why));
+    else
+      reply(core::fail(core::Errc::timeout, "snapshot: " + self_->system().render(error)));
     after_event();
   };
   // The member answers at once, or it ends, which ends the request. The coordinator, who asked, waits until nothing moves.

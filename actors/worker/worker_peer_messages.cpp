@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/protocol/supervision.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
 #include "nn/checkpoint/own_state.hpp"
@@ -128,7 +129,9 @@ caf::result<SnapshotTaken> WorkerBody::own_state(const SnapshotOrder& order, con
       const auto why = fmt::format("worker {}, after step {}: the state of its optimizer: {}", setup_.self,
                                    host_->steps(), state.error().message);
       step_failed({state.error().code, why});
-      return caf::make_error(caf::sec::runtime_error, why);
+      // The answer and the report of the failure may take different ways: the first one of them to arrive says the same.
+      return state.error().code == core::Errc::program ? program_failure(why)
+                                                       : caf::make_error(caf::sec::runtime_error, why);
     }
     own_state_ = std::move(*state);
   }

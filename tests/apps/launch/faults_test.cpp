@@ -143,6 +143,21 @@ TEST_F(LaunchedFaults, WhenAllFailTheRunEndsWithTheirErrorAndNoAdviceToGoOn) {
   EXPECT_EQ(failed.err.find("--resume"), std::string::npos) << failed.err;
 }
 
+// The failure may be known by its report or by the missing answer, whichever comes first.
+TEST_F(LaunchedFaults, AStateThatCannotBeSavedIsTheProgramsFailure) {
+  for (const auto* strategy : {"easgd", "bsp"})
+    for (int again = 0; again < 3; ++again) {
+      const auto outcome =
+          fails({"--workers", "2", "--strategy", strategy},
+                {"samples=48", "batch=4", "epochs=2", "fault=failed:no such kind", "who=workers", "when=STATE"});
+      EXPECT_EQ(outcome.code, 69) << strategy << outcome.err;
+      EXPECT_NE(last_line(outcome).find("the state of its optimizer: the program has failed: no such kind"),
+                std::string::npos)
+          << outcome.err;
+      EXPECT_EQ(outcome.err.find("--resume"), std::string::npos) << outcome.err;
+    }
+}
+
 TEST_F(LaunchedFaults, AnExceptionEndsABspRunWithItsOwnExitCode) {
   const auto outcome = fails({"--workers", "2", "--strategy", "bsp"},
                              {"samples=48", "batch=4", "epochs=3", "fault=failed:ValueError: boom", "who=1", "nth=3"});
