@@ -46,7 +46,9 @@ Json to_json_of(const coordination::WatchState& watched) {
           {"since_fall", watched.since_fall},         {"lr_factor", watched.lr_factor},
           {"best_loss", watched.best.loss},           {"best_accuracy", watched.best.accuracy},
           {"best_at", to_json_of(watched.best_at)},   {"last_at", to_json_of(watched.last_at)},
-          {"begun_at", to_json_of(watched.begun_at)}, {"target_s", watched.target_s}};
+          {"begun_at", to_json_of(watched.begun_at)}, {"target_s", watched.target_s},
+          {"target_accuracy", watched.target_accuracy},
+          {"target_loss", watched.target_loss}};
 }
 
 coordination::EvaluatedAt evaluated_at(const Json& json) {
@@ -62,7 +64,9 @@ coordination::WatchState watch_state(const Json& json) {
           .best_at = evaluated_at(json.at("best_at")),
           .last_at = evaluated_at(json.at("last_at")),
           .begun_at = evaluated_at(json.at("begun_at")),
-          .target_s = number(json.at("target_s"))};
+          .target_s = number(json.at("target_s")),
+          .target_accuracy = number(json.value("target_accuracy", Json())),
+          .target_loss = number(json.value("target_loss", Json()))};
 }
 
 TestScore score_of(const Json& json) {

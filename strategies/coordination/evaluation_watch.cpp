@@ -18,6 +18,13 @@ const char* name(EarlyStop why) noexcept {
   return "";
 }
 
+EvaluationWatch::EvaluationWatch(const WatchOptions& options, const WatchState& state)
+    : options_(options), state_(state) {
+  const auto other = [](double now, double then) { return !std::isnan(then) && now != then; };
+  if (other(options_.target_accuracy, state_.target_accuracy) || other(options_.target_loss, state_.target_loss))
+    state_.target_s = std::numeric_limits<double>::quiet_NaN();
+}
+
 /// Comparisons with a number that is none are false.
 bool EvaluationWatch::better(const Score& score) const noexcept {
   const bool accuracy = options_.monitor == Monitor::accuracy;
@@ -35,7 +42,11 @@ EarlyStop EvaluationWatch::target(const Score& score) const noexcept {
 EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const EvaluatedAt& at) {
   Verdict verdict{.stop = target(score)};
   state_.begun_at = {};
-  if (verdict.stop != EarlyStop::none && std::isnan(state_.target_s)) state_.target_s = at.train_s;
+  if (verdict.stop != EarlyStop::none && std::isnan(state_.target_s)) {
+    state_.target_s = at.train_s;
+    state_.target_accuracy = options_.target_accuracy;
+    state_.target_loss = options_.target_loss;
+  }
   if (has_seen(at.leases)) return verdict;
   ++state_.evaluations;
   state_.last_at = at;

@@ -47,6 +47,9 @@ struct WatchState {
   EvaluatedAt begun_at{};  ///< of an evaluation that has begun and not ended; 0 leases: none
   double target_s =
       std::numeric_limits<double>::quiet_NaN();  ///< training time to the target; not a number: not reached
+  /// Which that was, as in WatchOptions; not a number: not known, of a checkpoint of an older program.
+  double target_accuracy = std::numeric_limits<double>::quiet_NaN();
+  double target_loss = std::numeric_limits<double>::quiet_NaN();
 };
 
 class EvaluationWatch {
@@ -57,8 +60,8 @@ class EvaluationWatch {
     EarlyStop stop = EarlyStop::none;  ///< a target or the end of patience
   };
 
-  explicit EvaluationWatch(const WatchOptions& options, const WatchState& state = {})
-      : options_(options), state_(state) {}
+  /// `state`: of an earlier session. The time to other targets is none.
+  explicit EvaluationWatch(const WatchOptions& options, const WatchState& state = {});
 
   /// A score that is not a number never improves anything. A second evaluation without training in between (of a resumed run) does not
   /// count: only its target does.

@@ -122,6 +122,11 @@ TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   EXPECT_TRUE(std::isnan(back->watched.target_s));
   totals.watched.target_s = 12;
   EXPECT_EQ(parse_totals(to_text(totals))->watched.target_s, 12);
+  EXPECT_TRUE(std::isnan(parse_totals(to_text(totals))->watched.target_accuracy));
+  totals.watched.target_accuracy = 0.75;
+  totals.watched.target_loss = 0;
+  EXPECT_EQ(parse_totals(to_text(totals))->watched.target_accuracy, 0.75);
+  EXPECT_EQ(parse_totals(to_text(totals))->watched.target_loss, 0);
 }
 
 TEST(RunTotals, KeepEverySumOfAWorker) {

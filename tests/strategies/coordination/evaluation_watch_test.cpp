@@ -79,6 +79,22 @@ TEST(EvaluationWatch, TargetsStopAndTheTimeOfTheFirstIsKept) {
   EXPECT_EQ(loss.state().target_s, 4);
 }
 
+TEST(EvaluationWatch, TheTimeToATargetIsOfThatTarget) {
+  EvaluationWatch watch({.target_accuracy = 0.5});
+  EXPECT_EQ(verdicts(watch, {0.4, 0.6}), "b.ba.");
+  EXPECT_EQ(EvaluationWatch({.target_accuracy = 0.5}, watch.state()).state().target_s, 4);
+  for (const auto& options : {WatchOptions{.target_accuracy = 0.75}, {.target_accuracy = 0.5, .target_loss = 1}, {}}) {
+    EvaluationWatch resumed(options, watch.state());
+    EXPECT_TRUE(std::isnan(resumed.state().target_s));
+  }
+  EvaluationWatch resumed({.target_accuracy = 0.75}, watch.state());
+  EXPECT_EQ(verdicts(resumed, {0.7, 0.8}), "b.ba.");
+  EXPECT_EQ(resumed.state().target_s, 8);
+  auto of_older = watch.state();
+  of_older.target_accuracy = of_older.target_loss = kNaN;
+  EXPECT_EQ(EvaluationWatch({.target_accuracy = 0.75}, of_older).state().target_s, 4) << "it does not say of which";
+}
+
 TEST(EvaluationWatch, ANumberThatIsNoneNeitherImprovesNorReachesATarget) {
   EvaluationWatch watch({.target_accuracy = 0.1, .target_loss = 10, .patience = 2});
   EXPECT_EQ(verdicts(watch, {kNaN, kNaN}, kNaN), ".p.");
