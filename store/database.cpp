@@ -77,7 +77,8 @@ void Database::fail(int code) {
   if (error_) return;
   const auto* why = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
   // SQLite knows ENOSPC, but not that a quota is used up.
-  const bool over_quota = (code & 0xff) == SQLITE_IOERR && handle_ != nullptr && sqlite3_system_errno(handle_) == EDQUOT;
+  const bool over_quota =
+      (code & 0xff) == SQLITE_IOERR && handle_ != nullptr && sqlite3_system_errno(handle_) == EDQUOT;
   const auto kind = over_quota ? core::Errc::no_space : errc_of_code(code);
   const auto advice = advice_for(kind, if_damaged_);
   error_ = core::Error{kind, fmt::format("{}: {}{}{}", path_, why, advice.empty() ? "" : ": ", advice)};
