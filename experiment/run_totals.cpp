@@ -42,11 +42,19 @@ Json to_json_of(const coordination::EvaluatedAt& at) {
 }
 
 Json to_json_of(const coordination::WatchState& watched) {
-  return {{"evaluations", watched.evaluations},       {"since_best", watched.since_best},
-          {"since_fall", watched.since_fall},         {"lr_factor", watched.lr_factor},
-          {"best_loss", watched.best.loss},           {"best_accuracy", watched.best.accuracy},
-          {"best_at", to_json_of(watched.best_at)},   {"last_at", to_json_of(watched.last_at)},
-          {"begun_at", to_json_of(watched.begun_at)}, {"target_s", watched.target_s},
+  return {{"evaluations", watched.evaluations},
+          {"since_best", watched.since_best},
+          {"since_fall", watched.since_fall},
+          {"lr_factor", watched.lr_factor},
+          {"best_loss", watched.best.loss},
+          {"best_accuracy", watched.best.accuracy},
+          {"best_at", to_json_of(watched.best_at)},
+          {"to_beat_loss", watched.to_beat.loss},
+          {"to_beat_accuracy", watched.to_beat.accuracy},
+          {"last_at", to_json_of(watched.last_at)},
+          {"extra_at", to_json_of(watched.extra_at)},
+          {"begun_at", to_json_of(watched.begun_at)},
+          {"target_s", watched.target_s},
           {"target_accuracy", watched.target_accuracy},
           {"target_loss", watched.target_loss}};
 }
@@ -55,14 +63,20 @@ coordination::EvaluatedAt evaluated_at(const Json& json) {
   return {json.at("leases"), json.at("epoch"), json.at("train_s")};
 }
 
+/// For older programs every evaluation counted.
 coordination::WatchState watch_state(const Json& json) {
+  const coordination::Score best{number(json.at("best_loss")), number(json.at("best_accuracy"))};
+  const bool older = !json.contains("extra_at");
   return {.evaluations = json.at("evaluations"),
           .since_best = json.at("since_best"),
           .since_fall = json.at("since_fall"),
           .lr_factor = json.at("lr_factor"),
-          .best = {number(json.at("best_loss")), number(json.at("best_accuracy"))},
+          .best = best,
           .best_at = evaluated_at(json.at("best_at")),
+          .to_beat =
+              older ? best : coordination::Score{number(json.at("to_beat_loss")), number(json.at("to_beat_accuracy"))},
           .last_at = evaluated_at(json.at("last_at")),
+          .extra_at = older ? coordination::EvaluatedAt{} : evaluated_at(json.at("extra_at")),
           .begun_at = evaluated_at(json.at("begun_at")),
           .target_s = number(json.at("target_s")),
           .target_accuracy = number(json.value("target_accuracy", Json())),

@@ -245,6 +245,7 @@ class Coordinator {
   CheckpointSchedule schedule_;
   CheckpointSchedule evaluations_;
   std::optional<EvaluatedAt> beside_;  // the model that is evaluated beside training
+  bool counts_ = false;                // the evaluation under way was due
   bool saves_after_ = false;           // after await_evaluation; else the next evaluation begins
   EvaluationWatch watch_;
   std::vector<std::uint32_t> wants_;      // by rank: leases requested, not granted yet

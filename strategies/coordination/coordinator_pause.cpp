@@ -96,12 +96,12 @@ void Coordinator::model_taken(const Answer& answer) {
 }
 
 /// When an evaluation is due, at the run's end, and where a limit ends the run: its user waits for a result. An interrupt asks for none. A
-/// resumed run repeats the evaluation of its checkpoint's model.
+/// resumed run repeats the evaluation of its checkpoint's model, but for one that was not due.
 bool Coordinator::evaluates() const {
   if (dismissed_ && early_stop_ != EarlyStop::none && !interrupted_by_user()) return true;
   const bool resumed_here = granted_ == options_.steps_before;  // no lease since
   const auto done = leases_->done_count();
-  const bool repeats = resumed_here && (watch_.awaits(done) || (leases_->epoch_done() && watch_.has_seen(done)));
+  const bool repeats = resumed_here && (watch_.awaits(done) || (leases_->epoch_done() && watch_.has_counted(done)));
   const bool due = repeats || evaluations_.due(position(), leases_->epoch_done());
   if (!leases_->epoch_done()) return due && !stop_;
   return due || last_epoch_done() || (stop_ && (!interrupted_by_user() || watch_.has_seen(done)));
@@ -112,14 +112,18 @@ EvaluatedAt Coordinator::evaluated_at() const {
 }
 
 /// A fall of the learning rate that an evaluation beside training has led to takes effect when the next one begins: at the same lease in
-/// every run of workers that are in step.
+/// every run of workers that are in step. An evaluation that is not due, because the run ends here, moves neither that nor the next one:
+/// the run may be resumed.
 void Coordinator::evaluate() {
   if (beside_) {
     saves_after_ = false;
     return perform(Task::await_evaluation);
   }
-  if (options_.watch.lr_patience > 0) leases_->set_lr_factor(watch_.state().lr_factor);
-  evaluations_.saved(position());
+  counts_ = evaluations_.due(position(), leases_->epoch_done()) || watch_.awaits(leases_->done_count());
+  if (counts_) {
+    if (options_.watch.lr_patience > 0) leases_->set_lr_factor(watch_.state().lr_factor);
+    evaluations_.saved(position());
+  }
   if (!options_.evaluates_beside || last()) return perform(Task::evaluate);
   beside_ = evaluated_at();
   watch_.begin(*beside_);
@@ -141,7 +145,7 @@ void Coordinator::scored(const Score& score) {
 }
 
 void Coordinator::judge(const Score& score, const EvaluatedAt& at) {
-  const auto verdict = watch_.look(score, at);
+  const auto verdict = watch_.look(score, at, counts_);
   // Before any lease that follows: the leases of a round have the same learning rate.
   if (verdict.falls && !options_.evaluates_beside) leases_->set_lr_factor(watch_.state().lr_factor);
   if (verdict.improved || verdict.falls) port_.judged(verdict);

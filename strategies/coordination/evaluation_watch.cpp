@@ -18,19 +18,26 @@ const char* name(EarlyStop why) noexcept {
   return "";
 }
 
+WatchState on_another_split(const WatchState& state) {
+  return {.lr_factor = state.lr_factor, .last_at = state.last_at, .begun_at = state.begun_at};
+}
+
 EvaluationWatch::EvaluationWatch(const WatchOptions& options, const WatchState& state)
     : options_(options), state_(state) {
   const auto other = [](double now, double then) { return !std::isnan(then) && now != then; };
   if (other(options_.target_accuracy, state_.target_accuracy) || other(options_.target_loss, state_.target_loss))
     state_.target_s = std::numeric_limits<double>::quiet_NaN();
+  if (options_.lr_patience > 0) return;
+  state_.lr_factor = 1;
+  state_.since_fall = 0;
 }
 
 /// Comparisons with a number that is none are false.
-bool EvaluationWatch::better(const Score& score) const noexcept {
+bool EvaluationWatch::better(const Score& score, const Score& than) const noexcept {
   const bool accuracy = options_.monitor == Monitor::accuracy;
   const double now = accuracy ? score.accuracy : -score.loss;
-  const double best = accuracy ? state_.best.accuracy : -state_.best.loss;
-  return now > best || (std::isnan(best) && !std::isnan(now));
+  const double before = accuracy ? than.accuracy : -than.loss;
+  return now > before || (std::isnan(before) && !std::isnan(now));
 }
 
 EarlyStop EvaluationWatch::target(const Score& score) const noexcept {
@@ -39,7 +46,7 @@ EarlyStop EvaluationWatch::target(const Score& score) const noexcept {
   return EarlyStop::none;
 }
 
-EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const EvaluatedAt& at) {
+EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const EvaluatedAt& at, bool counts) {
   Verdict verdict{.stop = target(score)};
   state_.begun_at = {};
   if (verdict.stop != EarlyStop::none && std::isnan(state_.target_s)) {
@@ -49,17 +56,20 @@ EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const Evaluat
   }
   if (has_seen(at.leases)) return verdict;
   ++state_.evaluations;
-  state_.last_at = at;
-  verdict.improved = better(score);
+  verdict.improved = better(score, state_.best);
   if (verdict.improved) {
     state_.best = score;
     state_.best_at = at;
+  }
+  (counts ? state_.last_at : state_.extra_at) = at;
+  if (!counts) return verdict;
+  if (better(score, state_.to_beat)) {
+    state_.to_beat = score;
     state_.since_best = state_.since_fall = 0;
     return verdict;
   }
   ++state_.since_best;
-  ++state_.since_fall;
-  if (options_.lr_patience > 0 && state_.since_fall >= options_.lr_patience) {
+  if (options_.lr_patience > 0 && ++state_.since_fall >= options_.lr_patience) {
     verdict.falls = true;
     // Every lease has a factor above 0.
     state_.lr_factor = std::clamp(state_.lr_factor * options_.lr_gamma, std::numeric_limits<double>::min(),

@@ -37,13 +37,15 @@ struct WatchOptions {
 };
 
 struct WatchState {
-  std::uint64_t evaluations = 0;
-  std::uint64_t since_best = 0;  ///< evaluations
-  std::uint64_t since_fall = 0;  ///< evaluations since the latest fall or best score
-  double lr_factor = 1;          ///< product of all falls
-  Score best{};
+  std::uint64_t evaluations = 0;  ///< all
+  std::uint64_t since_best = 0;   ///< evaluations that count
+  std::uint64_t since_fall = 0;   ///< the same since the latest fall or best score, while there are falls
+  double lr_factor = 1;           ///< product of all falls
+  Score best{};                   ///< of all evaluations
   EvaluatedAt best_at{};
-  EvaluatedAt last_at{};   ///< of the latest evaluation
+  Score to_beat{};         ///< the best of the evaluations that count: what ends a row without a better score
+  EvaluatedAt last_at{};   ///< of the latest evaluation that counts
+  EvaluatedAt extra_at{};  ///< of the latest one that does not count
   EvaluatedAt begun_at{};  ///< of an evaluation that has begun and not ended; 0 leases: none
   double target_s =
       std::numeric_limits<double>::quiet_NaN();  ///< training time to the target; not a number: not reached
@@ -51,6 +53,10 @@ struct WatchState {
   double target_accuracy = std::numeric_limits<double>::quiet_NaN();
   double target_loss = std::numeric_limits<double>::quiet_NaN();
 };
+
+/// The state in which a run goes on whose scores are of another split from now on: evaluations come where they would have come, and the
+/// learning rate stays.
+[[nodiscard]] WatchState on_another_split(const WatchState& state);
 
 class EvaluationWatch {
  public:
@@ -60,26 +66,31 @@ class EvaluationWatch {
     EarlyStop stop = EarlyStop::none;  ///< a target or the end of patience
   };
 
-  /// `state`: of an earlier session. The time to other targets is none.
+  /// `state`: of an earlier session. Without a plateau schedule no fall of it is in force, and the time to other targets is none.
   explicit EvaluationWatch(const WatchOptions& options, const WatchState& state = {});
 
-  /// A score that is not a number never improves anything. A second evaluation without training in between (of a resumed run) does not
-  /// count: only its target does.
-  [[nodiscard]] Verdict look(const Score& score, const EvaluatedAt& at);
+  /// A score that is not a number never improves anything. `counts`: the evaluation was due. One that was made because the run ended there
+  /// moves no counter, as a run that is resumed would not have made it: only its target and the best model are looked at. A second
+  /// evaluation without training in between (of a resumed run) does not count: only its target does.
+  [[nodiscard]] Verdict look(const Score& score, const EvaluatedAt& at, bool counts = true);
   /// The evaluation of a model has begun; look() ends it.
   void begin(const EvaluatedAt& at) { state_.begun_at = at; }
   /// Whether an evaluation of a model after so many leases has begun, and not ended.
   [[nodiscard]] bool awaits(std::uint64_t leases) const noexcept {
     return leases > 0 && state_.begun_at.leases == leases;
   }
-  /// Whether a model after so many leases has been counted.
+  /// Whether a model after so many leases has been evaluated.
   [[nodiscard]] bool has_seen(std::uint64_t leases) const noexcept {
+    return has_counted(leases) || (state_.evaluations > 0 && state_.extra_at.leases == leases);
+  }
+  /// The same, by an evaluation that counts.
+  [[nodiscard]] bool has_counted(std::uint64_t leases) const noexcept {
     return state_.evaluations > 0 && state_.last_at.leases == leases;
   }
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }
 
  private:
-  [[nodiscard]] bool better(const Score& score) const noexcept;
+  [[nodiscard]] bool better(const Score& score, const Score& than) const noexcept;
   [[nodiscard]] EarlyStop target(const Score& score) const noexcept;
 
   WatchOptions options_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "experiment/summary.hpp"
 
@@ -108,7 +109,9 @@ TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   totals.watched = {.evaluations = 9, .since_best = 3, .since_fall = 1, .lr_factor = 0.25};
   totals.watched.best = {.loss = 0.4, .accuracy = 0.8};
   totals.watched.best_at = {.leases = 60, .epoch = 1.5, .train_s = 7};
+  totals.watched.to_beat = {.loss = 0.45, .accuracy = 0.7};
   totals.watched.last_at = {.leases = 90, .epoch = 2.25, .train_s = 11};
+  totals.watched.extra_at = {.leases = 95, .epoch = 2.5, .train_s = 12};
   const auto back = parse_totals(to_text(totals));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->validation.accuracy, 0.75);
@@ -118,7 +121,9 @@ TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   EXPECT_EQ(back->watched.lr_factor, 0.25);
   EXPECT_EQ(back->watched.best.accuracy, 0.8);
   EXPECT_EQ(back->watched.best_at.leases, 60U);
+  EXPECT_EQ(back->watched.to_beat.accuracy, 0.7);
   EXPECT_EQ(back->watched.last_at.epoch, 2.25);
+  EXPECT_EQ(back->watched.extra_at.leases, 95U);
   EXPECT_TRUE(std::isnan(back->watched.target_s));
   totals.watched.target_s = 12;
   EXPECT_EQ(parse_totals(to_text(totals))->watched.target_s, 12);
@@ -127,6 +132,19 @@ TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   totals.watched.target_loss = 0;
   EXPECT_EQ(parse_totals(to_text(totals))->watched.target_accuracy, 0.75);
   EXPECT_EQ(parse_totals(to_text(totals))->watched.target_loss, 0);
+}
+
+/// They did not tell evaluations where a run stops from the others.
+TEST(RunTotals, EveryEvaluationOfAnOlderProgramCounts) {
+  RunTotals totals;
+  totals.watched = {.evaluations = 9, .best = {.loss = 0.4, .accuracy = 0.8}, .last_at = {.leases = 90}};
+  auto json = nlohmann::json::parse(to_text(totals));
+  for (const auto* key : {"to_beat_loss", "to_beat_accuracy", "extra_at"}) json["evaluations"].erase(key);
+  const auto back = parse_totals(json.dump());
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->watched.to_beat.loss, 0.4);
+  EXPECT_EQ(back->watched.to_beat.accuracy, 0.8);
+  EXPECT_EQ(back->watched.extra_at.leases, 0U);
 }
 
 TEST(RunTotals, KeepEverySumOfAWorker) {

@@ -59,7 +59,8 @@ TEST(ResumedEpoch, TheFactorOfThePlateauIsTold) {
     setup.resumed = true;
     setup.before.steps = 3;
     setup.before.samples = 60;
-    setup.before.watched = {.evaluations = 1, .lr_factor = 0.5, .best = {0.1, 0.99}, .last_at = {.leases = 1}};
+    setup.before.watched = {
+        .evaluations = 1, .lr_factor = 0.5, .best = {0.1, 0.99}, .to_beat = {0.1, 0.99}, .last_at = {.leases = 1}};
     setup.leases->set_lr_factor(0.5);
     while (const auto lease = setup.leases->grant(0)) setup.leases->done(0, lease->index);
   });

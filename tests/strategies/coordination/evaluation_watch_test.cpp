@@ -111,6 +111,48 @@ TEST(EvaluationWatch, ASecondLookAtTheSameModelCountsNothingButTheTarget) {
   EXPECT_EQ(resumed.state().evaluations, 1U);
 }
 
+/// The evaluation where a run stops is one more: only the target and the best model are looked at.
+TEST(EvaluationWatch, OneThatDoesNotCountMovesNoCounter) {
+  EvaluationWatch watch({.target_accuracy = 0.9, .patience = 3, .lr_patience = 2});
+  EXPECT_EQ(verdicts(watch, {0.5, 0.5}), "b..");
+  const auto before = watch.state();
+  EXPECT_EQ(watch.look({1, 0.4}, {.leases = 25}, false).stop, EarlyStop::none);
+  EXPECT_TRUE(watch.look({1, 0.8}, {.leases = 26}, false).improved);
+  EXPECT_EQ(watch.look({1, 0.9}, {.leases = 27, .train_s = 7}, false).stop, EarlyStop::target_accuracy);
+  EXPECT_EQ(watch.state().target_s, 7);
+  EXPECT_EQ(watch.state().best_at.leases, 27U);
+  EXPECT_EQ(watch.state().evaluations, 5U);
+  EXPECT_EQ(watch.state().since_best, before.since_best);
+  EXPECT_EQ(watch.state().since_fall, before.since_fall);
+  EXPECT_EQ(watch.state().last_at.leases, before.last_at.leases);
+  EXPECT_TRUE(watch.has_seen(27));
+  EXPECT_FALSE(watch.has_counted(27));
+  EXPECT_EQ(verdicts(watch, {0.6, 0.6, 0.6}), "..f.") << "0.6 is better than 0.5, and no model to keep";
+}
+
+TEST(EvaluationWatch, WithoutAPlateauNoFallIsInForce) {
+  EvaluationWatch plateau({.lr_patience = 1, .lr_gamma = 0.1});
+  EXPECT_EQ(verdicts(plateau, {0.5, 0.5, 0.5}), "b.f.f.");
+  EvaluationWatch constant({}, plateau.state());
+  EXPECT_EQ(constant.state().lr_factor, 1);
+  EXPECT_EQ(verdicts(constant, {0.5, 0.5, 0.5}), "...");
+  EvaluationWatch again({.lr_patience = 2, .lr_gamma = 0.1}, constant.state());
+  EXPECT_EQ(verdicts(again, {0.5, 0.5}), ".f.");
+  EXPECT_DOUBLE_EQ(again.state().lr_factor, 0.1);
+}
+
+TEST(EvaluationWatch, AnotherSplitHasNoScoresYet) {
+  EvaluationWatch watch({.lr_patience = 1, .lr_gamma = 0.5});
+  EXPECT_EQ(verdicts(watch, {0.9, 0.8}), "b.f.");
+  EvaluationWatch other({.patience = 2, .lr_patience = 2, .lr_gamma = 0.5}, on_another_split(watch.state()));
+  EXPECT_FALSE(other.has_seen(20));
+  EXPECT_EQ(verdicts(other, {0.1}), "b.");
+  EXPECT_EQ(other.state().best.accuracy, 0.1);
+  EXPECT_EQ(other.state().evaluations, 1U);
+  EXPECT_EQ(other.state().last_at.leases, 30U) << "evaluations come where they would have come";
+  EXPECT_DOUBLE_EQ(other.state().lr_factor, 0.5);
+}
+
 TEST(EvaluationWatch, ResumedItDecidesAsIfNotInterrupted) {
   const std::vector<double> scores{0.1, 0.3, 0.2, 0.3, 0.25, 0.4, 0.4, 0.4, 0.1, 0.5, 0.2};
   const WatchOptions options{.target_accuracy = 0.5, .patience = 3, .lr_patience = 2, .lr_gamma = 0.1};

@@ -305,7 +305,8 @@ std::vector<std::uint64_t> evaluated_after(CheckpointPeriod period, std::uint64_
       run.coordinator->scored({.loss = 1, .accuracy = 0.5});
       if (std::exchange(counted, run.coordinator->watch().state().evaluations) !=
           run.coordinator->watch().state().evaluations)
-        evaluated.push_back(run.coordinator->watch().state().last_at.leases);
+        evaluated.push_back(std::max(run.coordinator->watch().state().last_at.leases,
+                                     run.coordinator->watch().state().extra_at.leases));
     }
     watched = run.coordinator->watch().state();
     leases = run.leases->state();
