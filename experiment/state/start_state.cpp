@@ -78,6 +78,10 @@ std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint)
     notes.push_back(
         {Note::Level::warning,
          "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
+  if (!spec.needs.averages() && checkpoint->vectors.contains(kCenterPrefix))
+    notes.push_back({Note::Level::info,
+                     "the model was an average of what is trained: the run goes on from the trained parameters "
+                     "themselves, and they are the model now"});
   if (!server_optimizer.empty() && !servers_go_on(spec, checkpoint))
     notes.push_back(
         {Note::Level::warning,
@@ -177,7 +181,12 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
     for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }
-  if (!spec.needs.averages()) return start;
+  // "" is the average; --init makes its checkpoint of that alone.
+  auto followed = find(checkpoint, kCenterPrefix);
+  if (!spec.needs.averages()) {
+    if (followed) start.parameters = std::move(followed);
+    return start;
+  }
   if (const auto model = spec.needs.model_slot; spec.needs.model != strategies::ModelHome::center) {
     start.average = start.parameters;
     start.average_slot = model;
@@ -186,7 +195,7 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
     auto& average = start.server_states.at(model.index);
     if (!average) average = start.parameters;  // an average that is always a model begins at the parameters
   }
-  if (auto followed = find(checkpoint, kCenterPrefix)) start.parameters = std::move(followed);
+  if (followed) start.parameters = std::move(followed);
   return start;
 }
 

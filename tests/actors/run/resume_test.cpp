@@ -271,6 +271,22 @@ TEST(Resume, WorkersParametersBesideAnAverageContinueWhereTheyWere) {
   EXPECT_NE(tensors.at("fc1.weight"), without.at("fc1.weight"));
 }
 
+/// Without the average the run is, to the bit, one that never had an average.
+TEST(Resume, WithoutItsAverageARunGoesOnFromWhatWasTrained) {
+  for (const char* strategy : {"bsp", "pairs"}) {
+    const auto name = std::string("strategy.name=") + strategy;
+    SmallRun plain({name, "run.epochs=1"});
+    ASSERT_FALSE(plain.train().failed);
+    const auto expected = plain.resume({"run.epochs=2"});
+    ASSERT_FALSE(expected.failed) << expected.error.message;
+    SmallRun averaged({name, "run.epochs=1", "train.ema=0.9999"});
+    ASSERT_FALSE(averaged.train().failed);
+    const auto end = averaged.resume({"run.epochs=2", "train.ema=0"});
+    ASSERT_FALSE(end.failed) << end.error.message;
+    EXPECT_EQ(end.summary.center_hash, expected.summary.center_hash) << strategy;
+  }
+}
+
 TEST(Resume, CentreBesideAnAverageContinuesWhereItWas) {
   for (const std::string server_optimizer : {"none", "adam"}) {
     SCOPED_TRACE(server_optimizer);

@@ -148,6 +148,22 @@ TEST_F(StartStateTest, InStepAllBeginAtOneStep) {
   EXPECT_EQ(start_state(spec, &saved).first_steps, (Steps{30, 30, 30}));
 }
 
+// The model of the checkpoint is an average; what was trained stands beside it.
+TEST_F(StartStateTest, WithoutAnAverageTheTrainedParametersGoOn) {
+  for (const char* strategy : {"bsp", "easgd", "gossip"}) {
+    const auto with = this->spec({std::string("strategy.name=") + strategy, "train.ema=0.9", "cluster.workers=2"});
+    const auto without = this->spec({std::string("strategy.name=") + strategy, "cluster.workers=2"});
+    auto saved = checkpoint(with, {kCenterPrefix});
+    const auto start = start_state(without, &saved);
+    EXPECT_EQ(start.parameters, saved.vectors.at(kCenterPrefix)) << strategy;
+    EXPECT_EQ(start.average, nullptr) << strategy;
+    ASSERT_FALSE(start.notes.empty()) << strategy;
+    EXPECT_NE(start.notes[0].text.find("from the trained parameters themselves"), std::string::npos);
+    saved.vectors.erase(kCenterPrefix);  // as the beginning of a run with --init
+    EXPECT_EQ(start_state(without, &saved).parameters, saved.vectors.at("")) << strategy;
+  }
+}
+
 OwnState bytes(const std::string& text) {
   const auto view = std::as_bytes(std::span(text));
   return std::make_shared<const std::vector<std::byte>>(view.begin(), view.end());
