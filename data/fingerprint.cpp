@@ -36,4 +36,6 @@ core::Result<std::uint64_t> fingerprint(const Source& source) {
   });
 }
 
+core::Result<std::uint64_t> fingerprint(const BatchBuilder& split) { return fingerprint_of(split.dataset(), 0); }
+
 }  // namespace troupe::data

@@ -12,5 +12,7 @@ namespace troupe::data {
 /// evenly spread, with their labels. Equal for equal data sets in any packing of files. Detects accidents, not forgery. Errors as
 /// Dataset::stored.
 [[nodiscard]] core::Result<std::uint64_t> fingerprint(const Source& source);
+/// The same of one split.
+[[nodiscard]] core::Result<std::uint64_t> fingerprint(const BatchBuilder& split);
 
 }  // namespace troupe::data

@@ -27,6 +27,7 @@ struct CoordinatorSetup {
   RunStarted started;                            // what the recorder shows first
   RunTotals before;                              // of earlier sessions of this run
   std::string data{};                            // fingerprint of the data set, for checkpoints
+  std::string validation{};                      // the same of the validation split
   std::vector<strategies::Step> first_steps{};   // by rank: first steps of the initial members' hosts; none: 0
   bool resumed = false;
   std::string resume_options{};         // of the command that resumes the run, for messages: " --nodes h1:4242"

@@ -22,6 +22,7 @@ void CoordinatorBody::complete(Checkpoint& checkpoint) const {
   checkpoint.optimizer = setup_.settings->train.optimizer;
   checkpoint.server_optimizer = setup_.needs.server_state_of;
   checkpoint.data = setup_.data;
+  checkpoint.validation = setup_.validation;
   checkpoint.statistics = *statistics_;
   checkpoint.leases = setup_.leases->state();
   checkpoint.config = setup_.settings->config.to_toml();

@@ -83,6 +83,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .started = {},
                          .before = {},
                          .data = experiment::data_fingerprint(spec_),
+                         .validation = experiment::validation_fingerprint(spec_),
                          .first_steps = start_->first_steps,
                          .resumed = beginning.checkpoint != nullptr,
                          .resume_options = launch_.resume_options,

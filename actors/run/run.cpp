@@ -174,6 +174,12 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
     beginning.notes.push_back({Note::Level::info, std::move(kept)});
   for (auto& note : experiment::notes_on_resume(spec, *beginning.checkpoint, *recorded))
     beginning.notes.push_back(std::move(note));
+  if (experiment::decides_on_another_split(spec, *beginning.checkpoint, *recorded)) {
+    auto changed = *beginning.checkpoint;
+    changed.totals.watched = coordination::on_another_split(changed.totals.watched);
+    changed.totals.validation = RunTotals().validation;
+    beginning.checkpoint = std::make_shared<const Checkpoint>(std::move(changed));
+  }
   return beginning;
 }
 

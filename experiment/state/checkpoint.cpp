@@ -58,6 +58,7 @@ Parts parts_of(const Checkpoint& checkpoint) {
                     {"totals", to_text(checkpoint.totals)}};
   if (!own_states.empty()) parts.metadata[std::string(nn::kOwnStatesKey)] = own_states;
   if (!checkpoint.data.empty()) parts.metadata["data"] = checkpoint.data;
+  if (!checkpoint.validation.empty()) parts.metadata["validation"] = checkpoint.validation;
   if (!checkpoint.config.empty()) parts.metadata["config"] = checkpoint.config;
   if (!checkpoint.optimizer_steps.empty())
     parts.metadata["optimizer_steps"] = nlohmann::json(checkpoint.optimizer_steps).dump();
@@ -161,6 +162,7 @@ core::Result<Checkpoint> load(const nn::SafetensorsFile& file, std::shared_ptr<c
     *field = std::move(*text);
   }
   if (const auto data = file.text("data")) checkpoint.data = *data;
+  if (const auto validation = file.text("validation")) checkpoint.validation = *validation;
   auto parsed = parse_totals(totals);
   if (!parsed) return core::fail(parsed.error().code, fmt::format("{}: {}", file.origin(), parsed.error().message));
   checkpoint.totals = std::move(*parsed);

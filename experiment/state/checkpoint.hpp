@@ -36,6 +36,7 @@ struct Checkpoint {
   std::string optimizer;                           // of the workers: the rule that made their state
   std::string server_optimizer;                    // the same of the servers; empty: none
   std::string data{};                              // data_fingerprint() of the data it was trained on; empty: not known
+  std::string validation{};  // validation_fingerprint() of the split that decided; empty: not known
   RunTotals totals;
   std::string config{};  // TOML, resolved, of the session that wrote it; empty: not known, as in files of version 0.1
   /// Start state of a journal segment: each member's state besides its vectors, by name ("worker.0", "server.1"). Empty in a checkpoint for

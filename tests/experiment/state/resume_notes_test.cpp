@@ -18,10 +18,12 @@ core::Config config_of(const std::string& text, const Options& options) {
 
 /// What a run that began with the options `before` is told when it goes on with `--set more`.
 Options warnings(const Options& before, const Options& more) {
-  const auto recorded =
-      config_of("[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\n[cluster]\nworkers = 2\n", before);
-  const auto spec = build_run_spec(resolve(config_of(recorded.to_toml(), more)).value(), false).value();
-  Checkpoint checkpoint;
+  const auto recorded = config_of(
+      "[model]\nname = \"lenet\"\n[data]\nname = \"glyphs\"\ntrain_samples = 1000\ntest_samples = "
+      "100\n[cluster]\nworkers = 2\n",
+      before);
+  const auto spec = build_run_spec(resolve(config_of(recorded.to_toml(), more)).value(), true).value();
+  Checkpoint checkpoint;  // of an older program: without fingerprints
   checkpoint.optimizer = spec.settings->train.optimizer;
   Options texts;
   for (const auto& note : notes_on_resume(spec, checkpoint, recorded)) texts.push_back(note.text);
@@ -53,6 +55,7 @@ TEST(ResumeNotes, AnotherValidationSplitIsNamed) {
   EXPECT_NE(of_seed[0].find("(run.seed = 7, before 1)"), std::string::npos) << of_seed[0];
   EXPECT_EQ(warnings(held_out, {"data.validation=\"0.2\""}).size(), 1U);
   EXPECT_EQ(warnings({}, {"run.seed=7"}), Options{});
+  EXPECT_EQ(warnings({"data.validation=\"0.1\""}, {"run.epochs=9"}), Options{});
 }
 
 /// The order of an epoch follows from run.seed.
@@ -73,6 +76,26 @@ TEST(ResumeNotes, AnotherOrderWithinAnEpochIsNamed) {
   EXPECT_EQ(count(spec.settings->config), 0U);
   spec.leases->done(0, spec.leases->grant(0)->index);
   EXPECT_EQ(count(recorded), 0U);
+}
+
+/// The rate is lr · workers, and in a warm-up it begins at lr / workers.
+TEST(ResumeNotes, RateThatFollowsTheNumberOfWorkersIsNamed) {
+  const Options more{"cluster.workers=4"};
+  const auto scaled = warnings({"train.lr=0.1", "train.scale_lr=true"}, more);
+  ASSERT_EQ(scaled.size(), 1U);
+  EXPECT_EQ(scaled[0],
+            "cluster.workers = 4, before 2: train.scale_lr multiplies train.lr by it, so the learning rate jumps from "
+            "0.2 to 0.4; train.lr = 0.05 avoids it");
+  EXPECT_EQ(warnings({"train.lr=0.1"}, more), Options{});
+  EXPECT_EQ(warnings({"train.lr=0.1", "train.scale_lr=true"}, {"cluster.workers=4", "train.lr=0.05"}), Options{});
+  EXPECT_EQ(warnings({"train.lr=0.1", "train.scale_lr=true"}, {"run.epochs=9"}), Options{});
+  const auto warming = warnings({"train.lr=0.1", "train.warmup_epochs=5"}, more);
+  ASSERT_EQ(warming.size(), 1U);
+  EXPECT_NE(warming[0].find("the warm-up begins at train.lr divided by it, so the learning rate jumps from 0.05 to "
+                            "0.025"),
+            std::string::npos)
+      << warming[0];
+  EXPECT_EQ(warnings({"train.lr=0.1", "train.warmup_epochs=5", "train.warmup_from=10"}, more), Options{});
 }
 
 }  // namespace
