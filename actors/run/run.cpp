@@ -18,9 +18,9 @@
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/initial_model.hpp"
 #include "experiment/state/resume_notes.hpp"
+#include "experiment/state/state_checks.hpp"
 #include "nn/checkpoint/tensors.hpp"
 #include "nn/hash.hpp"
-#include "experiment/state/state_checks.hpp"
 
 namespace troupe::actors {
 
@@ -51,13 +51,13 @@ class RunLock {
 core::Result<void> find_newest(nn::CheckpointStore& store, const RunSpec& spec, Beginning& beginning) {
   auto& notes = beginning.notes;
   auto found = store.load_newest();
-  if (!found) return tl::unexpected(found.error());
   if (!found && found.error().code == core::Errc::config)
     return core::fail(core::Errc::config,
                       fmt::format("{}: the run ended before it saved one; start it again, as with "
                                   "`troupe {} {}`",
                                   found.error().message, spec.graph->is_program() ? "launch --config" : "train",
                                   core::shell_word(beginning.directory->config_file())));
+  if (!found) return tl::unexpected(found.error());
   for (const auto& refused : found->refused)
     notes.push_back({Note::Level::warning, refused + "; going back one generation"});
   auto checkpoint = experiment::load(found->checkpoint.file, spec.graph);

@@ -134,13 +134,13 @@ void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, StartSta
   const auto& states = checkpoint.own_states;
   std::vector<std::string> without;
   start.own_states.resize(spec.workers);
+  const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
+  const bool one_for_all = equal && states.size() > 1 && !were_equal(checkpoint);
+  if (one_for_all) start.notes.push_back(all_take_that_of(states.begin()->first));
   for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
     auto own = one_for_all ? states.begin() : states.find(worker);
     if (own == states.end() && equal) own = states.begin();
     if (own != states.end())
-  const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
-  const bool one_for_all = equal && states.size() > 1 && !were_equal(checkpoint);
-  if (one_for_all) start.notes.push_back(all_take_that_of(states.begin()->first));
       start.own_states[worker] = own->second;
     else
       without.push_back(std::to_string(worker));
@@ -170,14 +170,14 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
       start.first_steps[worker] = first_step(spec, *checkpoint, worker);
       take_states(spec, *checkpoint, worker, start);
     }
-  }
-  if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, start);
-  if (servers_go_on(spec, checkpoint)) {
-    start.center_version = checkpoint->totals.center_version;
     const auto whose = state_owner(spec, *checkpoint, 0);
     if (spec.needs.worker_state == strategies::WorkerState::replicated && whose.value_or(-1) >= 0 &&
         checkpoint->totals.worker_steps.size() > 1)
       start.notes.push_back(all_take_that_of(*whose));
+  }
+  if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, start);
+  if (servers_go_on(spec, checkpoint)) {
+    start.center_version = checkpoint->totals.center_version;
     for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }

@@ -22,8 +22,8 @@ WorkerProgress all_fields() {
   for (auto* count : {&steps, &samples, &recent_samples, &exchanges, &dropped, &skipped, &refused, &passed, &replaced,
                       &bytes, &staleness_sum, &staleness_count, &staleness_max, &recent_steps})
     *count = next++;
-  for (auto* real : {&loss, &loss_sum, &compute_s, &forward_s, &backward_s, &optimizer_s, &exchange_s, &wait_s, &load_s,
   top1 = static_cast<std::int64_t>(next++);
+  for (auto* real : {&loss, &loss_sum, &compute_s, &forward_s, &backward_s, &optimizer_s, &exchange_s, &wait_s, &load_s,
                      &norm_sum, &norm_max, &recent_norm_sum, &loss_scale, &distance})
     *real = static_cast<double>(next++) + 0.5;
   staleness = {next++, next++};
@@ -100,9 +100,9 @@ TEST(RunTotals, RoundTripAsText) {
   EXPECT_EQ(back->session.samples, 400U);
   ASSERT_EQ(back->session.workers.size(), 2U);
   expect_equal(back->session.workers[1], worker(1));
+  expect_equal(back->session.gone, worker(2));
 }
 
-  expect_equal(back->session.gone, worker(2));
 TEST(RunTotals, KeepWhatEvaluationsHaveLedTo) {
   RunTotals totals;
   totals.validation = {.loss = 0.5, .accuracy = 0.75, .top5 = 0.875};

@@ -251,22 +251,6 @@ TEST_F(OwnStates, AWorkerTakesItsOwnAndANewOneBeginsAnew) {
   EXPECT_EQ(start.notes[0].text, "the checkpoint has no optimizer state of workers 1, 3: their optimizers begin anew");
 }
 
-// Workers of bsp that combine gradients step alike only with equal states.
-TEST_F(OwnStates, OptimizersThatMustBeEqualTakeAnyWorkers) {
-  const auto spec = spec_of("gradients", 3);
-  auto saved = checkpoint(spec, {});
-  saved.own_states = {{1, bytes("one")}};
-  const auto start = start_state(spec, &saved);
-  for (const auto& state : start.own_states) EXPECT_EQ(state, saved.own_states.at(1));
-  EXPECT_TRUE(start.notes.empty());
-}
-
-TEST_F(OwnStates, NothingIsSaidOfARunThatBegins) {
-  const auto spec = spec_of("gradients", 3);
-  auto saved = checkpoint(spec, {});
-  saved.step = 0;
-  EXPECT_TRUE(start_state(spec, &saved).notes.empty());
-}
 TEST_F(OwnStates, OptimizersThatWereNotEqualAndMustBeTakeTheFirstWorkers) {
   const auto spec = spec_of("gradients", 3);
   auto saved = checkpoint(spec, {});
@@ -284,6 +268,22 @@ TEST_F(OwnStates, OptimizersThatWereNotEqualAndMustBeTakeTheFirstWorkers) {
   EXPECT_TRUE(equal.notes.empty());
 }
 
+// Workers of bsp that combine gradients step alike only with equal states.
+TEST_F(OwnStates, OptimizersThatMustBeEqualTakeAnyWorkers) {
+  const auto spec = spec_of("gradients", 3);
+  auto saved = checkpoint(spec, {});
+  saved.own_states = {{1, bytes("one")}};
+  const auto start = start_state(spec, &saved);
+  for (const auto& state : start.own_states) EXPECT_EQ(state, saved.own_states.at(1));
+  EXPECT_TRUE(start.notes.empty());
+}
+
+TEST_F(OwnStates, NothingIsSaidOfARunThatBegins) {
+  const auto spec = spec_of("gradients", 3);
+  auto saved = checkpoint(spec, {});
+  saved.step = 0;
+  EXPECT_TRUE(start_state(spec, &saved).notes.empty());
+}
 
 }  // namespace
 }  // namespace troupe::experiment
