@@ -61,7 +61,9 @@ const core::Table<DataConfig>& data_table() {
        {"batch", &DataConfig::batch, between(1, core::kMostCount),
         "samples per worker and step: one number, or a list with one per worker"},
        {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers),
-        "batches that a loader keeps ready; more where its share of decode_threads needs them"},
+        "batches that a loader keeps ready, of slow steps about a second's worth; more where its share of "
+        "decode_threads "
+        "needs them"},
        {"decode_threads", &DataConfig::decode_threads, between(1, 256), "threads per process that decode and augment"},
        {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
        {"drop_tail", &DataConfig::drop_tail, core::anything(),

@@ -64,15 +64,17 @@ class LoaderBody {
   struct Ordered {
     BatchReady ready;
     bool decoded = false;
+    core::Duration begun{0};
   };
 
   BorrowedBatch lend(std::uint32_t buffer) { return StagingBuffer::lend(buffers_[buffer]); }
 
-  /// Asks for a lease per free buffer and for the lookahead, less those held or requested; several at once, to save messages.
+  /// Asks for the leases that it may have, less those held or requested; several at once, to save messages, where steps are fast.
   void request() {
-    const auto wanted = free_.size() + lookahead_.ahead(), spoken_for = stock_.size() + lookahead_.pending();
-    if (wanted <= spoken_for || (wanted - spoken_for) * 2 < buffers_.size()) return;
-    const auto leases = static_cast<std::uint32_t>(wanted - spoken_for);
+    const auto most = lookahead_.most(buffers_.size()), in_buffers = buffers_.size() - free_.size();
+    const auto has = in_buffers + stock_.size() + lookahead_.pending();
+    if (most <= has || (most >= buffers_.size() && (most - has) * 2 < buffers_.size())) return;
+    const auto leases = static_cast<std::uint32_t>(most - has);
     lookahead_.asked(leases, setup_.clock->now());
     self_->send(actors_.coordinator, LeaseRequest{setup_.worker, leases});
   }
@@ -83,7 +85,7 @@ class LoaderBody {
       stock_.pop_front();
       const auto buffer = free_.front();
       free_.pop_front();
-      order_.push_back({{buffer, lease, granted_ns, 0}, false});
+      order_.push_back({{buffer, lease, granted_ns, 0}, false, setup_.clock->now()});
       if (setup_.decoders.empty()) {
         thread_.stay_off_workers();
         decoded(decode(*setup_.builder, {buffer, lease}, lend(buffer)));
@@ -117,6 +119,7 @@ class LoaderBody {
     for (auto& entry : order_) {
       if (entry.ready.buffer != result.buffer) continue;
       entry.decoded = true;
+      lookahead_.made(setup_.clock->now() - entry.begun);
       entry.ready.replaced = result.replaced;
     }
     while (!order_.empty() && order_.front().decoded) {

@@ -32,6 +32,16 @@ void LeaseLookahead::used(core::Duration now, bool last) {
   used_at_ = last ? std::nullopt : std::optional(now);
 }
 
+void LeaseLookahead::made(core::Duration took) { making_ = std::max(took, making_ - making_ / kLately); }
+
+/// More than what covers the making of a batch: making is never the slower for it, however many batches are made at once.
+std::size_t LeaseLookahead::most(std::size_t buffers) const noexcept {
+  constexpr std::size_t kLeast = 2;
+  if (pace_.count() <= 0) return std::min(buffers, kLeast);
+  const auto steps = static_cast<std::size_t>((kMostStock + wait_ + making_ + pace_ - core::Duration{1}) / pace_);
+  return std::min(buffers + ahead(), std::max(1 + steps, kLeast));
+}
+
 std::size_t LeaseLookahead::ahead() const noexcept {
   return pace_.count() <= 0 ? 0 : std::min(static_cast<std::size_t>(wait_ / pace_), kMost);
 }

@@ -1,6 +1,9 @@
 #include "data/order/lease_lookahead.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <map>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -23,7 +26,7 @@ Outcome outcome_of(core::Duration link, core::Duration step, int steps, std::siz
   std::size_t leases = 0;                             // arrived
   core::Duration now{0};
   const auto ask = [&] {
-    const auto wanted = buffers + lookahead.ahead(), has = leases + lookahead.pending();
+    const auto wanted = lookahead.most(buffers), has = leases + lookahead.pending();
     if (wanted <= has) return;
     lookahead.asked(static_cast<std::uint32_t>(wanted - has), now);
     grants.emplace(now + 2 * link, wanted - has);
@@ -62,6 +65,50 @@ TEST(LeaseLookahead, WorkerDoesNotWaitForALink) {
 }
 
 TEST(LeaseLookahead, IsBounded) { EXPECT_LE(outcome_of(milliseconds(5000), milliseconds(1), 3000).most, 5U + 64U); }
+
+/// After a signal the granted leases are computed: a second's worth, or the one beside that in computation.
+TEST(LeaseLookahead, SlowStepsAreNotGrantedFarAhead) {
+  const auto most = [](core::Duration step) { return outcome_of(milliseconds(0), step, 50, 17).most; };
+  EXPECT_EQ(most(milliseconds(10)), 17U);
+  EXPECT_EQ(most(milliseconds(100)), 11U);
+  EXPECT_EQ(most(milliseconds(1000)), 2U);
+  EXPECT_EQ(most(milliseconds(5000)), 2U);
+  EXPECT_EQ(LeaseLookahead().most(17), 2U) << "it is not known yet how fast the steps are";
+}
+
+/// Batches that take `making` are made by `makers` at once: the worker's pace, at the end.
+core::Duration pace_of(core::Duration step, core::Duration making, std::size_t makers, std::size_t buffers) {
+  LeaseLookahead lookahead;
+  std::deque<core::Duration> ready;  // of the leases held, in order
+  std::vector<core::Duration> idle(makers);
+  core::Duration now{0}, before{0};
+  constexpr int kSteps = 400, kLast = 100;
+  for (int done = 0; done < kSteps; ++done) {
+    while (ready.size() < lookahead.most(buffers)) {
+      const auto maker = std::ranges::min_element(idle);
+      ready.push_back(*maker = std::max(*maker, now) + making);
+      lookahead.asked(1, now);
+      lookahead.granted(1, now, false);
+    }
+    now = std::max(now, ready.front()) + step;
+    ready.pop_front();
+    lookahead.made(making);
+    lookahead.used(now, ready.empty());
+    if (done == kSteps - kLast - 1) before = now;
+  }
+  return (now - before) / kLast;
+}
+
+TEST(LeaseLookahead, MakersOfBatchesAllHaveWork) {
+  for (const int step_ms : {1, 50, 300, 2000})
+    for (const int making_ms : {1, 100, 800, 4000})
+      for (const std::size_t makers : {1U, 3U, 8U}) {
+        // One batch for each maker, one that is ready and one in computation; and the same without a limit.
+        const auto pace = pace_of(milliseconds(step_ms), milliseconds(making_ms), makers, makers + 2);
+        const auto least = std::max(milliseconds(step_ms), milliseconds(making_ms) / static_cast<int>(makers));
+        EXPECT_LE(pace, least + least / 20 + milliseconds(1)) << step_ms << " " << making_ms << " " << makers;
+      }
+}
 
 TEST(LeaseLookahead, APauseOfAllWorkersIsAttributedToNone) {
   LeaseLookahead lookahead;
