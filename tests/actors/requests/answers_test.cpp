@@ -15,18 +15,25 @@ class AnswersOf : public ::testing::Test {
  protected:
   /// It answers with this error, or never.
   Measurer measurer(const std::optional<std::string>& error) {
-    return system_.spawn([error](Measurer::pointer self) -> Measurer::behavior_type {
+    measurers_.push_back(system_.spawn([error](Measurer::pointer self) -> Measurer::behavior_type {
       return {[self, error, open = std::vector<caf::typed_response_promise<Measured>>()](
                   const AwaitEnd&) mutable -> caf::result<Measured> {
         if (error) return Measured{.error = *error};
         open.push_back(self->make_response_promise<Measured>());
         return open.back();
       }};
-    });
+    }));
+    return measurers_.back();
+  }
+  /// Their open promises keep them, and the system waits for its actors.
+  void TearDown() override {
+    for (const auto& measurer : measurers_) caf::anon_send_exit(measurer, caf::exit_reason::kill);
+    measurers_.clear();
   }
 
   SystemConfig config_;
   caf::actor_system system_{config_};
+  std::vector<Measurer> measurers_;
   std::atomic<std::uint64_t> moves_ = 0;
 };
 
