@@ -1,9 +1,48 @@
 #include "actors/coordinator/coordinator.hpp"
 
+#include <fmt/format.h>
+
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/protocol/supervision.hpp"
+#include "core/text/shell_word.hpp"
 
 namespace troupe::actors {
+
+namespace {
+
+/// For messages: "go on with `troupe train --resume runs/…`".
+std::string how_to_go_on(const CoordinatorSetup& setup) {
+  const auto& launcher = setup.launcher;
+  const bool program = setup.graph->is_program() && launcher.empty();
+  return fmt::format("go on with `{}troupe {} --resume {}{}`", launcher.empty() ? "" : launcher + " … ",
+                     program ? "launch" : "train", core::shell_word(setup.started.directory), setup.resume_options);
+}
+
+}  // namespace
+
+coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup) {
+  const auto& settings = *setup.settings;
+  return {.strategy = settings.strategy,
+          .needs = setup.needs,
+          .workers = setup.started.workers,
+          .epochs = setup.started.epochs,
+          .max_epochs = static_cast<std::uint32_t>(settings.run.max_epochs),
+          .checkpoints = settings.checkpoint,
+          .max_s = settings.run.max_seconds,
+          .evaluations = settings.evaluation,
+          .evaluates_beside = settings.run.evaluation == "beside",
+          .watch = experiment::watch_options(settings.run, settings.train),
+          .watched = setup.before.watched,
+          .keeps_journal = settings.journal.keep,
+          .resumed = setup.resumed,
+          .ends_with_member = !setup.launcher.empty(),
+          .steps_before = setup.before.steps,
+          .trained_before_s = setup.before.train_s,
+          .first_steps = setup.first_steps,
+          .names = setup.names,
+          .how_to_go_on = how_to_go_on(setup),
+          .how_to_start_again = "no checkpoint was saved: start the run again"};
+}
 
 CoordinatorState::CoordinatorState() = default;
 CoordinatorState::~CoordinatorState() = default;

@@ -23,6 +23,9 @@
 
 namespace troupe::actors {
 
+/// What the coordinator of this run decides by.
+[[nodiscard]] coordination::CoordinatorOptions options_of(const CoordinatorSetup& setup);
+
 class CoordinatorBody final : public coordination::CoordinatorPort {
  public:
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
