@@ -140,9 +140,14 @@ SessionTotals ProgressAggregator::life(double train_s) const {
     worker.staleness.resize(std::max(worker.staleness.size(), known.staleness.size()));
     experiment::add(worker, known);
   }
+  // A worker without a report has none; all rows of a table are as long.
   const bool has_waits = std::ranges::any_of(life.workers, [](const auto& worker) { return !worker.waits.empty(); });
-  for (auto& worker : life.workers)
+  std::size_t bins = 0;
+  for (const auto& worker : life.workers) bins = std::max(bins, worker.staleness.size());
+  for (auto& worker : life.workers) {
     if (has_waits) worker.waits.resize(latest_.size() + servers_);
+    worker.staleness.resize(bins);
+  }
   return life;
 }
 

@@ -180,6 +180,7 @@ TEST(ProgressAggregator, RowsFitASessionThatTrainsNothing) {
   ProgressAggregator one(1, 1, {});
   auto row = report(0, 20, 1, 20);
   row.waits = {0, 5};
+  row.staleness = {1, 0, 2};
   one.add(row);
   const auto before = one.totals(1, 1);
   ProgressAggregator more(3, 2, before);
@@ -191,6 +192,7 @@ TEST(ProgressAggregator, RowsFitASessionThatTrainsNothing) {
   for (const auto rank : {1U, 2U}) {
     EXPECT_EQ(life.workers[rank].worker, rank);
     EXPECT_EQ(life.workers[rank].waits, std::vector<double>(5, 0));
+    EXPECT_EQ(life.workers[rank].staleness, (std::vector<std::uint64_t>{0, 0, 0}));
     EXPECT_EQ(life.workers[rank].wait_s, 0);
   }
   EXPECT_EQ(life.train_s, before.session.train_s);

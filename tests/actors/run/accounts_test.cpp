@@ -187,7 +187,7 @@ TEST(Accounts, TablesHaveTheMembersOfTheLastSessionAndSumsAreOfTheWholeRun) {
   auto before = run.train();
   ASSERT_FALSE(before.failed) << before.error.message;
   for (const Options& changes : {Options{"run.epochs=2", "cluster.workers=2", "cluster.servers=1"},
-                                 {"cluster.workers=3", "cluster.servers=2"}}) {
+                                 {"run.epochs=3", "run.max_epochs=2", "cluster.workers=3", "cluster.servers=2"}}) {
     SCOPED_TRACE(testing::PrintToString(changes));
     const auto end = run.resume(changes);
     ASSERT_FALSE(end.failed) << end.error.message;
