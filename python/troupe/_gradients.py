@@ -25,7 +25,7 @@ class Gradients:
         assert vector is not None
         self._placements = placements
         self._vector = vector
-        self._zeros_for_none = vectors.zeros_for_none
+        self._zeros_for_missing = vectors.zeros_for_missing
         self._first = {p.name: vector.places[p.name][0] for p in placements if p.value.numel() > 0}
         self._names = list(self._first)
         self._firsts = numpy.array([self._first[name] for name in self._names], numpy.int64)
@@ -46,7 +46,7 @@ class Gradients:
 
     def missing(self) -> Set[str]:
         """Parameters of which no worker had a gradient, by what came back: the same set on all workers."""
-        if self._zeros_for_none:
+        if self._zeros_for_missing:
             return set()
         firsts = self._vector.floats[self._firsts]
         perhaps = numpy.nonzero((firsts == 0) & numpy.signbit(firsts))[0]
@@ -93,7 +93,7 @@ class Gradients:
         with torch.no_grad():
             gradient = value.grad
             if gradient is None:
-                view.fill_(0.0 if self._zeros_for_none else -0.0)
+                view.fill_(0.0 if self._zeros_for_missing else -0.0)
                 return
             if gradient.is_sparse:
                 view.copy_(gradient.to_dense(), non_blocking=True)

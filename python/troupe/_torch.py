@@ -9,9 +9,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 import torch
 
 from troupe import _state
+from troupe._buffers import IntegerBuffers
 from troupe._gradients import Gradients
 from troupe._model import Description, program_steps_alone
-from troupe._counts import Counts
 from troupe._placement import Copies, Placement, can_be_view, is_half, moved
 from troupe._vectors import Tensor, Vectors
 
@@ -81,7 +81,7 @@ class TorchModel:
         self._parameters = _trained(self._module)
         self._buffers = _statistics(self._module)
         _check_memory(self._module, self._parameters)
-        self._counts = Counts(self._module)
+        self._integers = IntegerBuffers(self._module)
         self._trained: List[Placement] = []
         self._averaged: List[Placement] = []
         self._all: List[Placement] = []
@@ -250,7 +250,7 @@ class TorchModel:
         """The optimizer's state, the state of torch's random numbers, and what the vectors do not have: buffers of integers that the program has
         changed, and the values that the vectors have rounded."""
         optimizer: Any = self._optimizer
-        state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state(), "buffers": self._counts.changed(),
+        state: Dict[str, Any] = {"worker": self._worker, "random": torch.get_rng_state(), "buffers": self._integers.changed(),
                                  "unrounded": {p.name: p.value.detach() for p in self._all if p.value.dtype == torch.float64}}
         if hasattr(optimizer, "state_dict"):
             state["optimizer"] = optimizer.state_dict()
@@ -265,7 +265,7 @@ class TorchModel:
         if "optimizer" in saved and hasattr(optimizer, "load_state_dict"):
             with self._typed_as_masters():  # it casts the state to the parameters' type
                 optimizer.load_state_dict(saved["optimizer"])
-        self._counts.load(saved.get("buffers", {}))  # states of before have neither
+        self._integers.load(saved.get("buffers", {}))  # states of before have neither
         for placement in self._all:
             if placement.name in saved.get("unrounded", {}):
                 placement.unround(saved["unrounded"][placement.name])

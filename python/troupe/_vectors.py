@@ -98,4 +98,4 @@ class Vectors:
     statistics: Vector
     buckets: "Buckets | None" = None
     worker: int = 0
-    zeros_for_none: bool = False  #: a gradient that is missing is one of zeros, for the optimizer too: in a replay of an older recording
+    zeros_for_missing: bool = False  #: a gradient that is missing is one of zeros, for the optimizer too: in a replay of an older recording

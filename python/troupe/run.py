@@ -34,13 +34,14 @@ class Run:
     seed: int = 0
     #: The epoch of the current batch, from 0.
     epoch: int = 0
-    #: Where the current batch is in the run: from 0, below 1. The same for the same batch, whichever worker has it: for learning-rate schedules.
+    #: How far the run is: from 0, below 1. Workers that step together have the same progress in a step; else it is that of the batch, whichever
+    #: worker has it. For learning-rate schedules.
     progress: float = 0.0
 
     @property
     def is_main(self) -> bool:
-        """Whether what the program keeps of its model is to be written here: by the evaluator, which has the run's model after run.evaluate; alone
-        by the only process."""
+        """Whether this process saves the model: in a run the evaluator, which has the run's model after run.evaluate; without one, the only
+        process."""
         return self.role == "evaluator"
 
     _plan: Optional[Plan] = None

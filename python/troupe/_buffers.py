@@ -6,10 +6,10 @@ from typing import Any, Dict, Mapping, Tuple
 
 import torch
 
-KEPT = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+TYPES = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-class Counts:
+class IntegerBuffers:
     """Of the `state_dict` of a module. Those that the program never writes, such as tables, are not saved: the program makes them again."""
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -18,7 +18,7 @@ class Counts:
 
     def _now(self) -> Dict[str, Any]:
         saved = set(self._module.state_dict())
-        return {name: value for name, value in self._module.named_buffers() if name in saved and value.dtype in KEPT and not value.is_meta}
+        return {name: value for name, value in self._module.named_buffers() if name in saved and value.dtype in TYPES and not value.is_meta}
 
     def changed(self) -> Dict[str, torch.Tensor]:
         """Written in place or replaced since the beginning."""
