@@ -62,8 +62,7 @@ const core::Table<DataConfig>& data_table() {
         "samples per worker and step: one number, or a list with one per worker"},
        {"prefetch", &DataConfig::prefetch, between(1, kMostBuffers),
         "batches that a loader keeps ready, of slow steps about a second's worth; more where its share of "
-        "decode_threads "
-        "needs them"},
+        "decode_threads needs them"},
        {"decode_threads", &DataConfig::decode_threads, between(1, 256), "threads per process that decode and augment"},
        {"shuffle", &DataConfig::shuffle, core::anything(), "visit the samples in a new random order each epoch"},
        {"drop_tail", &DataConfig::drop_tail, core::anything(),

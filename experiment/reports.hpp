@@ -26,11 +26,11 @@ struct RunStarted {
   std::uint64_t epoch_samples = 0;
   double epoch_position = 0;  // epochs done: > 0 after a resume
   double lr_factor = 1;       // of a plateau schedule, so far
-  // What the run goes on with, of the sessions before.
+  // Sums of the earlier sessions.
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;
   double train_s = 0;  // training time
-  // What the times of this session's steps are of: as in the configuration, one for all workers or one each.
+  // The options of this session that its step times depend on, as configured: one entry for all workers, or one each.
   std::vector<std::int64_t> batch{};
   std::int64_t accumulate = 1;
   std::vector<double> slowdown{};

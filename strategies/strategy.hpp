@@ -62,7 +62,7 @@ struct Needs {
   bool subgroups = false;  ///< some collectives are of fewer workers than all
   bool peers = false;
   bool in_step = false;    ///< every worker takes the same number of steps, so leases are equal shares
-  std::size_t backup = 0;  ///< in step: a step is complete without the slowest of so many workers
+  std::size_t backup = 0;  ///< in step: number of backup workers; a step completes without so many of the slowest
   ModelHome model = ModelHome::center;
   /// kCenter: the model is the centre, or the workers' parameters. Else an average of them (averaged.hpp): a server_state(k), or one of
   /// worker_slots. If no checkpoint has that average, it begins as a copy of what it follows, so that it is a model at every moment.

@@ -18,7 +18,8 @@ namespace troupe::apps {
 [[nodiscard]] std::string seconds_value(std::optional<double> seconds);
 /// "512 B", "1.2 GB".
 [[nodiscard]] std::string bytes_value(double bytes);
-/// "1:23": when in the run, all its sessions together, a state, note or member event is of. An older service knows the session's time only.
+/// "1:23": the run's time over all sessions (`wall_s`) at a state, note or member event; of an older service, which does not send it, the
+/// session's.
 [[nodiscard]] std::string time_value(const StateJson& moment);
 [[nodiscard]] std::string loss_value(std::optional<double> loss);
 

@@ -98,8 +98,7 @@ std::string another_order(const RunSpec& spec, const core::Config& recorded) {
   if (now == before || !begun) return {};
   return fmt::format(
       "run.seed = {}, before {}: what is left of epoch {} has another order, so that samples come twice in it and "
-      "others "
-      "not at all; leave it out, or change it at the end of an epoch",
+      "others not at all; leave it out, or change it at the end of an epoch",
       core::to_toml(now), core::to_toml(before), accounts.epoch + 1);
 }
 

@@ -9,6 +9,7 @@
 #include "core/text/shell_word.hpp"
 
 namespace troupe::service {
+
 std::string config_file_name(const JobSpec& spec) {
   if (spec.config.empty()) return {};
   // A grid's directory has the name of its file.

@@ -57,8 +57,8 @@ class RunState {
 
   double t_ = 0, epoch_ = 0, epochs_ = 0, epoch_samples_ = 0;
   experiment::RunPosition epochs_done_;
-  // Samples of the sessions before: in the model that this one began with; computed by them, as the ledger says.
-  double samples_before_ = 0, computed_before_ = 0;
+  double samples_before_ = 0;   // of the model that this session began with
+  double computed_before_ = 0;  // by earlier sessions, also what was lost with them; as the ledger says
   struct {
     double t = 0, seconds = 0;
   } wall_;  // of all sessions, at the latest line that tells

@@ -23,7 +23,7 @@ inline constexpr Slot kWorkerAverage{SlotKind::acc, 1};
 /// `strategy` itself for an `ema` of 0. REQUIRES 0 ≤ ema < 1, a strategy without an average, and one that does not use kWorkerAverage.
 [[nodiscard]] std::unique_ptr<Strategy> averaged(std::unique_ptr<Strategy> strategy, double ema);
 
-/// Needs::server_state_of of the strategy itself, of one that may be averaged: "adam" of "adam and ema".
+/// `server_state_of` without its average: "adam" of "adam and ema", "" of "ema".
 [[nodiscard]] std::string_view without_average(std::string_view server_state_of) noexcept;
 
 }  // namespace troupe::strategies
