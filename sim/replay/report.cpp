@@ -26,20 +26,20 @@ std::string_view reason(bool has_all_ends) {
 
 }  // namespace
 
-void ReplayReport::note_before(const std::string& path, std::uint64_t begins, std::uint64_t steps, bool has_all_ends) {
-  if (begins <= steps) return;
-  unrecorded += begins - steps;
+void ReplayReport::note_before(const std::string& path, std::uint64_t from, std::uint64_t to, bool has_all_ends) {
+  if (to <= from) return;
+  unrecorded += to - from;
   notes.push_back({experiment::Note::Level::warning,
-                   fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", path, begins,
-                               steps, reason(has_all_ends))});
+                   fmt::format("{}: it begins at step {}, and the segments before it end at step {}: {}", path, to,
+                               from, reason(has_all_ends))});
 }
 
-void ReplayReport::note_after(const std::string& path, std::uint64_t steps, std::uint64_t end, bool has_all_ends) {
-  if (end <= steps) return;
-  unrecorded += end - steps;
+void ReplayReport::note_after(const std::string& path, std::uint64_t from, std::uint64_t to, bool has_all_ends) {
+  if (to <= from) return;
+  unrecorded += to - from;
   notes.push_back(
       {experiment::Note::Level::warning, fmt::format("{}: the segments end at step {}, and the run at step {}: {}",
-                                                     path, steps, end, reason(has_all_ends))});
+                                                     path, from, to, reason(has_all_ends))});
 }
 
 bool ReplayReport::complete() const noexcept {

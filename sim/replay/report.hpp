@@ -39,10 +39,10 @@ struct ReplayReport {
   /// What was not replayed: missing segments, and steps that no segment has.
   std::vector<experiment::Note> notes{};
 
-  /// Note that no segment has the steps from `steps` to `begins`, or to `end`, if there are any. `path`: of the segment that begins behind
-  /// them, or ends before them. `has_all_ends`: the records before them were not cut off.
-  void note_before(const std::string& path, std::uint64_t begins, std::uint64_t steps, bool has_all_ends);
-  void note_after(const std::string& path, std::uint64_t steps, std::uint64_t end, bool has_all_ends);
+  /// Adds a note, and to `unrecorded`, if no segment has the steps from `from` to `to`: before the segment `path`, or after it.
+  /// `has_all_ends`: the records before them were not cut off.
+  void note_before(const std::string& path, std::uint64_t from, std::uint64_t to, bool has_all_ends);
+  void note_after(const std::string& path, std::uint64_t from, std::uint64_t to, bool has_all_ends);
 
   /// True if the replay covers the whole run.
   [[nodiscard]] bool complete() const noexcept;

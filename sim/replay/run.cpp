@@ -16,7 +16,7 @@
 #include "experiment/exchange_plan.hpp"
 #include "nn/checkpoint/checkpoint.hpp"
 #include "nn/hash.hpp"
-#include "sim/replay/result/progress.hpp"
+#include "sim/replay/result/replay_totals.hpp"
 #include "sim/replay/segment.hpp"
 #include "sim/replay/session.hpp"
 
@@ -185,8 +185,7 @@ class Replayer {
     if (!checkpoint) return tl::unexpected(checkpoint.error());
     const bool goes_on = *checkpoint && !(*checkpoint)->members.empty();
     if (auto fits = check_fit(*session_, goes_on); !fits) return tl::unexpected(fits.error());
-    auto start = goes_on ? experiment::members_state(spec, **checkpoint)
-                         : core::Result<experiment::StartState>(experiment::start_state(spec, checkpoint->get()));
+    auto start = goes_on ? experiment::members_state(spec, **checkpoint) : experiment::StartState{};
     if (!start) return tl::unexpected(begins_otherwise(file, start.error()).error());
     std::error_code unreadable;  // read_recording() says so
     const auto bytes = std::filesystem::file_size(file.path, unreadable);
@@ -194,6 +193,7 @@ class Replayer {
     if (!recording) return tl::unexpected(recording.error());
     auto made = plan_of(file, *recording);
     if (!made) return tl::unexpected(made.error());
+    if (!goes_on) start = experiment::start_state(spec, checkpoint->get(), made->arithmetic);
     const auto events = recording->events();
     return Opened{bytes,           events, std::move(*checkpoint), goes_on, std::move(*start), std::move(*recording),
                   std::move(*made)};
@@ -243,8 +243,8 @@ class Replayer {
     if (!segment) return tl::unexpected(segment.error());
     note_gap(file, opened->checkpoint.get(), goes_on);
     if (!goes_on) has_all_ends_ = true;
-    if (progress_.empty() || !goes_on)
-      progress_.begin_session(opened->checkpoint ? opened->checkpoint->totals : experiment::RunTotals{}, leases);
+    if (totals_.empty() || !goes_on)
+      totals_.begin_session(opened->checkpoint ? opened->checkpoint->totals : experiment::RunTotals{}, leases);
     try {
       auto ran = (*segment)->run();
       tell_verified(file, *opened, **segment);
@@ -258,7 +258,7 @@ class Replayer {
     done.hashes = (*segment)->hashes();
     has_all_ends_ = has_all_ends_ && (*segment)->recording().has_all_ends();
     report_.segments.push_back(done);
-    progress_.add((*segment)->progress(), (*segment)->epochs(), leases, goes_on);
+    totals_.add((*segment)->progress(), (*segment)->epochs(), leases, goes_on);
     if (!last) {
       running_ = (*segment)->take_running();
       return {};
@@ -280,7 +280,7 @@ class Replayer {
                limited ? "run.journal keeps the newest only"
                        : "run.journal keeps all of them: they were removed, or lost")});
     } else if (!goes_on) {
-      report_.note_before(file.path, begins, progress_.steps(), has_all_ends_);
+      report_.note_before(file.path, totals_.steps(), begins, has_all_ends_);
     }
   }
 
@@ -290,7 +290,7 @@ class Replayer {
     if (const auto newest = nn::load_newest(directory_.checkpoints()))
       if (const auto checkpoint = experiment::load(newest->checkpoint.file, session_->spec.graph))
         end = std::max(end, checkpoint->totals.steps);
-    report_.note_after(last.path, progress_.steps(), end, has_all_ends_);
+    report_.note_after(last.path, totals_.steps(), end, has_all_ends_);
   }
 
   /// The file's checksums protect the members' states: if other settings reject a state, the settings are wrong.
@@ -310,7 +310,7 @@ class Replayer {
     auto& summary = report_.summary;
     report_.recorded = ReplayReport::Recorded::of(directory_.read_summary());
     summary = experiment::summary_of(*spec.settings, *spec.graph, spec.workers, spec.servers, directory_.path());
-    progress_.fill(summary, spec, report_.segments.back().complete);
+    totals_.fill(summary, spec, report_.segments.back().complete);
     const auto model = segment.model();
     if (!core::host_kernels().all_finite(model)) return diverged("the model's parameters are not finite any more");
     summary.center_hash = nn::center_hash(model);
@@ -342,7 +342,7 @@ class Replayer {
   experiment::RunDirectory directory_;
   std::optional<Session> session_;  // of the current segment
   RunningPrograms running_;         // at the end of the segment before
-  Progress progress_;
+  ReplayTotals totals_;
   bool has_all_ends_ = true;  // of the session's segments so far
   std::size_t segments_ = 0;
   ReplayReport report_;

@@ -22,7 +22,7 @@
 #include "sim/replay/collectives.hpp"
 #include "sim/replay/describe.hpp"
 #include "sim/replay/recording.hpp"
-#include "sim/replay/result/progress.hpp"
+#include "sim/replay/result/replay_totals.hpp"
 #include "sim/replay/result/verification.hpp"
 #include "sim/replay/wire.hpp"
 

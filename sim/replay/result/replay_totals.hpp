@@ -23,7 +23,7 @@ struct LeaseSpan {
 /// Of the leases of all workers.
 [[nodiscard]] LeaseSpan span_of(const std::vector<std::vector<data::Lease>>& leases);
 
-class Progress {
+class ReplayTotals {
  public:
   /// Nothing was replayed yet.
   [[nodiscard]] bool empty() const noexcept { return workers_.empty(); }
@@ -43,7 +43,7 @@ class Progress {
   std::vector<experiment::WorkerProgress> workers_;  // of the session
   experiment::RunTotals before_;                     // of earlier ones
   EpochSums epochs_;                                 // of the session
-  bool inside_ = false;                              // it began in the middle of an epoch, whose begin is in before_
+  bool began_within_epoch_ = false;                  // it began in the middle of an epoch, whose begin is in before_
   std::optional<data::Lease> last_;                  // the farthest lease of the run
 };
 

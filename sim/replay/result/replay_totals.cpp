@@ -1,4 +1,4 @@
-#include "sim/replay/result/progress.hpp"
+#include "sim/replay/result/replay_totals.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ LeaseSpan span_of(const std::vector<std::vector<data::Lease>>& leases) {
   return span;
 }
 
-void Progress::begin_session(const experiment::RunTotals& start, const LeaseSpan& leases) {
+void ReplayTotals::begin_session(const experiment::RunTotals& start, const LeaseSpan& leases) {
   experiment::ProgressAggregator earlier(static_cast<std::uint32_t>(workers_.size()), 0, before_);
   for (const auto& worker : workers_) earlier.add(worker);
   auto life = earlier.life(before_.train_s);
@@ -41,12 +41,12 @@ void Progress::begin_session(const experiment::RunTotals& start, const LeaseSpan
   before_.session = std::move(life);
   before_.session.train_s = 0;
   epochs_.clear();
-  inside_ = leases.first && leases.first->epoch_position > leases.first->epoch;
+  began_within_epoch_ = leases.first && leases.first->epoch_position > leases.first->epoch;
   if (leases.last) last_.reset();  // it may have been undone
 }
 
-void Progress::add(std::vector<experiment::WorkerProgress> workers, const EpochSums& epochs, const LeaseSpan& leases,
-                   bool goes_on) {
+void ReplayTotals::add(std::vector<experiment::WorkerProgress> workers, const EpochSums& epochs,
+                       const LeaseSpan& leases, bool goes_on) {
   if (goes_on && !workers_.empty())
     for (std::size_t w = 0; w < workers.size(); ++w) experiment::add(workers[w], workers_[w]);
   workers_ = std::move(workers);
@@ -54,22 +54,22 @@ void Progress::add(std::vector<experiment::WorkerProgress> workers, const EpochS
   if (leases.last && (!last_ || end_of(*leases.last) > end_of(*last_))) last_ = leases.last;
 }
 
-std::uint64_t Progress::steps() const {
+std::uint64_t ReplayTotals::steps() const {
   auto steps = before_.steps;
   for (const auto& worker : workers_) steps += worker.steps;
   return steps;
 }
 
 /// As the coordinator closes epochs: the next one's first lease ends an epoch.
-experiment::EpochTotals Progress::last_epoch() const {
+experiment::EpochTotals ReplayTotals::last_epoch() const {
   if (epochs_.empty()) return before_.epoch;
   auto last = epochs_.rbegin()->second;
-  if (inside_ && epochs_.size() == 1) add_to(last, before_.epoch);
+  if (began_within_epoch_ && epochs_.size() == 1) add_to(last, before_.epoch);
   return last;
 }
 
 /// The last lease's epoch is done if no further batch of it could be granted.
-std::uint32_t Progress::epochs(const experiment::RunSpec& spec, std::uint64_t samples, bool complete) const {
+std::uint32_t ReplayTotals::epochs(const experiment::RunSpec& spec, std::uint64_t samples, bool complete) const {
   const auto size = static_cast<std::int64_t>(spec.source.train->size());
   if (!last_) return static_cast<std::uint32_t>(samples / static_cast<std::uint64_t>(size));
   const auto& data = spec.settings->data;
@@ -82,7 +82,7 @@ std::uint32_t Progress::epochs(const experiment::RunSpec& spec, std::uint64_t sa
   return last_->epoch + (done ? 1 : 0);
 }
 
-void Progress::fill(experiment::Summary& summary, const experiment::RunSpec& spec, bool complete) const {
+void ReplayTotals::fill(experiment::Summary& summary, const experiment::RunSpec& spec, bool complete) const {
   auto before = before_;
   before.epoch = last_epoch();
   experiment::ProgressAggregator aggregator(spec.workers, spec.servers, std::move(before));
