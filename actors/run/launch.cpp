@@ -203,10 +203,11 @@ Launch launch_here(const RunSpec& spec) {
 core::Result<Launch> launch_on(std::vector<Node> nodes, Settings& settings, std::uint32_t servers,
                                const security::TlsFiles& tls, const std::string& version) {
   if (const auto* const named = transport::find_endpoint(settings.exchange.endpoint); named && named->needs_job)
-    return core::fail(core::Errc::config,
-                      fmt::format("{}: exchange.endpoint = \"{}\": nodes are no ranks of one job: start the run with "
-                                  "mpirun, or use \"auto\"",
-                                  settings.config.where("exchange.endpoint"), named->name));
+    return core::fail(
+        core::Errc::config,
+        fmt::format("{}: exchange.endpoint = \"{}\": nodes are not ranks of an MPI job: start the run with "
+                    "mpirun, or use \"auto\"",
+                    settings.config.where("exchange.endpoint"), named->name));
   if (nodes.size() > static_cast<std::size_t>(settings.cluster.workers))
     return core::fail(
         core::Errc::config,

@@ -62,8 +62,8 @@ std::string kept_options(const core::Config& now, const core::Config& recorded) 
       kept.push_back(fmt::format("{} = {}", option.key, core::to_toml(value)));
   });
   if (kept.empty()) return {};
-  return fmt::format("strategy.name = \"{}\", before \"{}\": it keeps {}; what was a default of {} is one of {} now",
-                     name, before, fmt::join(kept, ", "), before, name);
+  return fmt::format("strategy.name = \"{}\", before \"{}\": {} {}; all other options are {}'s defaults", name, before,
+                     fmt::join(kept, ", "), kept.size() == 1 ? "stays as it was set" : "stay as they were set", name);
 }
 
 }  // namespace troupe::experiment

@@ -8,8 +8,8 @@
 
 namespace troupe::experiment {
 
-/// What `overrides` ("key=value") must follow so that options that were at the defaults of the recorded strategy are at the new one's.
-/// None: the strategy stays.
+/// The overrides to put before `overrides` ("key=value"): options that stood at a default of the recorded strategy take the default of
+/// the new one, which `overrides` name. Empty: the strategy stays.
 [[nodiscard]] std::vector<std::string> defaults_of_strategy(const core::Config& recorded,
                                                             const std::vector<std::string>& overrides);
 

@@ -133,7 +133,7 @@ TEST_F(Faults, ANodeThatMayOpenTooFewFilesSaysHowManyItNeeds) {
   for (const std::string endpoint : {"shm", "tcp"}) {
     Process run(train(with({"strategy.name=bsp", "exchange.endpoint=" + endpoint, "cluster.workers=24"})));
     EXPECT_EQ(run.wait(), 78) << run.err();
-    for (const auto& part : {node(0).name(), std::string("open files"), std::string("256"), std::string("ulimit -n")})
+    for (const auto& part : {node(0).name(), std::string("open files"), std::string("256"), std::string("ulimit -Hn")})
       EXPECT_NE(run.err().find(part), std::string::npos) << run.err();
   }
   expect_free();

@@ -77,7 +77,8 @@ core::Result<void> check_open_files(const EndpointInfo& info, std::uint64_t endp
       core::Errc::config,
       fmt::format(
           "exchange.endpoint = \"{}\" connects each of {} sites with all others: the {} of this process need some {} "
-          "open files, and its limit is {}: raise the hard limit (`ulimit -n`), or use fewer workers per process",
+          "open files, and its limit is {}: raise the hard limit (`ulimit -Hn`, LimitNOFILE= of "
+          "systemd), or use fewer workers per process",
           info.name, endpoints, endpoints_here, needed, limit));
 }
 
