@@ -34,7 +34,7 @@ struct StepOptions {
   [[nodiscard]] double slowdown_of(std::size_t worker) const {
     return slowdown.size() == 1 ? slowdown[0] : slowdown[worker];
   }
-  [[nodiscard]] bool whole() const {
+  [[nodiscard]] bool valid() const {
     const auto fits = [this](const auto& list) {
       return list.size() == 1 || (!list.empty() && list.size() >= workers);
     };
@@ -110,8 +110,8 @@ core::Result<std::vector<Session>> read_sessions(const std::string& path, const 
         run.model = line.at("model").get<std::string>();
         run.parameters = line.value("parameters", std::uint64_t{0});
         sessions.push_back(session_of(line, now));
-        if (sessions.back().tells_options && !sessions.back().options.whole())
-          return wrong("batch and slowdown are not of its workers");
+        if (sessions.back().tells_options && !sessions.back().options.valid())
+          return wrong("batch or slowdown has neither one entry nor one for each worker, or a slowdown is not above 0");
       }
       if (kind != "worker") continue;
       if (sessions.empty()) sessions.push_back({.options = now});
@@ -129,7 +129,7 @@ core::Result<std::vector<Session>> read_sessions(const std::string& path, const 
 }
 
 /// Whether the configurations kept beside the journal are all like `now`. A run without any is taken for one whose options stayed.
-bool kept_options(const experiment::RunDirectory& directory, const StepOptions& now) {
+bool options_stayed(const experiment::RunDirectory& directory, const StepOptions& now) {
   const auto segments = directory.journals();
   return segments && std::ranges::all_of(*segments, [&](const experiment::JournalSegment& segment) {
            if (segment.config.empty()) return true;
@@ -147,16 +147,16 @@ core::Result<void> read_metrics(const experiment::RunDirectory& directory, const
   if (!sessions) return tl::unexpected(std::move(sessions.error()));
   // config.toml is the last session's. Earlier ones that tell nothing of theirs count only if nothing shows that it was another one.
   const bool all_tell = std::ranges::all_of(*sessions, &Session::tells_options);
-  const bool kept = all_tell || sessions->size() == 1 || kept_options(directory, now);
-  std::vector<bool> passed_over(now.workers);
+  const bool stayed = all_tell || sessions->size() == 1 || options_stayed(directory, now);
+  std::vector<bool> left_out(now.workers);
   for (const auto& session : *sessions) {
-    const bool known = session.tells_options || kept || &session == &sessions->back();
+    const bool known = session.tells_options || stayed || &session == &sessions->back();
     const auto& options = session.tells_options ? session.options : now;
     for (const auto& [worker, reported] : session.workers) {
       if (worker >= now.workers) break;  // it is gone since
       const bool counts =
           known && options.micro_batches == now.micro_batches && options.batch(worker) == now.batch(worker);
-      passed_over[worker] = passed_over[worker] || !counts;
+      left_out[worker] = left_out[worker] || !counts;
       for (const auto& [ms, count] : reported.times)
         if (counts) run.steps[worker].push_back({ms / options.slowdown_of(worker), count});
     }
@@ -165,9 +165,8 @@ core::Result<void> read_metrics(const experiment::RunDirectory& directory, const
     if (run.steps[worker].empty())
       return core::fail(
           Errc::data,
-          fmt::format(
-              "{}: worker {} took no step{}: nothing to forecast from", path, worker,
-              passed_over[worker] ? " with the data.batch and train.accumulate of the run's last session" : ""));
+          fmt::format("{}: worker {} took no step{}: nothing to forecast from", path, worker,
+                      left_out[worker] ? " with the data.batch and train.accumulate of the run's last session" : ""));
   return {};
 }
 
