@@ -90,7 +90,7 @@ bool program_before_dashes(const CLI::App& app, const Words& arguments) {
 
 /// The first flag of `app` that was given an empty value, as by a variable of the shell that is not set: the command would run as if it
 /// were not there. Arguments without a name may be empty: a program's, or a note.
-std::string flag_without_value(const CLI::App& app) {
+std::string flag_with_empty_value(const CLI::App& app) {
   for (const auto* option : app.get_options()) {
     const bool has_name = !option->get_lnames().empty();
     if (has_name && option->get_expected_max() > 0 &&
@@ -165,7 +165,7 @@ core::Result<void> dispatch(const Words& arguments, bool& silent) {
     return usage(unexpected(*chosen, extras.front()));
   for (const auto& parsed : all)
     if (const auto extras = extras_of(parsed); !extras.empty()) return usage(unexpected(parsed, extras.front()));
-  if (const auto flag = flag_without_value(*chosen->app); !flag.empty())
+  if (const auto flag = flag_with_empty_value(*chosen->app); !flag.empty())
     return usage(fmt::format("{}: its value is empty; see `{} --help`", flag, full_name(*chosen->app)));
   if (refused) return usage(fmt::format("{}; see `{} --help`", *refused, full_name(*chosen->app)));
   if (job && ranks == Ranks::none)

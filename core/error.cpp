@@ -55,7 +55,7 @@ Error from_errno(int error_number, std::string_view doing, std::string_view path
   // std::strerror is not thread-safe; the category's message is.
   const std::string_view advice = full          ? " (free some space and try again)"
                                   : memory      ? " (free some memory and try again)"
-                                  : descriptors ? kRaiseOpenFiles
+                                  : descriptors ? kOpenFilesAdvice
                                   : large       ? " (raise this process's limit on the size of files: `ulimit -f`)"
                                                 : "";
   return {full     ? Errc::no_space

@@ -10,7 +10,7 @@ namespace {
 
 constexpr rlim_t kMost = rlim_t{1} << 20;
 
-rlim_t began_with = 0;  // the soft limit; 0: it was not raised
+rlim_t soft_limit_at_start = 0;  // 0: it was not raised
 
 }  // namespace
 
@@ -21,13 +21,13 @@ void raise_open_files_limit() noexcept {
   if (files.rlim_cur >= wanted) return;
   const rlim_t before = files.rlim_cur;
   files.rlim_cur = wanted;
-  if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && began_with == 0) began_with = before;
+  if (::setrlimit(RLIMIT_NOFILE, &files) == 0 && soft_limit_at_start == 0) soft_limit_at_start = before;
 }
 
 void restore_open_files_limit(pid_t child) noexcept {
   rlimit files{};
-  if (began_with == 0 || ::prlimit(child, RLIMIT_NOFILE, nullptr, &files) != 0) return;
-  files.rlim_cur = std::min(files.rlim_max, began_with);
+  if (soft_limit_at_start == 0 || ::prlimit(child, RLIMIT_NOFILE, nullptr, &files) != 0) return;
+  files.rlim_cur = std::min(files.rlim_max, soft_limit_at_start);
   ::prlimit(child, RLIMIT_NOFILE, &files, nullptr);
 }
 

@@ -10,10 +10,10 @@
 namespace troupe::core {
 
 /// Behind the system's text for EMFILE.
-inline constexpr std::string_view kRaiseOpenFiles = " (raise this process's limit: `ulimit -n`)";
+inline constexpr std::string_view kOpenFilesAdvice = " (raise this process's limit: `ulimit -n`)";
 
-/// Raises the soft limit to the hard one, but not above 2^20: some programs look at every number below it. Call it before other threads
-/// begin.
+/// Raises the soft limit to the hard one, but not above 2^20: some libraries close or scan every number below the limit. Call it before
+/// other threads begin.
 void raise_open_files_limit() noexcept;
 /// Gives a child the soft limit that this process began with: other people's programs may use select(2), which fails above 1,024. 0: this
 /// process, between fork and exec. No effect without raise_open_files_limit().

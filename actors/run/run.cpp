@@ -143,7 +143,7 @@ core::Error with_remedy(core::Error error, const RunRequest& request, const Begi
 
 /// A new run with run.init begins as if it were resumed from a checkpoint of step 0, which open_directory() saves.
 core::Result<Beginning> begin_new(const RunSpec& spec) {
-  if (auto kept = experiment::check_state(spec); !kept) return tl::unexpected(kept.error());
+  if (auto checked = experiment::check_state(spec); !checked) return tl::unexpected(checked.error());
   auto initial = experiment::initial_model(spec);
   if (!initial) return tl::unexpected(std::move(initial.error()));
   Beginning beginning;
@@ -334,7 +334,7 @@ core::Result<CheckedRun> check_run(const Settings& settings, nn::Backend& backen
   auto spec = experiment::build_run_spec(settings, open_data);
   if (!spec) return tl::unexpected(spec.error());
   if (auto divided = experiment::check_leases(*spec); !divided) return tl::unexpected(divided.error());
-  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
+  if (auto checked = experiment::check_state(*spec); !checked) return tl::unexpected(checked.error());
   if (auto sums =
           check_library_sum(settings, spec->needs, static_cast<std::uint32_t>(settings.cluster.workers_per_rank));
       !sums)

@@ -43,13 +43,13 @@ void ProgramOutput::line(const std::string& line) {
   tell(fmt::format("{}: {}", worker_name_, line));
 }
 
-void ProgramOutput::tell_rest() {
+void ProgramOutput::tell_left_out_if_quiet() {
   const std::scoped_lock lock(mutex_);
   if (!closed_ && clock_.now() - dropped_at_ > kPause) tell_left_out();
 }
 
 void ProgramOutput::tell(std::string text) {
-  Note note{Note::Level::info, std::move(text), true};
+  Note note{.level = Note::Level::info, .text = std::move(text), .of_program = true};
   if (closed_)
     std::fputs((note.text + "\n").c_str(), stderr);
   else if (recorder_)

@@ -24,8 +24,8 @@ class ProgramOutput {
   void close();
   /// Beyond kProgramLinesAtOnce and then kProgramLinesPerSecond, lines are left out; a line says how many.
   void line(const std::string& line);
-  /// Called often. Says how many lines were left out where no more come.
-  void tell_rest();
+  /// Called about ten times a second: after a second without a refused line it says how many were left out.
+  void tell_left_out_if_quiet();
 
  private:
   void tell(std::string text);

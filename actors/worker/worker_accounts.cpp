@@ -33,7 +33,7 @@ void WorkerBody::report() {
   }
   self_->send(actors_.coordinator, progress_);
   if (!journal_.empty()) self_->send(actors_.recorder, journal_.take());
-  output_->tell_rest();
+  output_->tell_left_out_if_quiet();
   progress_.done.clear();
   progress_.given_up.clear();
   progress_.distance = experiment::kUnknown;

@@ -163,21 +163,22 @@ core::Result<Time> time_of(const experiment::RunSpec& spec, const DryRun& option
   if (!times) return tl::unexpected(times.error());
   const auto& settings = *spec.settings;
   std::vector<double> steps_s;
-  double samples = 0, per_second = 0;  // of a step of all workers; of the samples
+  double round_samples = 0;  // of one step of all workers
+  double samples_per_second = 0;
   for (auto& kind : kinds) {
     for (const auto worker : kind.workers) {
       const double own = std::max(times->at(worker % times->size()), settings.cluster.synthetic_step_ms);
       const double step_s = 1e-3 * own * settings.slowdown(worker);
       if (worker == kind.workers.front()) kind.step_s = step_s;
       steps_s.push_back(step_s);
-      samples += static_cast<double>(kind.batch);
-      per_second += static_cast<double>(kind.batch) / step_s;
+      round_samples += static_cast<double>(kind.batch);
+      samples_per_second += static_cast<double>(kind.batch) / step_s;
     }
   }
   std::ranges::sort(steps_s);
   const auto slowest = steps_s.at(steps_s.size() - 1 - spec.needs.backup);
   const auto rounds = static_cast<double>(steps.total) / spec.workers;
-  time.seconds = spec.needs.in_step ? rounds * slowest : rounds * samples / per_second;
+  time.seconds = spec.needs.in_step ? rounds * slowest : rounds * round_samples / samples_per_second;
   const auto limit = settings.run.max_seconds;
   time.limited = limit > 0 && time.seconds > limit;
   if (time.limited) time.seconds = limit;
@@ -188,7 +189,7 @@ core::Result<Report> report_on(const experiment::Settings& settings, nn::Backend
   const bool open = !data::published_samples(settings.data, data::Split::train).has_value();
   auto spec = experiment::build_run_spec(settings, open);
   if (!spec) return tl::unexpected(std::move(spec.error()));
-  if (auto kept = experiment::check_state(*spec); !kept) return tl::unexpected(kept.error());
+  if (auto checked = experiment::check_state(*spec); !checked) return tl::unexpected(checked.error());
   if (auto initial = experiment::initial_model(*spec); !initial) return tl::unexpected(std::move(initial.error()));
   const auto steps = steps_of(*spec);
   if (!steps) return tl::unexpected(steps.error());

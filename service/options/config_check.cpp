@@ -107,7 +107,7 @@ ConfigVerdict check_config(const ConfigText& text) {
     const auto spec = experiment::build_run_spec(*settings, false);
     if (!spec) return refused(spec.error());
     if (const auto leases = experiment::check_leases(*spec); !leases) return refused(leases.error());
-    if (const auto kept = experiment::check_state(*spec); !kept) return refused(kept.error());
+    if (const auto checked = experiment::check_state(*spec); !checked) return refused(checked.error());
     for (const auto& note : experiment::notes_on(*spec)) verdict.warnings.push_back(note.text);
   } else {
     verdict.warnings.push_back("model.command: the program is not started to check it");

@@ -106,7 +106,7 @@ asio::awaitable<core::Result<void>> TcpHandshake::reach(WantedPtr wanted, std::s
   call->refused = error == asio::error::connection_refused;
   call->no_way = error == asio::error::host_unreachable || error == asio::error::network_unreachable;
   std::string why = error == asio::error::timed_out ? "it does not answer" : error.message();
-  if (error == asio::error::no_descriptors) why += core::kRaiseOpenFiles;
+  if (error == asio::error::no_descriptors) why += core::kOpenFilesAdvice;
   co_return core::fail(core::Errc::peer_lost, std::move(why));
 }
 

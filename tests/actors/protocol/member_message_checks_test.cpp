@@ -56,13 +56,15 @@ WorkerProgress progress() {
 /// Of two workers: more than they send, and less than fills a disk. Troupe's own notes are counted apart.
 TEST(MemberMessageChecks, LinesOfProgramsAreAcceptedAsFastAsTheyMayBePrinted) {
   auto checked = checks();
-  const Note line{Note::Level::info, "worker 1: loss 0.1", true};
+  const Note line{.level = Note::Level::info, .text = "worker 1: loss 0.1", .of_program = true};
   constexpr auto kAtOnce = static_cast<int>(4 * kProgramLinesAtOnce);
   int accepted = 0;
   for (int k = 0; k < 2 * kAtOnce; ++k) accepted += checked.check(kFirst, line, {}) ? 0 : 1;
   EXPECT_EQ(accepted, kAtOnce);
   EXPECT_EQ(checked.check(kFirst, Note{Note::Level::warning, "one of Troupe's"}, {}), std::nullopt);
-  EXPECT_EQ(checked.check(kSecond, Note{Note::Level::info, "worker 2: loss 0.1", true}, {}), std::nullopt);
+  EXPECT_EQ(
+      checked.check(kSecond, Note{.level = Note::Level::info, .text = "worker 2: loss 0.1", .of_program = true}, {}),
+      std::nullopt);
   EXPECT_EQ(checked.check(kFirst, line, std::chrono::seconds(2)), std::nullopt);
   EXPECT_NE(checked.check(kPending, line, {}), std::nullopt);
   for (std::uint64_t k = 1; k < MemberMessageChecks::kMostNotes; ++k)
