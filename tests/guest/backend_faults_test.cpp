@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
 class GuestEnds : public GuestFaults {};
 
 // Of a worker and of an evaluator.
-TEST_P(GuestEnds, AfterTheLastBatchAreOneErrorAndOneWarning) {
+TEST_P(GuestEnds, FailureAfterTheLastBatchIsOneErrorAndOneWarning) {
   std::mutex mutex;
   std::vector<std::string> lines;
   const auto on_line = [&](const std::string& line) {
@@ -271,7 +271,7 @@ TEST(GuestHarmless, EvaluationsThatAreNotNumbersAreNone) {
 }
 
 // Percentages would be 100 %, whatever the model does.
-TEST(GuestHarmless, SharesThatAreNoneAreErrors) {
+TEST(GuestMetrics, SharesOutsideZeroToOneAreErrors) {
   for (const auto& [metrics, says] :
        {std::pair{R"({"accuracy": 83.4})",
                   "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1 (divide percentages "
@@ -289,7 +289,7 @@ TEST(GuestHarmless, SharesThatAreNoneAreErrors) {
   }
 }
 
-TEST(GuestHarmless, AnEvaluationWithoutMetricsIsAnError) {
+TEST(GuestMetrics, AnEvaluationWithoutMetricsIsAnError) {
   for (const auto* text : {"{}", "no JSON"}) {
     const ScriptedRun run(scripted({"when=EVALUATED", std::string("fault=text:") + text}));
     ASSERT_TRUE(run.graph);

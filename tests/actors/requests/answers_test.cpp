@@ -1,5 +1,13 @@
 #include "actors/requests/answers.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "actors/control/system.hpp"
@@ -11,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Measurer = caf::typed_actor<caf::replies_to<AwaitEnd>::with<Measured>>;
 
-class AnswersOf : public ::testing::Test {
+class AnswersTest : public ::testing::Test {
  protected:
   /// It answers with this error, or never.
   Measurer measurer(const std::optional<std::string>& error) {
@@ -37,7 +45,7 @@ class AnswersOf : public ::testing::Test {
   std::atomic<std::uint64_t> moves_ = 0;
 };
 
-TEST_F(AnswersOf, AnErrorDoesNotWaitForTheActorsAskedBefore) {
+TEST_F(AnswersTest, AnErrorDoesNotWaitForTheActorsAskedBefore) {
   Answers<Measured> answers(system_);
   answers.ask(measurer(std::nullopt), kNoDeadline, AwaitEnd{});
   answers.ask(measurer("no route"), kNoDeadline, AwaitEnd{});
@@ -48,7 +56,7 @@ TEST_F(AnswersOf, AnErrorDoesNotWaitForTheActorsAskedBefore) {
   EXPECT_EQ(first->answer.error, "no route");
 }
 
-TEST_F(AnswersOf, AllComeOnceThenNone) {
+TEST_F(AnswersTest, AllComeOnceThenNone) {
   Answers<Measured> answers(system_);
   answers.ask(measurer("a"), kNoDeadline, AwaitEnd{});
   answers.ask(measurer("b"), 3600s, AwaitEnd{});
@@ -63,7 +71,7 @@ TEST_F(AnswersOf, AllComeOnceThenNone) {
   EXPECT_FALSE(answers.next({}));
 }
 
-TEST_F(AnswersOf, AnActorThatEndsOrIsSilentIsAnError) {
+TEST_F(AnswersTest, AnActorThatEndsOrIsSilentIsAnError) {
   Answers<Measured> answers(system_);
   const auto ending = measurer(std::nullopt);
   answers.ask(ending, kNoDeadline, AwaitEnd{});
@@ -77,7 +85,7 @@ TEST_F(AnswersOf, AnActorThatEndsOrIsSilentIsAnError) {
   EXPECT_EQ(*silent->error, caf::sec::request_timeout);
 }
 
-TEST_F(AnswersOf, AStopEndsTheWait) {
+TEST_F(AnswersTest, AStopEndsTheWait) {
   Answers<Measured> answers(system_);
   answers.ask(measurer(std::nullopt), kNoDeadline, AwaitEnd{});
   std::stop_source stop;

@@ -75,7 +75,7 @@ TEST(LoaderTest, AnErrorKeepsItsCode) {
     }
 }
 
-TEST(LoaderTest, MissingMemoryIsNoBadData) {
+TEST(LoaderTest, BadAllocIsReportedAsOutOfMemory) {
   for (const bool streamed : {false, true}) {
     const auto error = error_of([]() -> core::Result<std::int32_t> { throw std::bad_alloc(); }, streamed);
     EXPECT_EQ(error.code, core::Errc::out_of_memory) << streamed;

@@ -216,14 +216,14 @@ TEST_F(LaunchedFaults, AFailureAfterTheLastBatchIsSaid) {
   }
 }
 
-TEST_F(LaunchedFaults, APercentageIsNoAccuracy) {
+TEST_F(LaunchedFaults, AnAccuracyInPercentEndsTheRun) {
   const auto outcome =
       fails(easgd(), {"samples=48", R"(fault=text:{"metrics":{"loss":1,"accuracy":83.4}})", "when=EVALUATED"});
   EXPECT_EQ(outcome.code, 69) << outcome.err;
   expect_says(outcome, "run.evaluate: \"accuracy\" is 83.4: it is a share of the samples, from 0 to 1");
 }
 
-TEST_F(LaunchedFaults, ALossThatIsNoNumberIsTheProgramsAffair) {
+TEST_F(LaunchedFaults, ADivergingProgramIsAdvisedAboutItsOwnLearningRate) {
   const auto outcome = fails({"--workers", "1", "--strategy", "bsp"}, {"samples=400", "lr=1e30"});
   EXPECT_EQ(outcome.code, 70) << outcome.err;
   expect_says(outcome, "; try a smaller learning rate in the program");

@@ -156,7 +156,7 @@ std::string ledger(int epoch, int done, int given_up = 0) {
 }
 
 // A third of the samples is given up, and only the ledger tells.
-TEST_F(RunRecordTest, StepsThatArePassedOverAreOnTheWay) {
+TEST_F(RunRecordTest, StepsThatArePassedOverCountAsDone) {
   const std::string started = R"({"kind":"started","epochs":2,"epoch_samples":100,"epoch_position":0})"
                               "\n";
   const auto run = read(started + worker(0, 20, 1, 2.0) + worker(0, 40, 2, 1.0) + ledger(0, 40, 20) + epoch(1, 3) +
