@@ -68,28 +68,24 @@ void Coordinator::begin(InitialMembers initial_members) {
   placed_ = true;
   for (const auto& report : std::exchange(early_losses_, {})) site_lost(report.site, report.lost, report.why);
   if (state_ != State::starting) return;
+  leases_->pause();  // until train(): no lease is granted before it is known whether the run goes on
   if (!options_.resumed) {
-    leases_->pause();
     pause_ = Pause::first_checkpoint;
     return take_current_model();
   }
-  leases_->pause();
-  if (ends_again()) return at_boundary();
+  if (stop_if_over()) return at_boundary();
   if (leases_->epoch_done()) return at_boundary();  // interrupted in an epoch's last step, or to train longer
   if (watch_.awaits(leases_->done_count())) return at_boundary();  // killed during an evaluation
   train();
 }
 
-/// What had ended the run ends it again, before any step: the end of its time or of its patience, unless these are longer now.
-bool Coordinator::ends_again() {
-  const auto& watch = options_.watch;
-  if (options_.max_s > 0 && trained_s_ >= options_.max_s) {
-    stop_ = time_is_up_ = true;
-  } else if (watch.patience > 0 && watch_.state().since_best >= watch.patience) {
-    stop_ = true;
-    if (!last_epoch_done()) stop_early(EarlyStop::patience);
-  }
-  return stop_;
+bool Coordinator::stop_if_over() {
+  if (options_.max_s > 0 && trained_s_ >= options_.max_s) return stop_ = time_is_up_ = true;
+  const auto why = watch_.stopped();
+  if (why == EarlyStop::none) return false;
+  stop_ = true;
+  if (!last_epoch_done()) stop_early(why);
+  return true;
 }
 
 // ---- training

@@ -156,7 +156,9 @@ class Coordinator {
     std::string why;
   };
 
-  [[nodiscard]] bool ends_again();
+  /// A resumed run that has used up its time or its patience, or has reached its target, stops before any step, unless they are other ones
+  /// now. True: it stops.
+  [[nodiscard]] bool stop_if_over();
   void train();
   void serve(WorkerId worker, bool after_pause);
   void serve_all(bool after_pause);

@@ -46,6 +46,17 @@ EarlyStop EvaluationWatch::target(const Score& score) const noexcept {
   return EarlyStop::none;
 }
 
+EarlyStop EvaluationWatch::stopped() const noexcept {
+  if (!std::isnan(state_.target_s)) {
+    // Of two targets the best score tells which one it was; where that is the best of the other quantity, the first one is named.
+    const auto by_best = target(state_.best);
+    if (by_best != EarlyStop::none) return by_best;
+    if (options_.target_accuracy > 0) return EarlyStop::target_accuracy;
+    if (options_.target_loss > 0) return EarlyStop::target_loss;
+  }
+  return options_.patience > 0 && state_.since_best >= options_.patience ? EarlyStop::patience : EarlyStop::none;
+}
+
 EvaluationWatch::Verdict EvaluationWatch::look(const Score& score, const EvaluatedAt& at, bool counts) {
   Verdict verdict{.stop = target(score)};
   state_.begun_at = {};

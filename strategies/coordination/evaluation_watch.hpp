@@ -66,7 +66,8 @@ class EvaluationWatch {
     EarlyStop stop = EarlyStop::none;  ///< a target or the end of patience
   };
 
-  /// `state`: of an earlier session. Without a plateau schedule no fall of it is in force, and the time to other targets is none.
+  /// `state`: of an earlier session. If the target is another one now, its time is forgotten; if no plateau schedule runs, the rate's falls
+  /// are, too.
   explicit EvaluationWatch(const WatchOptions& options, const WatchState& state = {});
 
   /// A score that is not a number never improves anything. `counts`: the evaluation was due. One that was made because the run ended there
@@ -87,6 +88,8 @@ class EvaluationWatch {
   [[nodiscard]] bool has_counted(std::uint64_t leases) const noexcept {
     return state_.evaluations > 0 && state_.last_at.leases == leases;
   }
+  /// What has ended the run by now, of its target and its patience.
+  [[nodiscard]] EarlyStop stopped() const noexcept;
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }
 
  private:

@@ -92,7 +92,9 @@ TEST_F(RunTest, DivergenceIsExit70AndKeepsAFiniteCheckpoint) {
                       "model.activation=relu", "--set", std::string("strategy.name=") + strategy}));
     EXPECT_EQ(outcome.code, 70) << outcome.err;
     EXPECT_NE(outcome.err.find("worker"), std::string::npos) << outcome.err;
-    EXPECT_NE(outcome.err.find("step"), std::string::npos) << outcome.err;
+    // Of a step, or of pushes that a server has refused: which is first is up to the threads.
+    EXPECT_TRUE(outcome.err.find("step") != std::string::npos || outcome.err.find("in a row") != std::string::npos)
+        << outcome.err;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_.file("runs"))) {
     EXPECT_EQ(troupe({"eval", entry.path().string(), "--json"}).code, 0);

@@ -156,6 +156,26 @@ TEST(LimitedRun, PatienceEndsAtTheSameLease) {
   }
 }
 
+/// Its target and its patience end a run again at each resume, before any step, until they are other ones.
+TEST(LimitedRun, WhatHasEndedItEndsItAgain) {
+  const auto better_from_lease_6 = [](std::uint64_t leases) { return leases >= 6 ? 0.9 : 0.5; };
+  auto options = nine_epochs();
+  options.evaluations = {.steps = 2};  // within epochs of 4
+  options.watch.target_accuracy = 0.8;
+  const auto reached = live(options, {{}}, better_from_lease_6);
+  EXPECT_EQ(reached.stop, EarlyStop::target_accuracy);
+  EXPECT_EQ(reached.done, 6U);
+  const auto again = live(options, {{}, {}, {}}, better_from_lease_6);
+  EXPECT_EQ(again.stop, EarlyStop::target_accuracy);
+  EXPECT_EQ(again.done, 6U);
+
+  options.watch.target_accuracy = 0;
+  options.watch.patience = 3;
+  const auto impatient = live(options, {{}}, never_better);
+  EXPECT_EQ(impatient.stop, EarlyStop::patience);
+  EXPECT_EQ(live(options, {{}, {}, {}}, never_better).done, impatient.done);
+}
+
 /// The limit and the end of patience meet: an uninterrupted run would have ended here.
 TEST(LimitedRun, PatienceThatEndsAtTheLimitEndsTheResumedRun) {
   auto options = nine_epochs();
