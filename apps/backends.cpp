@@ -6,7 +6,7 @@
 #include "apps/devices.hpp"
 #include "cpu/backend.hpp"
 #include "guest/backend.hpp"
-#include "nn/checkpoint/own_state.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::apps {
 

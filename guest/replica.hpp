@@ -9,6 +9,7 @@
 #include "guest/vectors.hpp"
 #include "nn/backend.hpp"
 #include "nn/checkpoint/own_state.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::guest {
 

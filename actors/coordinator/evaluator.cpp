@@ -2,7 +2,7 @@
 
 #include "actors/protocol/supervision.hpp"
 #include "experiment/evaluation.hpp"
-#include "nn/checkpoint/own_state.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::actors {
 

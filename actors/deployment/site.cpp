@@ -14,9 +14,9 @@
 #include "actors/worker/loader.hpp"
 #include "experiment/state/accumulation.hpp"
 #include "experiment/state/local_rank.hpp"
-#include "nn/checkpoint/own_state.hpp"
 #include "nn/device_names.hpp"
 #include "nn/layout.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::actors {
 

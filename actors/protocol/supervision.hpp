@@ -35,9 +35,10 @@ void report_exceptions(Self self, const std::string& name, const ActorDirectory&
       });
 }
 
-/// The reason with which an actor quits at the run's end when a program of the user's failed after its last batch (nn::OwnProcess::end).
+/// The error of an actor or an answer when a program of the user's has failed: while its state was saved, or after its last batch
+/// (nn::OwnProcess::end). `why` names the member.
 [[nodiscard]] caf::error program_failure(const std::string& why);
-/// What program_failure() was given; nothing: the actor had another reason.
+/// The `why` of program_failure(), on one line; nothing: another error.
 [[nodiscard]] std::optional<std::string> program_failure_of(const caf::error& reason);
 
 }  // namespace troupe::actors

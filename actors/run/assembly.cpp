@@ -10,8 +10,8 @@
 #include "actors/requests/deadlines.hpp"
 #include "actors/requests/interruptible.hpp"
 #include "data/fingerprint.hpp"
-#include "nn/checkpoint/own_state.hpp"
 #include "nn/layout.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::actors {
 

@@ -3,7 +3,7 @@
 
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/worker/worker_body.hpp"
-#include "nn/checkpoint/own_state.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::actors {
 

@@ -1,10 +1,6 @@
-/// What replicas have of their own that programs of the user's compute: an optimizer (Replica::owns_optimizer) that can be saved, and a process
-/// that goes on after its last batch.
+/// For replicas that own their optimizer (Replica::owns_optimizer) and can save it: programs of the user's.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "nn/backend.hpp"
-#include "nn/zoo/models.hpp"
 
 namespace troupe::nn {
 
@@ -36,26 +31,6 @@ class OwnOptimizer {
 /// Null: `replica` has no optimizer of its own that can be saved.
 [[nodiscard]] inline OwnOptimizer* own_optimizer_of(Replica& replica) noexcept {
   return dynamic_cast<OwnOptimizer*>(&replica);
-}
-
-/// Thread rule: as nn::Replica.
-class OwnProcess {
- public:
-  virtual ~OwnProcess() = default;
-  /// No step follows. Tells the process, and waits for its end, at most patience_at_end(): a program saves its model there. Errc::program: it
-  /// failed after its last batch, or was killed because it went on for longer.
-  [[nodiscard]] virtual core::Result<void> end() = 0;
-};
-
-/// Null: no process computes `replica`.
-[[nodiscard]] inline OwnProcess* own_process_of(Replica& replica) noexcept {
-  return dynamic_cast<OwnProcess*>(&replica);
-}
-
-/// How long a program may go on after its last batch; 0: the model is none of a program.
-[[nodiscard]] inline std::chrono::seconds patience_at_end(const ModelConfig& model) noexcept {
-  constexpr double kLeast = 20;  // a short model.silence_s is for steps
-  return std::chrono::seconds(model.command.empty() ? 0 : std::llround(std::max(model.silence_s, kLeast)));
 }
 
 }  // namespace troupe::nn

@@ -192,8 +192,8 @@ const core::Table<ModelConfig>& model_table() {
        {"start_s", &ModelConfig::start_s, core::between(1, 540),
         "command: longest time from its start to its call of run.batches, in seconds"},
        {"silence_s", &ModelConfig::silence_s, core::between(1, 1e6),
-        "command: longest time of one step, one evaluation or what comes after the last batch, in seconds; a program "
-        "that is silent longer is lost"},
+        "command: longest time of one step or one evaluation, in seconds, after which the program is lost; also of "
+        "what comes after the last batch, where it is at least 20 and the program is killed"},
        {"parallel", &ModelConfig::parallel, core::one_of({"none", "neurons"}),
         "how a worker's threads share a step; neurons: each of cluster.threads_per_worker ranks computes its part of "
         "every linear layer's neurons, for models of linear layers and activations"},

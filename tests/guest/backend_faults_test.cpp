@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "guest/backend.hpp"
-#include "nn/checkpoint/own_state.hpp"
+#include "nn/program/own_process.hpp"
 #include "tests/guest/scripted.hpp"
 
 namespace troupe::guest {
