@@ -11,8 +11,7 @@
 namespace troupe::apps {
 
 core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settings& settings,
-                                                        std::function<void(const std::string&)> on_output,
-                                                        bool zeros_for_missing_gradients) {
+                                                        std::function<void(const std::string&)> on_output) {
   if (const auto& model = settings.model; !model.command.empty())
     return guest::make_backend({.command = model.command,
                                 .start = std::chrono::duration<double>(model.start_s),
@@ -23,8 +22,7 @@ core::Result<std::unique_ptr<nn::Backend>> make_backend(const experiment::Settin
                                 .workers = static_cast<std::uint32_t>(settings.cluster.workers),
                                 .seed = static_cast<std::uint64_t>(settings.run.seed),
                                 .threads = settings.threads(0),
-                                .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs,
-                                .zeros_for_missing_gradients = zeros_for_missing_gradients},
+                                .epochs = settings.config.where("run.epochs") == "default" ? 0 : settings.run.epochs},
                                std::move(on_output));
   const auto devices = settings.devices();
   if (devices == std::vector<std::string>{"cpu"}) return cpu::make_backend();

@@ -11,11 +11,10 @@
 namespace troupe::apps {
 
 /// The backend for `cluster.device` or `cluster.devices`, or for the program of `model.command`; `on_output` takes the lines that the program
-/// prints that evaluates, on any thread. `zeros_for_missing_gradients`: guest::GuestProgram. The device of worker 0 is opened now, others when a
-/// worker is compiled (devices.hpp). Errc::config when this build or this machine does not have it, with the reason.
+/// prints that evaluates, on any thread. The device of worker 0 is opened now, others when a worker is compiled (devices.hpp). Errc::config when
+/// this build or this machine does not have it, with the reason.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(
-    const experiment::Settings& settings, std::function<void(const std::string&)> on_output = {},
-    bool zeros_for_missing_gradients = false);
+    const experiment::Settings& settings, std::function<void(const std::string&)> on_output = {});
 /// The backend for one device.
 [[nodiscard]] core::Result<std::unique_ptr<nn::Backend>> make_backend(const std::string& device);
 

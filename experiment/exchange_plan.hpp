@@ -59,8 +59,9 @@ struct ExchangePlan {
 /// The version of the arithmetic: it grows when the same choices give other numbers.
 ///   1   version 0.1: a 16-bit wire rounds every vector; bsp with combine = "weights" averages x itself
 ///   2   a 16-bit wire rounds only differences; bsp averages the steps made from the common x
-///   3   programs are told where their round begins, and not where their own batch does; no gradient where no worker has one, and not zeros
+///   3   workers that step together tell their programs one position; a parameter without a gradient on all workers is not stepped
 inline constexpr int kArithmetic = 3;
+inline constexpr int kRoundArithmetic = 3;  // rounds, and missing gradients
 
 /// plan.json: all choices of a session that its numbers depend on.
 struct RunPlan {

@@ -92,7 +92,8 @@ class ProgramBackend final : public GuestBackend {
                            .local_worker = options.local_rank,
                            .threads = options.threads,
                            .seed = options.seed,
-                           .epochs = options.epochs};
+                           .epochs = options.epochs,
+                           .zeros_for_missing_gradients = options.zeros_for_missing_gradients};
     const bool steps_alone = options.training && !options.gradients;
     if (!options.training) {
       const std::scoped_lock lock(mutex_);

@@ -139,7 +139,7 @@ core::Result<TrainingPlan> Guest::welcome(const SharedVectors& vectors) {
                       {"buckets", buckets},
                       {"silence_s", program_.silence.count()}};
   if (const auto epochs = place_.epochs > 0 ? place_.epochs : program_.epochs; epochs > 0) text["epochs"] = epochs;
-  if (program_.zeros_for_missing_gradients) text["missing_gradients"] = "zeros";
+  if (place_.zeros_for_missing_gradients) text["missing_gradients"] = "zeros";
   buckets_ = static_cast<std::uint32_t>(buckets.size());
   const auto json = text.dump();
   const std::array files{vectors.parameters, vectors.gradients, vectors.statistics};

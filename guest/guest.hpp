@@ -31,7 +31,6 @@ struct GuestProgram {
   std::uint64_t seed = 1;                      // its seed,
   int threads = 1;                             // and those of its evaluator, for describe()
   std::int64_t epochs = 0;                     // of the run; 0: as many as the program says
-  bool zeros_for_missing_gradients = false;    // as in recordings before arithmetic 3
 };
 
 enum class Role : std::uint8_t { worker, evaluator };
@@ -43,7 +42,8 @@ struct GuestPlace {
   int local_worker = 0;
   int threads = 1;  // that it should compute with: OMP_NUM_THREADS, where the user has not set it
   std::uint64_t seed = 1;
-  std::int64_t epochs = 0;  // of the run; 0: GuestProgram::epochs
+  std::int64_t epochs = 0;                   // of the run; 0: GuestProgram::epochs
+  bool zeros_for_missing_gradients = false;  // nn::CompileOptions
 };
 
 /// The vectors that both sides see, and where each tensor begins in them, in floats.

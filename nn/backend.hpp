@@ -112,7 +112,8 @@ struct CompileOptions {
   bool statistics_in_convolutions = true;
   std::uint32_t worker = 0;  // whose replica it is, and of how many: a program of the user's is told it
   std::uint32_t workers = 1;
-  std::int64_t epochs = 0;  // of the run, for such a program; 0: those that its backend was made with
+  std::int64_t epochs = 0;                   // of the run, for such a program; 0: those that its backend was made with
+  bool zeros_for_missing_gradients = false;  // such a program is told so: as in recordings before arithmetic 3
   std::function<void(const std::string&)> on_output{};  // takes a line that a program of the user's prints; any thread
   Parallel parallel = Parallel::none;
   /// false: what follows every step() is one apply(), and nothing else reads gradients(): a replica with its own optimizer keeps them to

@@ -16,7 +16,6 @@
 #include "core/text/plural.hpp"
 #include "core/text/utc_text.hpp"
 #include "experiment/directory/run_directory.hpp"
-#include "experiment/exchange_plan.hpp"
 #include "sim/replay/run.hpp"
 #include "sim/replay/session.hpp"
 #include "strategies/registry/registry.hpp"
@@ -85,16 +84,6 @@ core::Result<void> run_until(const replay::ReplayRequest& request, const replay:
   return print(json ? to_json(*reached) + "\n" : to_text(*reached));
 }
 
-/// Of the newest session.
-core::Result<int> arithmetic_of(const experiment::RunDirectory& run) {
-  auto text = run.read_plan();
-  if (!text) return tl::unexpected(std::move(text.error()));
-  if (!*text) return experiment::kArithmetic;
-  return experiment::parse_plan(**text, run.path() + "/plan.json").map([](const auto& plan) {
-    return plan.arithmetic;
-  });
-}
-
 core::Result<void> run_replay(const ReplayArguments& arguments) {
   const auto until =
       arguments.until.empty() ? core::Result<replay::Until>(replay::Until{}) : replay::parse_until(arguments.until);
@@ -104,11 +93,9 @@ core::Result<void> run_replay(const ReplayArguments& arguments) {
   if (auto checked = replay::check_overrides(run->config_file(), arguments.overrides); !checked) return checked;
   const auto settings = load_settings(run->config_file(), arguments.overrides, experiment::Use::remains);
   if (!settings) return tl::unexpected(settings.error());
-  const auto arithmetic = arithmetic_of(*run);
-  if (!arithmetic) return tl::unexpected(arithmetic.error());
   // Sessions may have computed on other devices: two names stand for any.
-  const auto backend = settings->model.command.empty() ? make_devices_backend({settings->device(0), "cpu"}, 2)
-                                                       : make_backend(*settings, {}, *arithmetic < 3);
+  const auto backend =
+      settings->model.command.empty() ? make_devices_backend({settings->device(0), "cpu"}, 2) : make_backend(*settings);
   if (!backend) return tl::unexpected(backend.error());
   ProgressLine progress("replay");
   std::vector<replay::SegmentVerification> found;

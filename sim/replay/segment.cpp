@@ -54,6 +54,7 @@ core::Result<experiment::WorkerMemory> Segment::memory_of(strategies::WorkerId w
   compile.local_rank = experiment::local_rank(settings, *options_.exchange, worker);
   compile.plan = options_.plan;
   compile.epochs = settings.run.epochs;  // of this segment's session, which another one may have extended
+  compile.zeros_for_missing_gradients = options_.arithmetic < experiment::kRoundArithmetic;
   compile.bytes = bytes;
   auto memory = experiment::WorkerMemory::create({.backend = options_.backend,
                                                   .graph = spec_.graph.get(),

@@ -231,9 +231,9 @@ void ReplayWorker::consumed(const WorkerEvent& event) {
 
 // ---- steps
 
-/// What the recorded worker told its program: before arithmetic 3, where its own batch was.
+/// What the recorded worker told its program: before kRoundArithmetic, where its own batch was.
 double ReplayWorker::told_position() const {
-  if (segment_.options().arithmetic >= 3) return lease_.epoch_position;
+  if (segment_.options().arithmetic >= experiment::kRoundArithmetic) return lease_.epoch_position;
   const auto samples = static_cast<double>(segment_.spec().source.train->size());
   return lease_.epoch + static_cast<double>(lease_.first) / samples;
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "core/journal.hpp"
 #include "experiment/directory/run_records.hpp"
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(, LaunchedReplaysOfLosses,
                                          Faulty{"diloco", {"--strategy", "diloco", "--set", "strategy.tau=4"}}),
                          [](const auto& info) { return info.param.name; });
 
-/// Makes the newest run's first segment one of this arithmetic.
+/// Makes the run's first segment one of this arithmetic.
 void set_arithmetic(const std::string& run, int arithmetic) {
   auto plan = nlohmann::json::parse(contents(run + "/journal-0001.plan.json"));
   plan["arithmetic"] = arithmetic;
@@ -97,14 +98,31 @@ void set_arithmetic(const std::string& run, int arithmetic) {
   ASSERT_TRUE(writer->flush());
 }
 
-// Before, programs of one round were told different places, where their own batches were. On demand there are no rounds.
-TEST_F(LaunchedReplays, OfAnOlderArithmeticTellProgramsWhatTheyWereTold) {
+// Recorded with 3 and relabelled: bsp's programs are told other positions than they were, so the replay diverges. On demand there are no rounds.
+TEST_F(LaunchedReplays, ARecordingOfArithmetic2IsReplayedWithTheBatchesOwnPositions) {
   for (const auto* strategy : {"bsp", "easgd"}) {
     launch({"--workers", "2", "--strategy", strategy}, {"samples=40", "batch=4", "epochs=2", "schedule=1"});
     set_arithmetic(run(), 2);
     const auto replay = troupe({"replay", run()});
     EXPECT_EQ(replay.code, strategy == std::string("bsp") ? 70 : 0) << replay.err;
   }
+}
+
+// A session of arithmetic 2 that a newer version resumed.
+TEST_F(LaunchedReplays, ASessionOfArithmetic2IsReplayedWithZerosForMissingGradientsAndOneOf3Without) {
+  launch({"--workers", "1", "--strategy", "easgd", "--epochs", "1"}, {"samples=40", "batch=4", log_word()});
+  const auto resumed = troupe({"launch", "--resume", run(), "--plain", "--epochs", "2"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  set_arithmetic(run(), 2);
+  const auto log = folder_.file("log.0");
+  std::filesystem::remove(log);
+  const auto replay = troupe({"replay", run()});
+  ASSERT_EQ(replay.code, 0) << replay.err;
+  std::istringstream lines(contents(log));
+  std::vector<bool> zeros;  // by session
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("WELCOME 0 ")) zeros.push_back(line.ends_with(R"( missing "zeros")"));
+  EXPECT_EQ(zeros, (std::vector{true, false}));
 }
 
 // Two nodes: one is late, and one's program stands still for a while.

@@ -223,7 +223,8 @@ class Program {
     for (std::size_t j = 0; j < own_.size(); ++j) own_[j] = static_cast<float>(j) / 2;
     publish();
     log("WELCOME " + name_ + " of " + said.at("workers").dump() + " gradients " + said.at("gradients").dump() +
-        " buckets " + said.at("buckets").dump() + " offsets " + said.at("offsets").dump());
+        " buckets " + said.at("buckets").dump() + " offsets " + said.at("offsets").dump() +
+        (said.contains("missing_gradients") ? " missing " + said.at("missing_gradients").dump() : ""));
   }
   void publish() {
     for (std::size_t j = 0; j < own_.size(); ++j) shared_.floats[shared_.places[j]] = own_[j];
