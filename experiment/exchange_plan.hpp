@@ -59,9 +59,12 @@ struct ExchangePlan {
 /// The version of the arithmetic: it grows when the same choices give other numbers.
 ///   1   version 0.1: a 16-bit wire rounds every vector; bsp with combine = "weights" averages x itself
 ///   2   a 16-bit wire rounds only differences; bsp averages the steps made from the common x
-///   3   workers that step together tell their programs one position; a parameter without a gradient on all workers is not stepped
+///   3   workers that step together tell their programs one position; a parameter without a gradient on all workers is not stepped;
+///       a resume takes one worker's optimizer state where all must be equal, and of servers all but the average whatever train.ema is now;
+///       without train.ema it goes on from what was trained
 inline constexpr int kArithmetic = 3;
-inline constexpr int kRoundArithmetic = 3;  // rounds, and missing gradients
+inline constexpr int kRoundArithmetic = 3;   // rounds, and missing gradients
+inline constexpr int kResumeArithmetic = 3;  // what members take over from a checkpoint (state/start_state.hpp)
 
 /// plan.json: all choices of a session that its numbers depend on.
 struct RunPlan {

@@ -31,19 +31,24 @@ bool workers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
   return checkpoint && spec.needs.worker_state != strategies::WorkerState::discarded &&
          checkpoint->optimizer == spec.settings->train.optimizer;
 }
-/// Whether there is an average beside it, as train.ema has it, matters to the average alone.
-bool servers_go_on(const RunSpec& spec, const Checkpoint* checkpoint) {
-  return checkpoint && !spec.needs.server_state_of.empty() &&
-         strategies::without_average(checkpoint->server_optimizer) ==
-             strategies::without_average(spec.needs.server_state_of);
+/// Whether there is an average beside it, as train.ema has it, matters to the average alone. Before kResumeArithmetic it mattered to all.
+bool servers_go_on(const RunSpec& spec, const Checkpoint* checkpoint, int arithmetic) {
+  if (!checkpoint || spec.needs.server_state_of.empty()) return false;
+  if (arithmetic < kResumeArithmetic) return checkpoint->server_optimizer == spec.needs.server_state_of;
+  return strategies::without_average(checkpoint->server_optimizer) ==
+         strategies::without_average(spec.needs.server_state_of);
 }
 
-/// Whose saved optimizer state a worker continues with: -1 is the one that all share; none: it begins its own. Where states must be equal, all
-/// take the same one.
-std::optional<int> state_owner(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker) {
-  const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
+/// Whether workers that must have equal states take the same one of those in a checkpoint.
+bool must_take_one(const RunSpec& spec, int arithmetic) {
+  return spec.needs.worker_state == strategies::WorkerState::replicated && arithmetic >= kResumeArithmetic;
+}
+
+/// Whose saved optimizer state a worker continues with: -1 is the one that all share; none: it begins its own.
+std::optional<int> state_owner(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker,
+                               int arithmetic) {
   std::vector<int> candidates{-1};
-  if (equal)
+  if (must_take_one(spec, arithmetic))
     for (std::size_t rank = 0; rank < checkpoint.totals.worker_steps.size(); ++rank)
       candidates.push_back(static_cast<int>(rank));
   else
@@ -58,7 +63,7 @@ bool keeps_worker_states(const Checkpoint& checkpoint) {
 }
 
 /// Notes for the user about saved state that is not taken over.
-std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint) {
+std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint, int arithmetic) {
   std::vector<Note> notes;
   if (!checkpoint) return notes;
   if (spec.needs.worker_state != strategies::WorkerState::discarded && !workers_go_on(spec, checkpoint))
@@ -74,15 +79,16 @@ std::vector<Note> left_behind(const RunSpec& spec, const Checkpoint* checkpoint)
   const bool averages = spec.needs.averages() && spec.needs.model == strategies::ModelHome::center;
   const auto server_optimizer = strategies::without_average(checkpoint->server_optimizer);
   const bool averaged = server_optimizer != checkpoint->server_optimizer;
-  if (averages && averaged && servers_go_on(spec, checkpoint) && !checkpoint->vectors.contains(kCenterPrefix))
+  if (averages && averaged && servers_go_on(spec, checkpoint, arithmetic) &&
+      !checkpoint->vectors.contains(kCenterPrefix))
     notes.push_back(
         {Note::Level::warning,
          "the checkpoint, of an older program, has the average and not the centre: the centre begins there"});
-  if (!spec.needs.averages() && checkpoint->vectors.contains(kCenterPrefix))
+  if (!spec.needs.averages() && arithmetic >= kResumeArithmetic && checkpoint->vectors.contains(kCenterPrefix))
     notes.push_back({Note::Level::info,
                      "the model was an average of what is trained: the run goes on from the trained parameters "
                      "themselves, and they are the model now"});
-  if (!server_optimizer.empty() && !servers_go_on(spec, checkpoint))
+  if (!server_optimizer.empty() && !servers_go_on(spec, checkpoint, arithmetic))
     notes.push_back(
         {Note::Level::warning,
          fmt::format("the servers' state in the checkpoint, of \"{}\", is not taken up", server_optimizer)});
@@ -102,8 +108,9 @@ strategies::Step first_step(const RunSpec& spec, const Checkpoint& checkpoint, s
 namespace {
 
 /// REQUIRES the worker's first step. Version 0.1 did not save how many steps had made the state: it used the worker's steps.
-void take_states(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker, StartState& start) {
-  const auto whose = state_owner(spec, checkpoint, worker);
+void take_states(const RunSpec& spec, const Checkpoint& checkpoint, std::uint32_t worker, int arithmetic,
+                 StartState& start) {
+  const auto whose = state_owner(spec, checkpoint, worker, arithmetic);
   for (int k = 0; whose && k < 2; ++k) {
     const auto prefix = optimizer_prefix(*whose, k);
     auto state = find(&checkpoint, prefix);
@@ -130,12 +137,12 @@ bool were_equal(const Checkpoint& checkpoint) {
 
 /// Of programs: a worker's own has its random numbers, too. Optimizers that must be equal take one worker's where they were not, and any where
 /// their own was not saved.
-void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, StartState& start) {
+void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, int arithmetic, StartState& start) {
   const auto& states = checkpoint.own_states;
   std::vector<std::string> without;
   start.own_states.resize(spec.workers);
   const bool equal = spec.needs.worker_state == strategies::WorkerState::replicated;
-  const bool one_for_all = equal && states.size() > 1 && !were_equal(checkpoint);
+  const bool one_for_all = must_take_one(spec, arithmetic) && states.size() > 1 && !were_equal(checkpoint);
   if (one_for_all) start.notes.push_back(all_take_that_of(states.begin()->first));
   for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
     auto own = one_for_all ? states.begin() : states.find(worker);
@@ -154,7 +161,7 @@ void take_own_states(const RunSpec& spec, const Checkpoint& checkpoint, StartSta
 
 }  // namespace
 
-StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
+StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint, int arithmetic) {
   StartState start{.parameters = find(checkpoint, ""),
                    .statistics = nullptr,
                    .optimizer_states = std::vector<std::vector<CanonicalVector>>(spec.workers),
@@ -162,29 +169,28 @@ StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint) {
                    .optimizer_steps = std::vector<std::uint64_t>(spec.workers, 0),
                    .server_states = {},
                    .center_version = 0,
-                   .notes = left_behind(spec, checkpoint)};
+                   .notes = left_behind(spec, checkpoint, arithmetic)};
   if (!start.parameters) start.parameters = fresh_parameters(spec);
   if (checkpoint) start.statistics = std::make_shared<const std::vector<float>>(checkpoint->statistics);
   if (workers_go_on(spec, checkpoint)) {
     for (std::uint32_t worker = 0; worker < spec.workers; ++worker) {
       start.first_steps[worker] = first_step(spec, *checkpoint, worker);
-      take_states(spec, *checkpoint, worker, start);
+      take_states(spec, *checkpoint, worker, arithmetic, start);
     }
-    const auto whose = state_owner(spec, *checkpoint, 0);
-    if (spec.needs.worker_state == strategies::WorkerState::replicated && whose.value_or(-1) >= 0 &&
-        checkpoint->totals.worker_steps.size() > 1)
+    const auto whose = state_owner(spec, *checkpoint, 0, arithmetic);
+    if (must_take_one(spec, arithmetic) && whose.value_or(-1) >= 0 && checkpoint->totals.worker_steps.size() > 1)
       start.notes.push_back(all_take_that_of(*whose));
   }
-  if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, start);
-  if (servers_go_on(spec, checkpoint)) {
+  if (checkpoint && spec.graph->is_program()) take_own_states(spec, *checkpoint, arithmetic, start);
+  if (servers_go_on(spec, checkpoint, arithmetic)) {
     start.center_version = checkpoint->totals.center_version;
     for (int k = 0; k < spec.needs.server_states; ++k)
       start.server_states.push_back(find(checkpoint, server_state_prefix(k)));
   }
-  // "" is the average; --init makes its checkpoint of that alone.
+  // "" is the average; --init makes its checkpoint of that alone. Before kResumeArithmetic a run without an average went on from it.
   auto followed = find(checkpoint, kCenterPrefix);
   if (!spec.needs.averages()) {
-    if (followed) start.parameters = std::move(followed);
+    if (followed && arithmetic >= kResumeArithmetic) start.parameters = std::move(followed);
     return start;
   }
   if (const auto model = spec.needs.model_slot; spec.needs.model != strategies::ModelHome::center) {

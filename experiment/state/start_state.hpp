@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "experiment/exchange_plan.hpp"
 #include "experiment/reports.hpp"
 #include "experiment/run_spec.hpp"
 #include "experiment/state/checkpoint.hpp"
@@ -54,8 +55,9 @@ struct StartState {
   return {strategies::SlotKind::velocity, static_cast<std::uint8_t>(k)};
 }
 
-/// `checkpoint` null: a new run. Optimizer state continues if the strategy keeps it and the rule that made it is the same.
-[[nodiscard]] StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint);
+/// `checkpoint` null: a new run. Optimizer state continues if the strategy keeps it and the rule that made it is the same. A replay passes
+/// the RunPlan::arithmetic of the recorded session, whose members took over what that version's did.
+[[nodiscard]] StartState start_state(const RunSpec& spec, const Checkpoint* checkpoint, int arithmetic = kArithmetic);
 
 /// A worker's slots that outlive a step: parameters, optimizer state and the strategy's own.
 [[nodiscard]] std::vector<strategies::Slot> state_slots(const RunSpec& spec);
