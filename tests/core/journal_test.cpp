@@ -228,7 +228,8 @@ TEST_F(Journal, FailedWriteIsReportedFromThenOnAndLeavesAReadableFile) {
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, Errc::io);
     message = failed.error().message;
-    EXPECT_EQ(message, "cannot write " + path("full") + ": File too large");
+    EXPECT_EQ(message, "cannot write " + path("full") +
+                           ": File too large (raise this process's limit on the size of files: `ulimit -f`)");
   }
   // There is room again, but records after a gap could not be read.
   EXPECT_EQ(writer.append(3, {}).error().message, message);
