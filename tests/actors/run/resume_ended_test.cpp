@@ -67,6 +67,10 @@ TEST(Resume, RunKilledBeforeItsSummaryEndsAsIfUninterrupted) {
     }
     const auto again = run.resume();
     ASSERT_TRUE(again.failed) << "now nothing is missing";
+    EXPECT_EQ(again.error.code, core::Errc::config);
+  }
+}
+
 /// The rate is too small for a better score. Evaluations are at ends of epochs, and within them.
 TEST(Resume, RunThatEndedByPatienceOrTimeStaysAsItIs) {
   for (const char* limit : {"run.patience=2", "run.max_seconds=0.001"})
@@ -89,10 +93,6 @@ TEST(Resume, RunThatEndedByPatienceOrTimeStaysAsItIs) {
       ASSERT_FALSE(longer.failed) << longer.error.message;
       EXPECT_GT(longer.summary.steps, first.summary.steps);
     }
-}
-
-    EXPECT_EQ(again.error.code, core::Errc::config);
-  }
 }
 
 /// As if it had been killed before its first checkpoint.
