@@ -83,6 +83,22 @@ TEST_F(StartStateTest, StatesThatMustBeEqualAreOneWorkers) {
   EXPECT_TRUE(start_state(spec, &saved).notes.empty());
 }
 
+// What sessions of before took over, for their replays.
+TEST_F(StartStateTest, InArithmetic2EachWorkerTookItsOwnStateFirst) {
+  const auto spec = this->spec({"strategy.name=bsp", "cluster.workers=3"});
+  auto saved = checkpoint(spec, {optimizer_prefix(0, 0), optimizer_prefix(1, 0)});
+  const auto state_of = [&](std::uint32_t worker, int arithmetic) {
+    const auto states = start_state(spec, &saved, arithmetic).optimizer_states[worker];
+    return states.empty() ? nullptr : states[0];
+  };
+  EXPECT_EQ(state_of(1, 2), saved.vectors.at(optimizer_prefix(1, 0)));
+  EXPECT_EQ(state_of(2, 2), nullptr);
+  for (const std::uint32_t worker : {1U, 2U}) EXPECT_EQ(state_of(worker, 3), saved.vectors.at(optimizer_prefix(0, 0)));
+  saved.vectors[optimizer_prefix(-1, 0)] = zeros(spec);
+  EXPECT_EQ(state_of(1, 2), saved.vectors.at(optimizer_prefix(1, 0)));
+  EXPECT_EQ(state_of(2, 2), saved.vectors.at(optimizer_prefix(-1, 0)));
+}
+
 TEST_F(StartStateTest, StateThatNothingTakesUpIsNamed) {
   const auto spec = this->spec({"strategy.name=bsp", "strategy.backup=1", "cluster.workers=2", "cluster.servers=1"});
   const auto saved = checkpoint(spec, {optimizer_prefix(-1, 0), optimizer_prefix(-1, 1)});
@@ -115,6 +131,24 @@ TEST_F(StartStateTest, StatesOfServersGoOnWithAndWithoutAnAverageBesideThem) {
     EXPECT_EQ(start.center_version, 77U);
     for (const auto& note : start.notes) EXPECT_EQ(note.level, Note::Level::info) << note.text;
   }
+}
+
+TEST_F(StartStateTest, InArithmetic2StatesOfServersEndedWhereAnAverageBeganOrEnded) {
+  const auto options = [](const std::string& ema) -> std::vector<std::string> {
+    return {"strategy.name=downpour", "strategy.server_optimizer=adam", "cluster.workers=2", "train.ema=" + ema};
+  };
+  const auto with = spec(options("0.9")), without = spec(options("0"));
+  for (const auto* before : {&with, &without})
+    for (const auto* now : {&with, &without}) {
+      auto saved = checkpoint(*before, {server_state_prefix(0), server_state_prefix(1)});
+      saved.server_optimizer = before->needs.server_state_of;
+      saved.totals.center_version = 77;
+      const auto version = [&](int arithmetic) { return start_state(*now, &saved, arithmetic).center_version; };
+      EXPECT_EQ(version(2), before == now ? 77U : 0U);
+      EXPECT_EQ(version(3), 77U);
+      const auto states = start_state(*now, &saved, 2).server_states;
+      EXPECT_EQ(!states.empty() && states[0] != nullptr, before == now);
+    }
 }
 
 TEST_F(StartStateTest, CheckpointOfVersion01HasTheStepsForIt) {
@@ -162,6 +196,15 @@ TEST_F(StartStateTest, WithoutAnAverageTheTrainedParametersGoOn) {
     saved.vectors.erase(kCenterPrefix);  // as the beginning of a run with --init
     EXPECT_EQ(start_state(without, &saved).parameters, saved.vectors.at("")) << strategy;
   }
+}
+
+TEST_F(StartStateTest, InArithmetic2ARunWithoutAnAverageWentOnFromIt) {
+  const auto with = spec({"strategy.name=easgd", "train.ema=0.9", "cluster.workers=2"});
+  const auto without = spec({"strategy.name=easgd", "cluster.workers=2"});
+  const auto saved = checkpoint(with, {kCenterPrefix});
+  EXPECT_EQ(start_state(without, &saved, 2).parameters, saved.vectors.at(""));
+  EXPECT_EQ(start_state(without, &saved, 3).parameters, saved.vectors.at(kCenterPrefix));
+  EXPECT_EQ(start_state(with, &saved, 2).parameters, saved.vectors.at(kCenterPrefix));
 }
 
 OwnState bytes(const std::string& text) {
@@ -260,6 +303,9 @@ TEST_F(OwnStates, OptimizersThatWereNotEqualAndMustBeTakeTheFirstWorkers) {
   for (const auto& state : start.own_states) EXPECT_EQ(state, saved.own_states.at(0));
   ASSERT_EQ(start.notes.size(), 1U);
   EXPECT_EQ(start.notes[0].text, "each worker had an optimizer state of its own: all go on with that of worker 0");
+  const auto before = start_state(spec, &saved, 2);  // for a replay: each took its own
+  EXPECT_EQ(before.own_states[1], saved.own_states.at(1));
+  EXPECT_TRUE(before.notes.empty());
   // Of equal ones each takes its own, which has its random numbers, too.
   saved.config = spec_of("gradients", 2).settings->config.to_toml();
   const auto equal = start_state(spec, &saved);

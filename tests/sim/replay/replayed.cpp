@@ -1,6 +1,13 @@
 #include "tests/sim/replay/replayed.hpp"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiment/directory/run_directory.hpp"
+#include "experiment/directory/run_records.hpp"
+#include "nn/hash.hpp"
 
 namespace troupe::tests {
 
@@ -20,6 +27,22 @@ void expect_whole(const replay::ReplayReport& report, const experiment::RunEnd& 
   expect_whole(report);
   EXPECT_EQ(report.summary.center_hash, end.summary.center_hash);
   EXPECT_EQ(report.summary.steps, end.summary.steps);
+}
+
+void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>& change) {
+  const auto segment = experiment::RunDirectory::open(run.run_directory().string())->journals()->back();
+  auto plan = nlohmann::json::parse(std::ifstream(segment.plan));
+  change(plan);
+  const auto text = plan.dump();
+  std::ofstream(segment.plan) << text << '\n';
+  const auto hash = nn::hash64(std::as_bytes(std::span(text)));
+  auto records = run.journal();
+  for (auto& record : records)
+    if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
+  std::filesystem::remove(segment.path);
+  auto writer = core::JournalWriter::create(segment.path);
+  for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
+  ASSERT_TRUE(writer->flush());
 }
 
 }  // namespace troupe::tests

@@ -1,5 +1,6 @@
 // Runs of several sessions: each segment is replayed with the settings of its recording, and no segment may be missing.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "experiment/directory/run_directory.hpp"
 #include "tests/sim/replay/replayed.hpp"
@@ -52,6 +53,20 @@ TEST(ReplaySessions, ChangesAreMadeToEachSessionsSettings) {
     EXPECT_EQ(report->summary.center_hash == end.summary.center_hash, std::string(alpha) == "0.3")
         << "what was recorded gives what was recorded";
   }
+}
+
+// Recorded with 3 and relabelled: members of a session of arithmetic 2 went on from the average, so the replay diverges.
+TEST(ReplaySessions, MembersTakeOverWhatTheirSessionsArithmeticDid) {
+  SmallRun run(falling_rate({"train.ema=0.9"}));
+  ASSERT_FALSE(run.train().failed);
+  const auto end = run.resume({"run.epochs=2", "train.ema=0"});
+  ASSERT_FALSE(end.failed) << end.error.message;
+  expect_all_as_recorded(run, 2, end.summary.center_hash);
+  change_plan(run, [](auto& plan) { plan["arithmetic"] = 2; });
+  const auto report = replayed(run);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::Errc::diverged) << report.error().message;
+  EXPECT_NE(report.error().message.find("journal-0002.bin"), std::string::npos) << report.error().message;
 }
 
 TEST(ReplaySessions, SegmentWithoutItsOwnSettingsHasTheRuns) {

@@ -1,13 +1,10 @@
 // Runs whose members share no memory. The plan has the rounding on the wire and the order of the sums, so the replay reaches
 // every hash.
-#include <fstream>
 #include <functional>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "experiment/directory/run_records.hpp"
-#include "nn/hash.hpp"
 #include "strategies/registry/registry.hpp"
 #include "tests/sim/replay/replayed.hpp"
 
@@ -172,23 +169,6 @@ TEST(ReplayOverSites, OtherNumbersTakeTheSameRoute) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->segments.front().replayed, report->segments.front().events);
   EXPECT_NE(report->summary.center_hash, end.summary.center_hash);
-}
-
-/// Changes the plan of a recorded run, and its hash in the journal.
-void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>& change) {
-  const auto path = run.run_directory() / "journal-0001.plan.json";
-  auto plan = nlohmann::json::parse(std::ifstream(path));
-  change(plan);
-  const auto text = plan.dump();
-  std::ofstream(path) << text << '\n';
-  const auto hash = nn::hash64(std::as_bytes(std::span(text)));
-  auto records = run.journal();
-  for (auto& record : records)
-    if (experiment::decode_plan(record)) record = experiment::encode(experiment::PlanRecord{hash});
-  std::filesystem::remove(run.run_directory() / "journal-0001.bin");
-  auto writer = core::JournalWriter::create((run.run_directory() / "journal-0001.bin").string());
-  for (const auto& record : records) ASSERT_TRUE(writer->append(record.kind, record.payload));
-  ASSERT_TRUE(writer->flush());
 }
 
 /// A strategy declares which of its rules gave other bits in an older arithmetic (Needs::changed_arithmetic).
