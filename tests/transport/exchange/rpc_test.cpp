@@ -7,54 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "tests/transport/exchange/connected_group.hpp"
+#include "tests/transport/exchange/rpc_over.hpp"
 #include "transport/exchange/envelope.hpp"
 
 namespace troupe::exchange::testing {
 namespace {
 
-using transport::Peer;
 using transport::testing::Bytes;
-
-constexpr std::size_t kMostCalls = 10'000;
-
-/// Two members with an Rpc each; `serve` answers the calls that the second one receives.
-class RpcOver : public ::testing::TestWithParam<transport::testing::EndpointKind> {
- protected:
-  void SetUp() override { meet(); }
-  /// Two members anew; member 1 listens unless `listens` is false.
-  void meet(const PieceOptions& pieces = {}, bool listens = true) {
-    group_.reset();
-    for (auto& lost : lost_) lost.clear();
-    group_.emplace(GetParam(), 2);
-    for (std::size_t r = 0; r < 2; ++r) {
-      calls_[r] = std::make_unique<Rpc>(
-          group_->endpoint(r), group_->operations(r), core::host_kernels(), allocator_, kMostCalls, 1,
-          [this](Rpc::Incoming incoming) { serve(std::move(incoming)); },
-          [this, r](Peer, const core::Error& error) { lost_[r].push_back(error); }, pieces);
-      if (r == 0 || listens) calls_[r]->listen(group_->group(r).peers[1 - r]);
-    }
-  }
-  void TearDown() override { group_.reset(); }
-
-  void call(std::size_t from, Call call, Rpc::Answered answered) {
-    ++open_;
-    calls_[from]->call(group_->group(from).peers[1 - from], std::move(call), [this, answered](auto result) {
-      --open_;
-      answered(std::move(result));
-    });
-  }
-  void finish() {
-    group_->drive([this] { return open_ == 0; });
-  }
-
-  core::HostAllocator allocator_;
-  std::optional<ConnectedGroup> group_;
-  std::unique_ptr<Rpc> calls_[2];
-  std::vector<core::Error> lost_[2];
-  std::size_t open_ = 0;
-  std::function<void(Rpc::Incoming)> serve = [](auto) { ADD_FAILURE() << "nobody called"; };
-};
 
 INSTANTIATE_TEST_SUITE_P(Endpoints, RpcOver, ::testing::ValuesIn(transport::testing::endpoint_kinds()),
                          transport::testing::kind_name);
@@ -254,44 +213,6 @@ TEST_P(RpcOver, ConcurrentCallsGetTheirOwnAnswers) {
   for (std::size_t k = 0; k < kCalls; ++k) EXPECT_EQ(data[k].data()[0], 2 * static_cast<float>(k));
 }
 
-/// A worker calls every shard of the centre at once, perhaps twice; a site may have as many shards as it likes.
-TEST_P(RpcOver, ACallerKeepsBelowTheLimitOfCallsAndTheirOrder) {
-  constexpr std::size_t kCalls = 2 * exchange::kMostCalls;
-  std::vector<std::string> served;
-  std::vector<Rpc::Reply> held;
-  std::size_t answered = 0;
-  serve = [&](Rpc::Incoming incoming) {
-    served.emplace_back(incoming.header);
-    held.push_back(incoming.reply);
-  };
-  for (std::size_t k = 0; k < kCalls; ++k)
-    call(0, {.header = std::to_string(k)}, [&](const core::Result<std::string_view>& answer) {
-      ASSERT_TRUE(answer) << answer.error().message;
-      ++answered;
-    });
-  group_->drive([&] { return held.size() == kMostCallsBegun; });
-  for (int k = 0; k < 10; ++k) group_->poll();
-  EXPECT_EQ(held.size(), kMostCallsBegun) << "the others wait";
-  group_->drive([&] {
-    for (auto& reply : std::exchange(held, {})) reply("");
-    return open_ == 0;
-  });
-  EXPECT_EQ(answered, kCalls);
-  ASSERT_EQ(served.size(), kCalls);
-  for (std::size_t k = 0; k < kCalls; ++k) ASSERT_EQ(served[k], std::to_string(k));
-}
-
-TEST_P(RpcOver, LostPeerEndsCallsThatWaitForOthers) {
-  serve = [](auto) {};  // never answers
-  std::size_t failed = 0;
-  for (std::size_t k = 0; k < kMostCallsBegun + 3; ++k)
-    call(0, {.header = ""}, [&](const auto& answer) { failed += answer ? 0 : 1; });
-  group_->poll();
-  group_->endpoint(1).close();
-  finish();
-  EXPECT_EQ(failed, kMostCallsBegun + 3);
-}
-
 TEST_P(RpcOver, ErrorsOfTheCalleeAreAnswers) {
   serve = [](Rpc::Incoming incoming) { incoming.reply(core::fail(core::Errc::diverged, "shard 3 is not finite")); };
   auto mine = vector(10, 1);
@@ -406,7 +327,7 @@ TEST_P(RpcOver, NonsenseEndsTheConnection) {
 }
 
 TEST_P(RpcOver, AVectorLongerThanAllowedEndsTheConnection) {
-  auto mine = vector(kMostCalls + 1, 0);
+  auto mine = vector(kLongestVector + 1, 0);
   call(0, {.header = "", .vector = mine.view(), .lend = Lend::read}, [](auto answer) { EXPECT_FALSE(answer); });
   finish();
   group_->drive([this] { return !lost_[1].empty(); });
