@@ -138,6 +138,21 @@ TEST(Checkpoints, FailedWriteIsAWarningAndAtTheEndAnError) {
       LoneCoordinator::heard(self, [](const RunEnd& reached) { EXPECT_EQ(reached.error.code, core::Errc::no_space); }));
 }
 
+/// The clock is the host's and does not begin with the run.
+TEST(Checkpoints, ARunThatFailsBeforeItHasBegunTookNoTime) {
+  LoneCoordinator coordinator(every_other_step());
+  coordinator.pass(std::chrono::seconds(1000));
+  coordinator.spawn([](CoordinatorSetup& setup) { setup.before.wall_s = 7; });
+  caf::scoped_actor self(coordinator.system());
+  self->send(coordinator.actor(), AwaitEnd{});
+  coordinator.tell(RunError{core::Errc::io, "no shared memory", 0});
+  EXPECT_TRUE(LoneCoordinator::heard(self, [](const RunEnd& reached) {
+    EXPECT_EQ(reached.error.code, core::Errc::io);
+    EXPECT_EQ(reached.summary.wall_s, 7);
+    EXPECT_EQ(reached.summary.ledger.wall_s, 7);
+  }));
+}
+
 /// A file system whose sync blocks until the test releases it.
 class SlowDisk final : public nn::FileSystem {
  public:

@@ -36,9 +36,9 @@ class LoneCoordinator {
   LoneCoordinator(const LoneCoordinator&) = delete;
   LoneCoordinator& operator=(const LoneCoordinator&) = delete;
 
-  /// Spawns the coordinator. `change` edits its setup first.
+  /// Spawns the coordinator, which waits for its directory. `change` edits its setup first.
   template <class Change>
-  void begin(Change change) {
+  void spawn(Change change) {
     CoordinatorSetup setup{.settings = spec_.settings,
                            .graph = spec_.graph,
                            .layout = layout_,
@@ -54,6 +54,11 @@ class LoneCoordinator {
     setup.started.epochs = static_cast<std::uint32_t>(spec_.settings->run.epochs);
     change(setup);
     coordinator_ = system_.spawn(coordinator, std::move(setup));
+  }
+  /// As spawn(), and the run begins.
+  template <class Change>
+  void begin(Change change) {
+    spawn(std::move(change));
     ActorDirectory actors;
     actors.coordinator = coordinator_;
     actors.recorder = caf::actor_cast<RecorderActor>(recorder);
