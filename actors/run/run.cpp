@@ -170,8 +170,8 @@ core::Result<Beginning> find_start(const RunRequest& request, const RunSpec& spe
   beginning.complete = spec.leases->finished();
   const auto recorded = beginning.directory->read_config(experiment::schema(), {});
   if (!recorded) return tl::unexpected(recorded.error());
-  if (auto kept = experiment::kept_options(spec.settings->config, *recorded); !kept.empty())
-    beginning.notes.push_back({Note::Level::info, std::move(kept)});
+  if (auto note = experiment::other_strategy_note(spec.settings->config, *recorded); !note.empty())
+    beginning.notes.push_back({Note::Level::info, std::move(note)});
   for (auto& note : experiment::notes_on_resume(spec, *beginning.checkpoint, *recorded))
     beginning.notes.push_back(std::move(note));
   if (experiment::decides_on_another_split(spec, *beginning.checkpoint, *recorded)) {

@@ -52,18 +52,25 @@ std::vector<std::string> defaults_of_strategy(const core::Config& recorded, cons
   return defaults;
 }
 
-std::string kept_options(const core::Config& now, const core::Config& recorded) {
+std::string other_strategy_note(const core::Config& now, const core::Config& recorded) {
   const auto name = strategy_of(now), before = strategy_of(recorded);
   if (name == before) return {};
-  std::vector<std::string> kept;
+  std::vector<std::string> kept, changed;
   for_each_shared(name, before, [&](const core::Option& option, const core::Option& other) {
-    const auto& value = now.value(option.key);
-    if (value == recorded.value(option.key) && value != other.default_value && now.where(option.key) != "--set")
+    const auto &value = now.value(option.key), &earlier = recorded.value(option.key);
+    if (value != earlier && value == option.default_value)
+      changed.push_back(fmt::format("{} {} → {}", option.key, core::to_toml(earlier), core::to_toml(value)));
+    if (value == earlier && value != other.default_value && now.where(option.key) != "--set")
       kept.push_back(fmt::format("{} = {}", option.key, core::to_toml(value)));
   });
-  if (kept.empty()) return {};
-  return fmt::format("strategy.name = \"{}\", before \"{}\": {} {}; all other options are {}'s defaults", name, before,
-                     fmt::join(kept, ", "), kept.size() == 1 ? "stays as it was set" : "stay as they were set", name);
+  if (kept.empty() && changed.empty()) return {};
+  auto note = fmt::format("strategy.name = \"{}\", before \"{}\": ", name, before);
+  if (!kept.empty())
+    note += fmt::format("{} {}; ", fmt::join(kept, ", "),
+                        kept.size() == 1 ? "stays as it was set" : "stay as they were set");
+  note += fmt::format("{} are {}'s defaults", kept.empty() ? "options that are not set" : "all other options", name);
+  if (!changed.empty()) note += fmt::format(" ({})", fmt::join(changed, ", "));
+  return note;
 }
 
 }  // namespace troupe::experiment

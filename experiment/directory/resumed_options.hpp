@@ -13,7 +13,8 @@ namespace troupe::experiment {
 [[nodiscard]] std::vector<std::string> defaults_of_strategy(const core::Config& recorded,
                                                             const std::vector<std::string>& overrides);
 
-/// Which options the new strategy keeps of the recorded one, in one line; empty: none, or the strategy stays.
-[[nodiscard]] std::string kept_options(const core::Config& now, const core::Config& recorded);
+/// Which options of both strategies stay as they were set, and which take another value by default, in one line; empty: none, or the
+/// strategy stays.
+[[nodiscard]] std::string other_strategy_note(const core::Config& now, const core::Config& recorded);
 
 }  // namespace troupe::experiment

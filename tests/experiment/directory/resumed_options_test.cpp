@@ -33,7 +33,9 @@ TEST(ResumedOptions, DefaultsOfTheStrategyBeforeBecomeThoseOfTheNewOne) {
   for (const auto* name : {"strategy.name=diloco", R"(strategy.name = "diloco")", "strategy.name='diloco'"}) {
     const auto now = resumed(before, {"strategy.name=easgd", name});
     EXPECT_TRUE(now == recorded({"strategy.name=diloco"})) << now.to_toml();
-    EXPECT_EQ(kept_options(now, before), "");
+    EXPECT_EQ(other_strategy_note(now, before),
+              "strategy.name = \"diloco\", before \"local_sgd\": options that are not set are diloco's defaults "
+              "(strategy.tau 8 → 32, strategy.outer \"sgd\" → \"nesterov\")");
   }
 }
 
@@ -41,9 +43,10 @@ TEST(ResumedOptions, OthersAreKeptAndNamed) {
   const auto before = recorded({"strategy.name=local_sgd", "strategy.tau=5", "strategy.fragments=2"});
   const auto now = resumed(before, {"strategy.name=diloco", "strategy.fragments=1"});
   EXPECT_TRUE(now == recorded({"strategy.name=diloco", "strategy.tau=5"})) << now.to_toml();
-  EXPECT_EQ(kept_options(now, before),
+  EXPECT_EQ(other_strategy_note(now, before),
             "strategy.name = \"diloco\", before \"local_sgd\": strategy.tau = 5 stays as it was set; all other options "
-            "are diloco's defaults");
+            "are diloco's defaults (strategy.outer \"sgd\" → \"nesterov\", "
+            "strategy.fragments 2 → 1)");
 }
 
 TEST(ResumedOptions, TheUsersOwnWins) {
@@ -56,7 +59,7 @@ TEST(ResumedOptions, TheSameStrategyKeepsAllOfThem) {
   const auto before = recorded({"strategy.name=local_sgd", "strategy.tau=5"});
   EXPECT_EQ(defaults_of_strategy(before, {}), Options{});
   EXPECT_EQ(defaults_of_strategy(before, {"strategy.name=local_sgd", "strategy.outer=nesterov"}), Options{});
-  EXPECT_EQ(kept_options(resumed(before, {}), before), "");
+  EXPECT_EQ(other_strategy_note(resumed(before, {}), before), "");
 }
 
 TEST(ResumedOptions, EveryStrategyTakesTheDefaultsOfEveryOther) {
