@@ -5,6 +5,7 @@
 
 #include "experiment/batches/batch_memory.hpp"
 #include "nn/arenas/host_view.hpp"
+#include "nn/program/own_process.hpp"
 
 namespace troupe::experiment {
 
@@ -66,7 +67,10 @@ core::Result<Score> evaluate(const RunSpec& spec, nn::Backend& backend, core::Co
   auto replica = compile_evaluation(backend, *spec.graph, evaluation_options(spec, spec.settings->threads(0), memory),
                                     *spec.source.test);
   if (!replica) return tl::unexpected(replica.error());
-  return evaluate(**replica, *spec.source.test, parameters, statistics, {}, confusion);
+  auto score = evaluate(**replica, *spec.source.test, parameters, statistics, {}, confusion);
+  // A program that fails afterwards says so among its lines.
+  if (auto* const process = nn::own_process_of(**replica)) static_cast<void>(process->end(score.has_value()));
+  return score;
 }
 
 }  // namespace troupe::experiment

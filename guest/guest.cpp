@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kEndPatience = 20s;             // for END to go out, and for a program that computed nothing to end
+constexpr auto kEndPatience = 20s;             // for END to go out, and for a program with nothing to save to end
 constexpr auto kQuietEnd = 10s;                // of a program that goes on after its last batch: then the user is told
 constexpr auto kDeathPatience = 5000ms;        // between the connection's end and that of the process and its keepers
 constexpr std::uint64_t kTrusted = 256 << 20;  // bytes of a state that memory is taken for before they have come
@@ -77,7 +77,7 @@ core::Result<std::unique_ptr<Guest>> Guest::start(const GuestProgram& program, c
   return guest;
 }
 
-Guest::~Guest() { (void)end(); }
+Guest::~Guest() { (void)end(false); }
 
 void Guest::refuse(const std::string& why) {
   say_end(core::exit_code(core::Errc::config), why);
@@ -90,11 +90,17 @@ void Guest::say_end(int code, const std::string& why) {
   (void)frames_->send(FrameType::end, end, in(kEndPatience));
 }
 
-core::Result<void> Guest::end() {
+core::Result<void> Guest::end(bool in_order) {
   if (!frames_ || left_ || broken_) return {};
   left_ = true;
+  // An evaluator that was asked for nothing may still be preparing its data.
+  if (!in_order || !(place_.role == Role::worker ? stepped_ : waits_)) {
+    say_end(core::exit_code(core::Errc::peer_lost), "it needs nothing more of this program");
+    (void)process_->ending(kEndPatience);
+    return {};
+  }
   say_end(0, "the run has ended");
-  const auto how = ending();
+  const auto how = ending_after_work();
   if (how == kEndedWell) return {};
   auto why = how ? fmt::format("its program {} after its last batch", *how)
                  : fmt::format("its program went on for {:g} s after its last batch, and was killed (model.silence_s)",
@@ -104,9 +110,7 @@ core::Result<void> Guest::end() {
   return core::fail(core::Errc::program, std::move(why));
 }
 
-std::optional<std::string> Guest::ending() {
-  // An evaluator that was asked for nothing may still be preparing its data.
-  if (!has_plan_ || (place_.role == Role::evaluator && !waits_)) return process_->ending(kEndPatience);
+std::optional<std::string> Guest::ending_after_work() {
   const auto patience = std::chrono::ceil<std::chrono::milliseconds>(program_.end);
   const auto quiet = std::min<std::chrono::milliseconds>(patience, kQuietEnd);
   if (auto how = process_->ending(quiet); how || quiet == patience) return how;
@@ -171,6 +175,7 @@ core::Result<nn::StepResult> Guest::step(const nn::Batch& batch, bool optimize,
   put(payload, optimize ? kOptimizes : std::uint32_t{0});
   put(payload, optimize ? batch.lr : 1.0);
   for (const auto sample : samples) put(payload, static_cast<std::uint64_t>(sample));
+  stepped_ = true;
   if (auto sent = send(FrameType::step, payload); !sent) return tl::unexpected(std::move(sent.error()));
   const auto deadline = answer_by();
   for (std::uint32_t next = 0;;) {

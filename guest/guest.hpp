@@ -67,7 +67,7 @@ class Guest {
   /// timeout: GuestProgram::start is over. Errc::data: it does not speak the protocol.
   [[nodiscard]] static core::Result<std::unique_ptr<Guest>> start(const GuestProgram& program, const GuestPlace& place,
                                                                   OnLine on_line);
-  /// end(), if that was not called; kills it if it stays.
+  /// end() of a run that did not end in order, if it was not called; kills the program if it stays.
   ~Guest();
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
@@ -97,9 +97,10 @@ class Guest {
   [[nodiscard]] core::Result<void> load(std::span<const std::byte> state);
   /// Of an evaluator: the program's evaluation of the values in the vectors. Nothing: it has no evaluation.
   [[nodiscard]] core::Result<std::optional<nn::StepResult>> evaluate();
-  /// There are no more batches. Waits for the program's end, at most GuestProgram::end. Errc::program: it failed after its last batch, or goes
-  /// on; a warning among its lines says the same. The guest is of no use afterwards.
-  [[nodiscard]] core::Result<void> end();
+  /// There are no more batches. `in_order`, and the program has computed: it goes on to its end, at most for GuestProgram::end. Errc::program: it
+  /// failed after its last batch, or goes on; a warning among its lines says the same. Otherwise its END has an exit code, so that it saves no
+  /// model that is not the run's, and it has kEndPatience. The guest is of no use afterwards.
+  [[nodiscard]] core::Result<void> end(bool in_order);
 
  private:
   Guest(const GuestProgram& program, const GuestPlace& place, OnLine on_line)
@@ -118,7 +119,7 @@ class Guest {
   [[nodiscard]] core::Error explained(core::Error error, const std::string& traceback = {});
   void say_end(int code, const std::string& why);
   /// How the process has ended, at most program_.end after its last batch; says so where that takes long.
-  [[nodiscard]] std::optional<std::string> ending();
+  [[nodiscard]] std::optional<std::string> ending_after_work();
 
   const GuestProgram program_;
   const GuestPlace place_;
@@ -130,6 +131,7 @@ class Guest {
   std::vector<std::byte> step_;  // the payload of the latest STEP: its memory is used again
   std::uint32_t buckets_ = 0;    // that each step reports
   std::int64_t samples_ = 1;     // of the program's data set
+  bool stepped_ = false;         // a worker that was given a step
   bool waits_ = false;           // an evaluator that has reached its evaluation
   bool left_ = false;            // its program has ended by itself, or was told to end
   bool has_plan_ = false;        // said PLAN

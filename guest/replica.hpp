@@ -51,7 +51,7 @@ class GuestReplica final : public nn::Replica, public nn::OwnOptimizer, public n
   [[nodiscard]] core::Result<std::vector<std::byte>> own_state() override;
   [[nodiscard]] core::Result<void> set_own_state(std::span<const std::byte> state) override;
   [[nodiscard]] core::Result<nn::StepResult> evaluate(const nn::Batch& batch) override;
-  [[nodiscard]] core::Result<void> end() override { return guest_->end(); }
+  [[nodiscard]] core::Result<void> end(bool in_order) override { return guest_->end(in_order); }
   [[nodiscard]] std::span<const float> outputs() const noexcept override { return {}; }
   [[nodiscard]] const nn::Plan& plan() const noexcept override { return plan_; }
   [[nodiscard]] std::size_t workspace_bytes() const noexcept override { return 0; }

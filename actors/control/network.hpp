@@ -5,6 +5,7 @@
 /// block without a deadline and accept any header. Here a connection is made and checked before CAF gets it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -53,13 +54,15 @@ class DetachedActorsWait {
                               core::Duration most = std::chrono::seconds{30})
       : system_(system), on_late_(std::move(on_late)), most_(most), before_(system.detached_actors()) {}
   ~DetachedActorsWait();
+  /// Any thread. Waits at least `most`, where that is longer: actors wait for programs of users.
+  void allow(core::Duration most) noexcept;
   DetachedActorsWait(const DetachedActorsWait&) = delete;
   DetachedActorsWait& operator=(const DetachedActorsWait&) = delete;
 
  private:
   caf::actor_system& system_;
   std::function<void()> on_late_;
-  core::Duration most_;
+  std::atomic<core::Duration> most_;
   std::size_t before_;  // detached actors of the system itself
 };
 

@@ -52,10 +52,10 @@ EvaluatorActor::behavior_type evaluator(EvaluatorActor::stateful_pointer<Evaluat
           if (auto done = run(*state.setup.test, evaluated.test); !done) return failed(done.error());
         return evaluated;
       },
-      [self](const Halt&) {
+      [self](const Halt& halt) {
         core::Result<void> ended;
         if (auto* const process = self->state.replica ? nn::own_process_of(*self->state.replica) : nullptr)
-          ended = process->end();
+          ended = process->end(halt.in_order);
         self->state.replica.reset();
         self->quit(ended ? caf::error() : program_failure("the evaluator: " + ended.error().message));
       },

@@ -127,12 +127,12 @@ class RejoinManagerBody {
     return promise;
   }
 
-  void halt() {
+  void halt(const Halt& halt) {
     for (auto& [worker, replacement] : replacements_) {
       if (replacement.node)
         self_->send_exit(replacement.node, caf::exit_reason::user_shutdown);  // also ends an open request
       drop(replacement);
-      if (replacement.member) self_->send(*replacement.member, Halt{});
+      if (replacement.member) self_->send(*replacement.member, halt);
     }
     replacements_.clear();
   }
@@ -281,8 +281,8 @@ RejoinManagerActor::behavior_type rejoin_manager(RejoinManagerActor::stateful_po
       [self](const AdmissionOrder& order) { return self->state.body->admit(order); },
       [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
-      [self](const Halt&) {
-        self->state.body->halt();
+      [self](const Halt& halt) {
+        self->state.body->halt(halt);
         self->quit();
       },
   };

@@ -1,6 +1,7 @@
 #include "actors/deployment/site.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -347,40 +348,37 @@ WorkerActor Site::proxy(std::uint32_t worker, const WorkerActor& member) {
   return workers_elsewhere_.back();
 }
 
-bool Site::halt() {
-  std::size_t alive = 0;
+void Site::dismiss(bool in_order) {
   const auto dismiss = [&](const auto& actor) {
     if (!actor) return;
     self_->monitor(actor);
-    self_->send(actor, Halt{});
-    ++alive;
+    self_->send(actor, Halt{in_order});
+    ++ending_;
   };
   for (const auto& loader : members_.loaders) dismiss(loader);
   for (const auto& decoder : decoders_) {
     self_->monitor(decoder);
     self_->send_exit(decoder, caf::exit_reason::user_shutdown);
-    ++alive;
+    ++ending_;
   }
   for (const auto& worker : members_.workers) dismiss(worker);
   for (const auto& server : members_.servers) dismiss(server);
   dismiss(exchanger_);
   for (const auto& actor : workers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
   for (const auto& actor : servers_elsewhere_) self_->send_exit(actor, caf::exit_reason::user_shutdown);
-  bool late = false;
-  const auto deadline = kHaltDeadline + nn::patience_at_end(context_.spec->settings->model);
-  const auto down = [&](const caf::down_msg& message) {
-    --alive;
-    if (program_failure_.empty()) program_failure_ = program_failure_of(message.reason).value_or("");
-  };
-  while (alive > 0 && !late)
-    self_->receive(
-        down, caf::after(deadline) >> [&] { late = true; });
   members_ = {};
   decoders_.clear();
   exchanger_ = ExchangerActor{};
   workers_elsewhere_.clear();
   servers_elsewhere_.clear();
-  return !late;
+  longest_end_ = kHaltDeadline + nn::patience_at_end(context_.spec->settings->model, in_order);
+}
+
+bool Site::halt(bool in_order) {
+  dismiss(in_order);
+  return await_ends(self_, std::exchange(ending_, 0), longest_end_, [this](const caf::down_msg& message) {
+    if (program_failure_.empty()) program_failure_ = program_failure_of(message.reason).value_or("");
+  });
 }
 
 }  // namespace troupe::actors

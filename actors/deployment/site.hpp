@@ -85,9 +85,11 @@ class Site {
   /// `actors`: the known members themselves; members of other sites are replaced by proxies. Returns the directory for the supervisors at
   /// this site: its worker proxies end with their members.
   ActorDirectory begin(ActorDirectory actors);
-  /// Stops all actors and waits for them, at most kHaltDeadline from one end to the next, and nn::patience_at_end() more for programs.
+  /// Tells all actors to end: Halt::in_order. Does not wait. Idempotent.
+  void dismiss(bool in_order);
+  /// dismiss(), and waits for the actors, at most kHaltDeadline from one end to the next, and nn::patience_at_end() more for programs.
   /// Idempotent. False: an actor has not ended.
-  bool halt();
+  bool halt(bool in_order = false);
   /// Of the first program that failed after its last batch; empty before halt(), and if there is none.
   [[nodiscard]] const std::string& program_failure() const noexcept { return program_failure_; }
 
@@ -120,6 +122,8 @@ class Site {
   std::vector<WorkerActor> workers_elsewhere_;  // proxies
   std::vector<ServerActor> servers_elsewhere_;
   std::string program_failure_;
+  std::size_t ending_ = 0;        // actors that were dismissed, and may not have ended
+  core::Duration longest_end_{};  // from one of their ends to the next
   caf::scoped_actor self_;
 };
 

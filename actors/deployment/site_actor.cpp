@@ -133,11 +133,11 @@ class SiteBody {
   }
 
   /// The reason with which the site's actor quits.
-  caf::error halt() {
+  caf::error halt(bool in_order = false) {
     if (!site_) return {};
     measuring_ = {};
     // An actor that does not end in time may still use the context: leak it.
-    if (!site_->halt()) static_cast<void>(new std::shared_ptr(context_));
+    if (!site_->halt(in_order)) static_cast<void>(new std::shared_ptr(context_));
     const auto failure = site_->program_failure();
     site_.reset();
     setup_->log(fmt::format("{}: ends{}", describe(order_), failure.empty() ? "" : ": " + failure));
@@ -263,7 +263,7 @@ SiteActor::behavior_type site_actor(SiteActor::stateful_pointer<SiteState> self,
         return caf::sec::invalid_argument;
       },
       [self](const MeasureOrder& order) { return self->state.body->measure(order); },
-      [self](const Halt&) { self->quit(self->state.body->halt()); },
+      [self](const Halt& halt) { self->quit(self->state.body->halt(halt.in_order)); },
   };
 }
 

@@ -80,6 +80,11 @@ constexpr typename Inspector::result_type inspect(Inspector& f, Message&) {
 }
 
 template <class Inspector>
+constexpr typename Inspector::result_type inspect(Inspector& f, Halt& x) {
+  return f(caf::meta::type_name("Halt"), x.in_order);
+}
+
+template <class Inspector>
 constexpr typename Inspector::result_type inspect(Inspector& f, Prepared& x) {
   return f(caf::meta::type_name("Prepared"), x.fingerprint, x.arena_floats, x.workspace_bytes, x.error, x.code);
 }

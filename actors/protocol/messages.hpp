@@ -73,7 +73,11 @@ struct SiteDirectory;   // there too: what other processes know of the run,
 struct SiteMembers;     // the members of a site,
 struct OpenedSite;      // and the handle of a site
 /// Stop at once. Memory that the actor lent outlives it: the shared owners keep it.
-struct Halt {};
+struct Halt {
+  /// The run is complete, or was stopped with a checkpoint: programs of the user's may save their model.
+  bool in_order = false;
+  bool operator==(const Halt&) const = default;
+};
 /// An error that ends the run.
 struct RunError {
   core::Errc code = core::Errc::internal;

@@ -35,4 +35,17 @@ std::optional<std::string> program_failure_of(const caf::error& reason) {
   return one_line(reason.context().get_as<std::string>(0));  // perhaps of another process
 }
 
+bool await_ends(caf::scoped_actor& self, std::size_t count, core::Duration longest,
+                const std::function<void(const caf::down_msg&)>& on_end) {
+  bool late = false;
+  const auto down = [&](const caf::down_msg& message) {
+    --count;
+    on_end(message);
+  };
+  while (count > 0 && !late)
+    self->receive(
+        down, caf::after(longest) >> [&] { late = true; });
+  return !late;
+}
+
 }  // namespace troupe::actors

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <new>
 #include <optional>
 #include <string>
 
 #include "actors/protocol/handles.hpp"
+#include "core/clock.hpp"
 
 namespace troupe::actors {
 
@@ -40,5 +42,9 @@ void report_exceptions(Self self, const std::string& name, const ActorDirectory&
 [[nodiscard]] caf::error program_failure(const std::string& why);
 /// The `why` of program_failure(), on one line; nothing: another error.
 [[nodiscard]] std::optional<std::string> program_failure_of(const caf::error& reason);
+
+/// Waits until `count` actors that `self` monitors have ended, at most `longest` from one end to the next. False: an actor has not ended.
+[[nodiscard]] bool await_ends(caf::scoped_actor& self, std::size_t count, core::Duration longest,
+                              const std::function<void(const caf::down_msg&)>& on_end);
 
 }  // namespace troupe::actors

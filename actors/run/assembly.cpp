@@ -265,20 +265,20 @@ core::Result<void> Assembly::finish(const RunEnd& end) {
   return result;
 }
 
-core::Result<void> Assembly::end_actors() {
-  const auto failure = halt();
+core::Result<void> Assembly::end_actors(bool in_order) {
+  const auto failure = halt(in_order);
   if (failure.empty()) return {};
   return core::fail(core::Errc::program, failure + "; the run itself is complete, and its results are saved");
 }
 
-std::string Assembly::halt() {
+std::string Assembly::halt(bool in_order) {
   std::string failure;
   const bool abandoned = stop_.stop_requested() && !coordinator_;
   std::size_t alive = 0;
   const auto dismiss = [&](const auto& actor) {
     if (!actor) return;
     self_->monitor(actor);
-    self_->send(actor, Halt{});
+    self_->send(actor, Halt{in_order});
     ++alive;
   };
   over_.request_stop();
@@ -293,22 +293,30 @@ std::string Assembly::halt() {
       dismiss(handle.there);
     }
   }
+  bool at_once = true;
+  const auto down = [&](const caf::down_msg& message) {
+    --alive;
+    if (failure.empty()) failure = program_failure_of(message.reason).value_or("");
+    if (!failure.empty() || at_once || !in_order || !spec_.graph->is_program() || !is_gone(message.reason)) return;
+    for (const auto& handle : sites_)
+      if (handle.there && handle.there.address() == message.source)
+        failure = at(handle, {core::Errc::program, "it was lost before its programs had ended"}).message;
+  };
+  // The end of a site that was lost in the run is known at once: its programs had nothing to save.
+  static_cast<void>(await_ends(self_, alive, core::Duration::zero(), down));
+  at_once = false;
+  // All programs are told before any is waited for.
+  for (const auto& handle : sites_)
+    if (handle.here) handle.here->dismiss(in_order);
   for (const auto& handle : sites_) {
     if (!handle.here) continue;
-    handle.here->halt();
+    handle.here->halt(in_order);
     if (failure.empty()) failure = handle.here->program_failure();
   }
   if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
   if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
-  bool late = false;
-  const auto deadline = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model);
-  const auto down = [&](const caf::down_msg& message) {
-    --alive;
-    if (failure.empty()) failure = program_failure_of(message.reason).value_or("");
-  };
-  while (alive > 0 && !late)
-    self_->receive(
-        down, caf::after(deadline) >> [&] { late = true; });
+  const auto longest = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model, in_order);
+  static_cast<void>(await_ends(self_, alive, longest, down));
   sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};

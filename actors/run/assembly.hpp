@@ -50,8 +50,9 @@ class Assembly {
   [[nodiscard]] core::Result<CoordinatorActor> begin(const Beginning& beginning, const report::ConsoleOptions& console);
   /// The recorder writes and shows `end`; the Error says why it could not.
   [[nodiscard]] core::Result<void> finish(const RunEnd& end);
-  /// Ends all actors. Errc::program: a program failed after its last batch.
-  [[nodiscard]] core::Result<void> end_actors();
+  /// Ends all actors. `in_order`: the run is complete, or was stopped with a checkpoint; programs may save what they have, and Errc::program
+  /// says that one failed after its last batch.
+  [[nodiscard]] core::Result<void> end_actors(bool in_order);
 
  private:
   /// A site, here or at a node.
@@ -93,7 +94,7 @@ class Assembly {
   [[nodiscard]] RejoinManagerActor spawn_rejoin_manager();
   void begin_sites();
   /// The failure of a program after its last batch; empty: none.
-  std::string halt();
+  std::string halt(bool in_order = false);
 
   SiteContext context_;
   const RunSpec& spec_;

@@ -297,6 +297,7 @@ RunEnd train_in(caf::actor_system& system, Surroundings& around, std::stop_token
     end = await_end(system, *coordinator);
   }
   if (request.on_save_action) request.on_save_action(nullptr);
+  const bool in_order = !end.failed || end.error.code == core::Errc::interrupted;
   const auto then = [&](const core::Result<void>& done) {
     if (done || end.failed) return;
     end.failed = true;
@@ -304,7 +305,7 @@ RunEnd train_in(caf::actor_system& system, Surroundings& around, std::stop_token
   };
   then(assembly.finish(end));
   if (request.on_console_end) request.on_console_end();
-  then(assembly.end_actors());
+  then(assembly.end_actors(in_order));
   return end;
 }
 

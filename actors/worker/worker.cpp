@@ -73,8 +73,8 @@ WorkerActor::behavior_type worker(WorkerActor::stateful_pointer<WorkerState> sel
       [self](const Dismissal&) { return self->state.body->dismiss(); },
       [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
-      [self](const Halt&) {
-        const auto ended = self->state.body->halt();
+      [self](const Halt& halt) {
+        const auto ended = self->state.body->halt(halt.in_order);
         self->quit(ended ? caf::error() : program_failure(ended.error().message));
       },
   };

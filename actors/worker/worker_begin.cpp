@@ -85,7 +85,7 @@ void WorkerBody::hear(const MembershipNews& news) {
 }
 
 /// Destroys the replica on the thread that made it, unless a borrowed view outlives the worker.
-core::Result<void> WorkerBody::halt() {
+core::Result<void> WorkerBody::halt(bool in_order) {
   failed_ = true;
   host_.reset();
   if (mailbox_) mailbox_->clear();
@@ -93,7 +93,7 @@ core::Result<void> WorkerBody::halt() {
   output_->close();
   core::Result<void> ended;
   if (auto* const process = memory_ ? nn::own_process_of(memory_->replica()) : nullptr; process)
-    ended = process->end().map_error([this](core::Error error) {
+    ended = process->end(in_order).map_error([this](core::Error error) {
       return core::Error{error.code, fmt::format("worker {}: {}", setup_.self, error.message)};
     });
   memory_.reset();

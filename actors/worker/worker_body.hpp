@@ -61,7 +61,7 @@ class WorkerBody final : public strategies::WorkerPort,
   void transfer_seen(const TransferNews& news);
   void tick();
   /// Errc::program: the replica's program failed after its last batch.
-  [[nodiscard]] core::Result<void> halt();
+  [[nodiscard]] core::Result<void> halt(bool in_order);
 
   // strategies::WorkerPort
   [[nodiscard]] core::Duration now() const override { return setup_.clock->now(); }

@@ -14,12 +14,14 @@
 
 #include "actors/control/network.hpp"
 #include "actors/deployment/nodes.hpp"
+#include "actors/requests/deadlines.hpp"
 #include "apps/arguments/network.hpp"
 #include "apps/backends.hpp"
 #include "apps/command.hpp"
 #include "apps/interrupt.hpp"
 #include "apps/launch/late_actors.hpp"
 #include "core/open_files.hpp"
+#include "nn/program/own_process.hpp"
 #include "transport/security/tls_context.hpp"
 
 namespace troupe::apps {
@@ -70,7 +72,7 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
+  actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   if (!tls->empty())
@@ -81,7 +83,8 @@ core::Result<void> run_node(const NodeArguments& arguments) {
                                       .data_host = at->host,
                                       .tls = *tls,
                                       .contexts = std::make_shared<actors::RunContextCache>(
-                                          [programs = arguments.programs](const experiment::Settings& settings) {
+                                          [&last, programs = arguments.programs](const experiment::Settings& settings) {
+                                            last.allow(actors::kSiteHaltDeadline + nn::patience_at_end(settings.model));
                                             return backend_of_run(settings, programs);
                                           }),
                                       .log = log});

@@ -15,9 +15,10 @@ namespace troupe::nn {
 class OwnProcess {
  public:
   virtual ~OwnProcess() = default;
-  /// No step follows. Tells the process, and waits for its end, at most patience_at_end(): a program saves its model there. Errc::program: it
-  /// failed after its last batch, or was killed because it went on for longer.
-  [[nodiscard]] virtual core::Result<void> end() = 0;
+  /// No step follows. Tells the process, and waits for its end, at most patience_at_end(). `in_order`: a program that has computed something
+  /// saves its model there. Errc::program: it failed after its last batch, or was killed because it went on for longer. Otherwise it is told
+  /// to leave out the rest of its script, and how it ends is no error.
+  [[nodiscard]] virtual core::Result<void> end(bool in_order) = 0;
 };
 
 /// Null: no process computes `replica`.
@@ -25,11 +26,15 @@ class OwnProcess {
   return dynamic_cast<OwnProcess*>(&replica);
 }
 
-/// How long a program may go on after its last batch; 0: the model is none of a program. At least 20 s: a short model.silence_s is for steps,
-/// and a program saves its model here.
-[[nodiscard]] inline std::chrono::seconds patience_at_end(const ModelConfig& model) noexcept {
-  constexpr double kLeast = 20;
-  return std::chrono::seconds(model.command.empty() ? 0 : std::llround(std::max(model.silence_s, kLeast)));
+/// Of a program to end, when there is nothing for it to save.
+inline constexpr std::chrono::seconds kLeastPatienceAtEnd{20};
+
+/// How long a program may go on after its last batch; 0: the model is none of a program. A short model.silence_s is for steps, and a program
+/// saves its model here, if the run ended in order.
+[[nodiscard]] inline std::chrono::seconds patience_at_end(const ModelConfig& model, bool in_order = true) noexcept {
+  if (model.command.empty()) return {};
+  return std::max(in_order ? std::chrono::seconds(std::llround(model.silence_s)) : std::chrono::seconds{},
+                  kLeastPatienceAtEnd);
 }
 
 }  // namespace troupe::nn

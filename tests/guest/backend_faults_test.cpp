@@ -206,14 +206,15 @@ TEST_P(GuestEnds, FailureAfterTheLastBatchIsOneErrorAndOneWarning) {
   for (const bool training : {false, true}) {
     auto replica = backend->compile(*graph, {.batch = 4, .training = training, .on_output = on_line});
     ASSERT_TRUE(replica) << replica.error().message;
-    EXPECT_TRUE(training || (*replica)->evaluate(batch_of(kSamples, 0)).has_value());
+    EXPECT_TRUE(training ? (*replica)->step(batch_of(kSamples, 0), {}).has_value()
+                         : (*replica)->evaluate(batch_of(kSamples, 0)).has_value());
     auto* const process = nn::own_process_of(**replica);
     ASSERT_NE(process, nullptr);
-    const auto ended = process->end();
+    const auto ended = process->end(true);
     ASSERT_FALSE(ended);
     expect(ended.error());
     EXPECT_EQ(lines, std::vector{"warning: " + ended.error().message});
-    EXPECT_TRUE(process->end());  // told once
+    EXPECT_TRUE(process->end(true));  // told once
     lines.clear();
   }
   EXPECT_EQ(lines, std::vector<std::string>{});
@@ -234,7 +235,27 @@ TEST(GuestHarmless, AProgramThatEndsWellIsNoError) {
   ASSERT_TRUE(run.graph);
   auto replica = run.worker(false);
   ASSERT_TRUE(replica);
-  EXPECT_TRUE(nn::own_process_of(**replica)->end());
+  ASSERT_TRUE((*replica)->step(batch_of(kSamples, 0), {}));
+  EXPECT_TRUE(nn::own_process_of(**replica)->end(true));
+}
+
+// Its script saves a model after the loop: one that is not trained, or is not the run's.
+TEST(GuestHarmless, AProgramWithNothingToSaveIsEndedByAnExitCode) {
+  for (const auto& [steps, in_order] : {std::pair{false, true}, {false, false}, {true, false}}) {
+    const tests::Folder folder;
+    const ScriptedRun run(scripted({"log=" + folder.file("log")}));
+    ASSERT_TRUE(run.graph);
+    for (const bool training : {true, false}) {
+      auto replica = training ? run.worker(false) : run.evaluator();
+      ASSERT_TRUE(replica);
+      if (steps) {
+        ASSERT_TRUE(training ? (*replica)->step(batch_of(kSamples, 0), {}).has_value()
+                             : (*replica)->evaluate(batch_of(kSamples, 0)).has_value());
+      }
+      EXPECT_TRUE(nn::own_process_of(**replica)->end(in_order));
+      EXPECT_EQ(logged(folder, training ? "0" : "evaluator").back(), "END 75 it needs nothing more of this program");
+    }
+  }
 }
 
 TEST(GuestHarmless, FramesMayComeInPieces) {

@@ -244,7 +244,7 @@ TEST_F(GuestBackendTest, AReplicaThatEndsLetsItsProgramEnd) {
   const ScriptedRun run(program());
   ASSERT_TRUE(run.graph);
   ASSERT_TRUE(run.worker(true));
-  EXPECT_EQ(heard(), Lines{"END 0 the run has ended"});
+  EXPECT_EQ(heard(), Lines{"END 75 it needs nothing more of this program"});
 }
 
 TEST_F(GuestBackendTest, WhatItPrintsComesLineByLine) {

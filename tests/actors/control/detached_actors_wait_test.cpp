@@ -47,6 +47,22 @@ TEST(DetachedActorsWaitTest, WaitsForAnActorThatEnds) {
   EXPECT_FALSE(told);
 }
 
+TEST(DetachedActorsWaitTest, WaitsAsLongAsItWasToldMeanwhile) {
+  SystemConfig config;
+  caf::actor_system system(config);
+  std::binary_semaphore released(0);
+  bool told = false;
+  {
+    DetachedActorsWait last(
+        system, [&] { told = true; }, 0s);
+    spawn_waiting(system, released);
+    last.allow(1h);
+    last.allow(1s);  // of another run: the longest holds
+    released.release();
+  }
+  EXPECT_FALSE(told);
+}
+
 TEST(DetachedActorsWaitTest, AsksForNothingWithoutActors) {
   SystemConfig config;
   caf::actor_system system(config);

@@ -121,7 +121,7 @@ TEST_F(Messages, FieldCountsAreThoseOfTheStructs) {
     strategies::Request nested;
   };
   static_assert(kFieldCount<Four> == 4);
-  static_assert(kFieldCount<Halt> == 0 && kFieldCount<PeerCredit> == 1);
+  static_assert(kFieldCount<Tick> == 0 && kFieldCount<PeerCredit> == 1);
   static_assert(kFieldCount<strategies::ShardReply> == 12 && visited_count<strategies::ShardReply>() == 12);
   Four four{};
   EXPECT_EQ(&std::get<3>(tests::fields_of(four)), &four.nested);

@@ -51,6 +51,22 @@ TEST(Supervision, TheCoordinatorReceivesTheKindOfError) {
   EXPECT_TRUE(heard);
 }
 
+TEST(Supervision, EndsAreAwaitedAndThoseThatDoNotComeAreSaid) {
+  SystemConfig config;
+  caf::actor_system system(config);
+  caf::scoped_actor self(system);
+  std::vector<caf::error> reasons;
+  const auto on_end = [&](const caf::down_msg& message) { reasons.push_back(message.reason); };
+  const auto failing = system.spawn([](caf::event_based_actor* actor) { actor->quit(program_failure("why")); });
+  self->monitor(failing);
+  EXPECT_TRUE(await_ends(self, 1, std::chrono::hours(1), on_end));
+  ASSERT_EQ(reasons.size(), 1U);
+  EXPECT_EQ(program_failure_of(reasons[0]), "why");
+  self->monitor(failing);  // the end of one that has ended before comes at once
+  EXPECT_FALSE(await_ends(self, 2, core::Duration::zero(), on_end));
+  EXPECT_EQ(reasons.size(), 2U);
+}
+
 TEST(Supervision, OnlyTheFailureOfAProgramIsOne) {
   EXPECT_EQ(program_failure_of(program_failure("worker 1: its program\nended")), "worker 1: its program ended");
   EXPECT_EQ(program_failure_of({}), std::nullopt);

@@ -83,6 +83,10 @@ TEST_F(LaunchedFaults, AnotherNumberOfSamplesIsRefusedBeforeTheFirstStep) {
                               "all samples",
                               samples));
       EXPECT_TRUE(steps_of("0").empty());
+      // Nor does the other worker's program save a model that is not trained.
+      const auto log = folder_.read("log.0");
+      EXPECT_TRUE(log.empty() || log.find("END 75") != std::string::npos) << log;
+      EXPECT_EQ(log.find("END 0"), std::string::npos) << log;
     }
 }
 
