@@ -285,7 +285,8 @@ std::string Assembly::halt(bool in_order) {
   dismiss(evaluator_);
   dismiss(rejoin_manager_);
   for (const auto& handle : sites_) {
-    if (handle.asked) self_->send_exit(handle.asked, caf::exit_reason::user_shutdown);  // also ends an open request
+    if (handle.asked && !(handle.there && in_order))
+      self_->send_exit(handle.asked, caf::exit_reason::user_shutdown);  // also ends an open request
     if (handle.there && abandoned) {
       self_->send(handle.there, Halt{});
       self_->send_exit(handle.there, caf::exit_reason::user_shutdown);
@@ -313,10 +314,17 @@ std::string Assembly::halt(bool in_order) {
     handle.here->halt(in_order);
     if (failure.empty()) failure = handle.here->program_failure();
   }
-  if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
-  if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
+  const auto end_others = [&] {
+    if (coordinator_) self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
+    if (recorder_) self_->send_exit(recorder_, caf::exit_reason::user_shutdown);
+    for (const auto& handle : sites_)
+      if (handle.asked) self_->send_exit(handle.asked, caf::exit_reason::user_shutdown);
+  };
+  // A site ends with the coordinator and with the actor that ordered it, but not in order: programs would not save what they have.
+  if (!in_order) end_others();
   const auto longest = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model, in_order);
   static_cast<void>(await_ends(self_, alive, longest, down));
+  if (in_order) end_others();
   sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};
