@@ -12,6 +12,7 @@
 #include "actors/deployment/rejoin_pauses.hpp"
 #include "actors/protocol/proxy.hpp"
 #include "actors/protocol/refusal.hpp"
+#include "actors/protocol/supervision.hpp"
 #include "actors/protocol/vocabulary.hpp"
 #include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
@@ -127,14 +128,23 @@ class RejoinManagerBody {
     return promise;
   }
 
+  /// Ends all sites, and then this actor, whose reason is the first failure of a newcomer's program.
   void halt(const Halt& halt) {
     for (auto& [worker, replacement] : replacements_) {
-      if (replacement.node)
-        self_->send_exit(replacement.node, caf::exit_reason::user_shutdown);  // also ends an open request
       drop(replacement);
       if (replacement.member) self_->send(*replacement.member, halt);
+      // A node ends a site with the proxy that ordered it, which must not come before the end in order.
+      if (replacement.member && halt.in_order) {
+        self_->monitor(*replacement.member);
+        ending_.push_back(replacement.node);
+      } else if (replacement.node) {
+        self_->send_exit(replacement.node, caf::exit_reason::user_shutdown);  // also ends an open request
+      }
     }
     replacements_.clear();
+    alive_ = ending_.size();
+    if (alive_ == 0) return self_->quit();
+    self_->set_down_handler([this](const caf::down_msg& message) { down(message); });
   }
 
  private:
@@ -148,6 +158,13 @@ class RejoinManagerBody {
     RejoinPauses pauses;
     bool asking = false;
   };
+
+  void down(const caf::down_msg& message) {
+    if (failure_.empty()) failure_ = program_failure_of(message.reason).value_or("");
+    if (--alive_ > 0) return;
+    for (const auto& node : ending_) self_->send_exit(node, caf::exit_reason::user_shutdown);
+    self_->quit(failure_.empty() ? caf::error() : program_failure(failure_));
+  }
 
   static bool is_sought(const Replacement& replacement) {
     return replacement.vacant && !replacement.site && !replacement.asking;
@@ -268,6 +285,9 @@ class RejoinManagerBody {
   SilenceDeadlines silences_;  // of newcomers being prepared
   CoordinatorActor seeker_;
   bool looking_ = false;
+  std::vector<NodeActor> ending_;  // the nodes of newcomers whose sites end in order
+  std::size_t alive_ = 0;          // such sites that have not ended
+  std::string failure_;
 };
 
 RejoinManagerState::RejoinManagerState() = default;
@@ -281,10 +301,7 @@ RejoinManagerActor::behavior_type rejoin_manager(RejoinManagerActor::stateful_po
       [self](const AdmissionOrder& order) { return self->state.body->admit(order); },
       [self](const TransferNews& news) { self->state.body->transfer_seen(news); },
       [self](const Tick&) { self->state.body->tick(); },
-      [self](const Halt& halt) {
-        self->state.body->halt(halt);
-        self->quit();
-      },
+      [self](const Halt& halt) { self->state.body->halt(halt); },
   };
 }
 

@@ -82,6 +82,7 @@ class RejoinManagerTest : public ::testing::Test {
     const auto& registry = here_.system().registry();
     EXPECT_TRUE(tests::eventually([&] { return registry.running() < running_before; }));
   }
+  void admit_newcomer();
   [[nodiscard]] std::size_t running() { return here_.system().registry().running(); }
   static void failed(const caf::error& error) { ADD_FAILURE() << caf::to_string(error); }
 
@@ -93,7 +94,8 @@ class RejoinManagerTest : public ::testing::Test {
   RejoinManagerActor rejoin_manager_;
 };
 
-TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) {
+/// A lost worker's node is back: its site compiles and becomes a member.
+void RejoinManagerTest::admit_newcomer() {
   self_->send(rejoin_manager_, Vacancy{0});
   expect(*site_, [&](const CompileOrder&) {
     EXPECT_TRUE(self_->mailbox().empty());  // the coordinator, which would pause the others, does not know yet
@@ -123,6 +125,19 @@ TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) {
   });
   admission.receive(
       [](const Admission& admitted, const SiteMembers&, const OpenedSite&) { EXPECT_EQ(admitted.error, ""); }, failed);
+}
+
+TEST_F(RejoinManagerTest, WorkersGoOnWhileANewcomerCompiles) { admit_newcomer(); }
+
+/// Its program may save its model: the node must not hear of the end of who ordered the site first.
+TEST_F(RejoinManagerTest, TheEndInOrderAwaitsANewcomer) {
+  admit_newcomer();
+  self_->monitor(rejoin_manager_);
+  self_->send(rejoin_manager_, Halt{true});
+  expect(*site_, [](const Halt& halt) { EXPECT_TRUE(halt.in_order); });
+  EXPECT_TRUE(self_->mailbox().empty()) << "it has not ended";
+  site_.reset();
+  expect(self_, [&](const caf::down_msg& end) { EXPECT_EQ(end.source, rejoin_manager_.address()); });
 }
 
 TEST_F(RejoinManagerTest, TheEndDoesNotWaitForACompilingNewcomer) {
