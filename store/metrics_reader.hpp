@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "experiment/ledger/run_position.hpp"
+#include "experiment/position/run_position.hpp"
 
 namespace troupe::store {
 

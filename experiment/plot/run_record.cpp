@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiment/plot/metrics_reader.hpp"
 #include "experiment/plot/run_labels.hpp"
+#include "experiment/plot/run_record_reader.hpp"
 
 namespace troupe::plot {
 namespace {
@@ -45,7 +45,7 @@ core::Error damaged(const std::string& what) {
 
 /// A program that was killed may have cut off the last line, which then has no end. Other lines are whole.
 core::Result<void> read_metrics(std::ifstream& file, const std::string& path, RunRecord& run) {
-  MetricsReader reader(run);
+  RunRecordReader reader(run);
   std::size_t number = 1;
   for (std::string line; std::getline(file, line); ++number) {
     const auto json = Json::parse(line, nullptr, false);

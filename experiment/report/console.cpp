@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/text/plural.hpp"
-#include "experiment/ledger/run_position.hpp"
+#include "experiment/position/run_position.hpp"
 #include "experiment/report/console_text.hpp"
 #include "experiment/report/loss_history.hpp"
 #include "experiment/report/terminal.hpp"
@@ -208,7 +208,10 @@ void Console::progress(const experiment::WorkerProgress& progress) {
 }
 
 void Console::ledger(const experiment::LedgerReport& report) {
-  if (const auto epochs = experiment::ledger_position(report)) state_->epochs_done.learn(*epochs, state_->computed());
+  const auto epochs =
+      experiment::ledger_position(report.epoch, static_cast<double>(report.size), static_cast<double>(report.omitted),
+                                  static_cast<double>(report.done + report.given_up));
+  if (epochs) state_->epochs_done.learn(*epochs, state_->computed());
 }
 
 void Console::epoch(const experiment::EpochReport& report) {

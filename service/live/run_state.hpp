@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "experiment/ledger/run_position.hpp"
+#include "experiment/position/run_position.hpp"
 
 namespace troupe::service {
 

@@ -9,14 +9,15 @@
 #include <nlohmann/json.hpp>
 
 #include "experiment/plot/run_record.hpp"
+#include "experiment/position/run_position.hpp"
 
 namespace troupe::plot {
 
 /// In order, from the first line on. Throws nlohmann::json::exception where a key has another type.
-class MetricsReader {
+class RunRecordReader {
  public:
   /// The record outlives it.
-  explicit MetricsReader(RunRecord& run) : run_(run) {}
+  explicit RunRecordReader(RunRecord& run) : run_(run) {}
 
   void read(const nlohmann::json& line);
   /// The seconds and epochs of what follows the last line that tells them.
@@ -30,13 +31,11 @@ class MetricsReader {
   void ledger(const nlohmann::json& line);
   void ended(const nlohmann::json& line);
 
-  // Epochs. What workers compute is no measure of them alone: samples of steps that are passed over are done without being computed, and
-  // those that fill up an epoch's last batches are computed beyond it.
+  // Epochs.
   [[nodiscard]] double computed() const;  // samples, by all workers in this session
   void learn(double epochs, double computed);
   template <class Place>
   void place_until(double computed, const Place& place);
-  [[nodiscard]] double at_pace(double computed) const;
   void end_epoch(double epoch);
 
   // Seconds. A worker's own times leave out evaluations and checkpoints, as the training time does, but also small gaps between steps. So they
@@ -59,19 +58,13 @@ class MetricsReader {
     std::size_t point = 0;
     double computed = 0;
   };
-  struct Known {
-    double epochs = 0, computed = 0;
-  };
 
   RunRecord& run_;
   double before_ = 0, latest_ = 0;  // training time of earlier processes, and up to now
   bool knows_position_ = false;     // this process said where it began
-  double begun_ = 0;                // epochs done then
   double samples_before_ = std::numeric_limits<double>::quiet_NaN();
-  double epoch_samples_ = 0, epochs_ = 0;
-  bool has_ledger_ = false;       // this session
-  Known known_;                   // the latest of this session
-  double samples_per_epoch_ = 0;  // that workers compute
+  experiment::RunPosition position_;  // of this session
+  bool has_ledger_ = false;           // this session
   std::deque<Open> open_;
   std::map<std::size_t, Worker> workers_;  // by rank
   Anchor anchor_;

@@ -1,4 +1,4 @@
-#include "experiment/ledger/run_position.hpp"
+#include "experiment/position/run_position.hpp"
 
 #include <gtest/gtest.h>
 

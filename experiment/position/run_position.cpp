@@ -1,4 +1,4 @@
-#include "experiment/ledger/run_position.hpp"
+#include "experiment/position/run_position.hpp"
 
 #include <algorithm>
 
@@ -9,11 +9,6 @@ std::optional<double> ledger_position(double epoch, double size, double omitted,
   const double whole = size - omitted;
   if (!(epoch >= 0 && whole > 0 && finished >= 0 && finished <= whole)) return {};
   return epoch + finished / whole;
-}
-
-std::optional<double> ledger_position(const LedgerReport& report) {
-  return ledger_position(report.epoch, static_cast<double>(report.size), static_cast<double>(report.omitted),
-                         static_cast<double>(report.done + report.given_up));
 }
 
 void RunPosition::start(double epochs_done, double samples_of_epoch, double epochs_of_run) {

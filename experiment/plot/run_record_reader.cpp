@@ -1,4 +1,4 @@
-#include "experiment/plot/metrics_reader.hpp"
+#include "experiment/plot/run_record_reader.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ double number_in(const nlohmann::json& json, const char* group, const char* key)
 
 }  // namespace
 
-void MetricsReader::read(const nlohmann::json& line) {
+void RunRecordReader::read(const nlohmann::json& line) {
   const auto kind = line.value("kind", "");
   if (kind == "started") started(line);
   if (kind == "worker") worker(line);
@@ -28,14 +28,14 @@ void MetricsReader::read(const nlohmann::json& line) {
   if (kind == "ended") ended(line);
 }
 
-void MetricsReader::end() {
+void RunRecordReader::end() {
   place_since_anchor(1);
-  for (const auto& [point, computed] : open_) run_.training[point].epoch = at_pace(computed);
+  for (const auto& [point, computed] : open_) run_.training[point].epoch = position_.after(computed);
   open_.clear();
 }
 
 /// A process begins or continues the run. Training after its checkpoint is done again.
-void MetricsReader::started(const nlohmann::json& line) {
+void RunRecordReader::started(const nlohmann::json& line) {
   run_.strategy = line.value("strategy", run_.strategy);
   run_.outcome.clear();
   end();
@@ -48,22 +48,19 @@ void MetricsReader::started(const nlohmann::json& line) {
     std::erase_if(run_.training, later);
     std::erase_if(run_.validation, later);
     std::erase_if(run_.test, later);
-    begun_ = position;
     before_ = 0;
   }
-  known_ = {begun_, 0};
-  epoch_samples_ = samples_per_epoch_ = number_in(line, "epoch_samples");
-  if (epoch_samples_ > 0) run_.epoch_samples = epoch_samples_;
-  epochs_ = number_in(line, "epochs");
+  position_.start(knows_position_ ? position : 0, number_in(line, "epoch_samples"), number_in(line, "epochs"));
+  if (position_.epoch_samples > 0) run_.epoch_samples = position_.epoch_samples;
   samples_before_ = number_in(line, "samples");
   has_ledger_ = false;
   workers_.clear();
   begin_seconds(number_in(line, "train_s"));
 }
 
-void MetricsReader::worker(const nlohmann::json& line) {
+void RunRecordReader::worker(const nlohmann::json& line) {
   const auto recent = line.find("recent");
-  if (!(epoch_samples_ > 0) || recent == line.end() || !recent->is_object()) return;
+  if (!(position_.epoch_samples > 0) || recent == line.end() || !recent->is_object()) return;
   const double rank = number_in(line, "worker");
   if (!(rank >= 0)) return;
   auto& worker = workers_[static_cast<std::size_t>(rank)];
@@ -81,7 +78,7 @@ void MetricsReader::worker(const nlohmann::json& line) {
   run_.training.push_back(point);
 }
 
-void MetricsReader::epoch(const nlohmann::json& line) {
+void RunRecordReader::epoch(const nlohmann::json& line) {
   EpochPoint point;
   point.epoch = number_in(line, "epoch");
   // A process that does not say where it began may begin before epochs that were already evaluated, and may continue or restart its time.
@@ -104,7 +101,7 @@ void MetricsReader::epoch(const nlohmann::json& line) {
 }
 
 /// Programs that write such lines count train_s over the run's whole life.
-void MetricsReader::evaluation(const nlohmann::json& line) {
+void RunRecordReader::evaluation(const nlohmann::json& line) {
   const ScorePoint point{number_in(line, "epoch"), number_in(line, "train_s"), number_in(line, "loss"),
                          number_in(line, "accuracy")};
   if (!std::isfinite(point.epoch) || !std::isfinite(point.seconds)) return;
@@ -113,67 +110,63 @@ void MetricsReader::evaluation(const nlohmann::json& line) {
   (line.value("split", "") == "validation" ? run_.validation : run_.test).push_back(point);
 }
 
-void MetricsReader::ledger(const nlohmann::json& line) {
-  const double size = number_in(line, "size") - number_in(line, "omitted");
-  const double done = number_in(line, "done") + number_in(line, "given_up");
-  if (!(size > 0 && done >= 0 && done <= size)) return;
+void RunRecordReader::ledger(const nlohmann::json& line) {
+  const auto position =
+      experiment::ledger_position(number_in(line, "epoch"), number_in(line, "size"), number_in(line, "omitted"),
+                                  number_in(line, "done") + number_in(line, "given_up"));
+  if (!position) return;
   has_ledger_ = true;
-  learn(number_in(line, "epoch") + done / size, computed());
+  learn(*position, computed());
 }
 
-void MetricsReader::ended(const nlohmann::json& line) {
+void RunRecordReader::ended(const nlohmann::json& line) {
   const auto error = line.find("error");
   run_.outcome = error != line.end() && error->is_object() ? error->value("code", "failed") : "done";
 }
 
-double MetricsReader::computed() const {
+double RunRecordReader::computed() const {
   double samples = 0;
   for (const auto& [rank, worker] : workers_) samples += worker.samples;
   return samples;
 }
 
 /// The run is at `epochs` when so many samples are computed: the points up to there lie evenly on the way.
-void MetricsReader::learn(double epochs, double computed) {
-  if (!(epochs >= known_.epochs && computed >= known_.computed)) return;  // of an evaluation beside training
-  const double way = computed - known_.computed;
-  const double pace = way > 0 ? (epochs - known_.epochs) / way : 0;
-  place_until(computed, [&](double at) { return known_.epochs + std::max(at - known_.computed, 0.0) * pace; });
-  known_ = {epochs, computed};
-  if (epochs > begun_ && computed > 0) samples_per_epoch_ = computed / (epochs - begun_);
+void RunRecordReader::learn(double epochs, double computed) {
+  const auto from = position_.known;
+  position_.learn(epochs, computed);
+  const auto to = position_.known;
+  const double way = to.computed - from.computed;
+  const double pace = way > 0 ? (to.epochs - from.epochs) / way : 0;
+  place_until(to.computed, [&](double at) { return from.epochs + std::max(at - from.computed, 0.0) * pace; });
 }
 
 template <class Place>
-void MetricsReader::place_until(double computed, const Place& place) {
+void RunRecordReader::place_until(double computed, const Place& place) {
   while (!open_.empty() && open_.front().computed <= computed) {
     run_.training[open_.front().point].epoch = place(open_.front().computed);
     open_.pop_front();
   }
 }
 
-/// Behind what is known it goes on as before.
-double MetricsReader::at_pace(double computed) const {
-  const double epochs = known_.epochs + std::max(computed - known_.computed, 0.0) / samples_per_epoch_;
-  return epochs_ > 0 ? std::min(epochs, epochs_) : epochs;
-}
-
 /// Of a file without a ledger. The last batches of an epoch may repeat samples, so workers count a little more than an epoch: the next one
 /// begins at its own number.
-void MetricsReader::end_epoch(double epoch) {
+void RunRecordReader::end_epoch(double epoch) {
   constexpr double kLittle = 0.25;  // more is no repetition: the evaluation of a run that stopped within an epoch
-  const double more = at_pace(computed()) - epoch;
+  const double more = position_.after(computed()) - epoch;
   if (!(more > 0 && more < kLittle)) return;
-  place_until(computed(), [&](double at) { return std::min(at_pace(at), epoch); });
-  known_ = {epoch, computed()};
+  place_until(computed(), [&](double at) { return std::min(position_.after(at), epoch); });
+  position_.begun = epoch;  // at the pace of an epoch's samples
+  position_.known = {epoch, computed()};
 }
 
-double MetricsReader::busy_s() const {
+double RunRecordReader::busy_s() const {
   double most = 0;
   for (const auto& [rank, worker] : workers_) most = std::max(most, worker.busy_s);
   return most;
 }
 
 /// `train_s`: of the sessions before, as the line says; not a number: as far as their points tell.
-void MetricsReader::begin_seconds(double train_s) {
+void RunRecordReader::begin_seconds(double train_s) {
   if (std::isfinite(train_s))
     for (auto k = anchor_.first; k < run_.training.size(); ++k)
       run_.training[k].seconds = std::min(run_.training[k].seconds, train_s);
@@ -182,7 +175,7 @@ void MetricsReader::begin_seconds(double train_s) {
   latest_ = run_.epochs.empty() ? 0 : run_.epochs.back().seconds;
 }
 
-void MetricsReader::place_since_anchor(double factor) {
+void RunRecordReader::place_since_anchor(double factor) {
   for (auto k = anchor_.first; k < run_.training.size(); ++k) {
     auto& seconds = run_.training[k].seconds;
     seconds = anchor_.seconds + std::max(0.0, seconds - anchor_.busy_s) * factor;

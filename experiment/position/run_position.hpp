@@ -4,14 +4,11 @@
 
 #include <optional>
 
-#include "experiment/reports.hpp"
-
 namespace troupe::experiment {
 
 /// Epochs done, as a ledger report or line says: `epoch` (from 0) and the share of its samples that are `finished` (done and given up) of
 /// those that it has. None: the numbers make no sense.
 [[nodiscard]] std::optional<double> ledger_position(double epoch, double size, double omitted, double finished);
-[[nodiscard]] std::optional<double> ledger_position(const LedgerReport& report);
 
 /// Plain state of one session.
 struct RunPosition {
