@@ -192,6 +192,8 @@ int run(int argc, const char* const* argv) {
   }
   if (result) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // what read the output may have ended: the exit code counts all the same
+  // Rank 0 finds the same and says it. The launcher would end it before, if another rank failed first.
+  if (silent && result.error().code == core::Errc::usage) return 0;
   if (!silent) tell(fmt::format("troupe: {}\n", one_line(result.error().message)));
   return core::exit_code(result.error().code);
 }
