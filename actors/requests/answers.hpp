@@ -35,10 +35,17 @@ class Answers {
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
 
+  /// The end of `member` is an error, too, whether or not it has begun to work on the request.
   template <class Member, class Deadline, class Order>
   void ask(const Member& member, const Deadline& deadline, const Order& order) {
     askers_.push_back(
         system_.spawn([state = state_, request = state_->add(), member, deadline, order](caf::event_based_actor* self) {
+          // An actor that ends with an open promise does not answer.
+          self->monitor(member);
+          self->set_down_handler([=](const caf::down_msg& end) {
+            state->take({request, {}, end.reason ? end.reason : caf::make_error(caf::sec::request_receiver_down)});
+            self->quit();
+          });
           self->request(member, deadline, order)
               .then(
                   [=](const Answer& answer) {

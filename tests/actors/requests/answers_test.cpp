@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "actors/control/system.hpp"
 #include "actors/requests/asking.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -23,9 +25,10 @@ class AnswersTest : public ::testing::Test {
  protected:
   /// It answers with this error, or never.
   Measurer measurer(const std::optional<std::string>& error) {
-    measurers_.push_back(system_.spawn([error](Measurer::pointer self) -> Measurer::behavior_type {
-      return {[self, error, open = std::vector<caf::typed_response_promise<Measured>>()](
+    measurers_.push_back(system_.spawn([error, taken = taken_](Measurer::pointer self) -> Measurer::behavior_type {
+      return {[self, error, taken, open = std::vector<caf::typed_response_promise<Measured>>()](
                   const AwaitEnd&) mutable -> caf::result<Measured> {
+        ++*taken;
         if (error) return Measured{.error = *error};
         open.push_back(self->make_response_promise<Measured>());
         return open.back();
@@ -42,6 +45,7 @@ class AnswersTest : public ::testing::Test {
   SystemConfig config_;
   caf::actor_system system_{config_};
   std::vector<Measurer> measurers_;
+  std::shared_ptr<std::atomic<int>> taken_ = std::make_shared<std::atomic<int>>(0);  // requests that measurers have got
   std::atomic<std::uint64_t> moves_ = 0;
 };
 
@@ -83,6 +87,24 @@ TEST_F(AnswersTest, AnActorThatEndsOrIsSilentIsAnError) {
   ASSERT_TRUE(silent && silent->error);
   EXPECT_EQ(silent->request, 1U);
   EXPECT_EQ(*silent->error, caf::sec::request_timeout);
+}
+
+TEST_F(AnswersTest, AnActorThatEndsAtWorkIsAnErrorAndItsAnswerComesFirst) {
+  Answers<Measured> answers(system_);
+  const auto ending = measurer(std::nullopt);
+  answers.ask(ending, kNoDeadline, AwaitEnd{});
+  ASSERT_TRUE(tests::eventually([&] { return *taken_ == 1; }));
+  caf::anon_send_exit(ending, caf::exit_reason::user_shutdown);
+  const auto ended = answers.next({});
+  ASSERT_TRUE(ended && ended->error);
+  EXPECT_EQ(*ended->error, caf::exit_reason::user_shutdown);
+  const auto answering = measurer("an answer");
+  answers.ask(answering, kNoDeadline, AwaitEnd{});
+  ASSERT_TRUE(tests::eventually([&] { return *taken_ == 2; }));
+  caf::anon_send_exit(answering, caf::exit_reason::user_shutdown);
+  const auto answered = answers.next({});
+  ASSERT_TRUE(answered && !answered->error);
+  EXPECT_EQ(answered->answer.error, "an answer");
 }
 
 TEST_F(AnswersTest, AStopEndsTheWait) {
