@@ -200,13 +200,13 @@ class SweepSession {
       held_.push_back(step);
       return {};
     }
-    const sweep::Search::Result result{reading.score, reading.last};
+    const sweep::Search::Result result{reading.score, reading.last, reading.trained};
     const double t = elapsed_s();
     if (auto logged = log_.append({.kind = SweepEvent::Kind::score, .t = t, .step = step, .result = result}); !logged)
       return logged;
     trials_.take(step, result, t);
     failures_ = 0;
-    tell(step, reading.score, seconds);
+    tell(step, result, seconds);
     changed_ = true;
     return {};
   }
@@ -224,10 +224,12 @@ class SweepSession {
     return {};
   }
 
-  void tell(const Step& step, const std::optional<double>& score, double seconds) {
+  void tell(const Step& step, const sweep::Search::Result& result, double seconds) {
     const auto& name = trials_.name(step.trial);
-    auto text = fmt::format("{}: {} after {}", name, score_text(plan_.metric, score),
-                            core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
+    auto text =
+        fmt::format("{}: {} after {}", name, score_text(plan_.metric, result.score),
+                    result.trained ? fmt::format("{:.2f} epochs", *result.trained)
+                                   : core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
     if (seconds >= 1) text += fmt::format(", {:.0f} s", seconds);
     if (const auto best = trials_.best(); best && *best != step.trial)
       text += fmt::format("; best: {} of {}", score_text("", search().trials()[*best].scores.back()).substr(1),
@@ -294,7 +296,7 @@ class SweepSession {
     else
       position.note = "no result yet";
     if (plan_.options.epochs > 0)
-      position.note += fmt::format(", {} of {} epochs", search().epochs(), plan_.options.epochs);
+      position.note += fmt::format(", {:.0f} of {} epochs", search().epochs(), plan_.options.epochs);
     return position;
   }
 

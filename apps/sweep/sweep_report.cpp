@@ -1,6 +1,7 @@
 #include "apps/sweep/sweep_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -37,7 +38,8 @@ sweep::Record record_of(const SweepPlan& plan, const sweep::Search& search, std:
                              .training_to = std::nullopt,
                              .status = std::string(name(states[i].status.status)),
                              .directory = states[i].status.directory,
-                             .scored_s = states[i].scored_s};
+                             .scored_s = states[i].scored_s,
+                             .trained = trial.trained};
     for (std::size_t p = 0; p < plan.space.size(); ++p)
       if (trial.point[p]) entry.settings.emplace_back(plan.space[p].key, plan.space.text(p, *trial.point[p]));
     if (trial.under_way) entry.training_to = options.rungs[*trial.under_way];
@@ -88,7 +90,9 @@ std::string table_of(const sweep::Record& record, std::size_t most, const std::o
       const auto setting = std::ranges::find(trial.settings, key, &std::pair<std::string, std::string>::first);
       line.push_back(setting == trial.settings.end() ? "-" : grid::plain_text(setting->second));
     }
-    line.push_back(trial.scores.empty() ? "-" : fmt::format("{}", record.rungs[trial.scores.size() - 1]));
+    line.push_back(trial.trained          ? fmt::format("{:.2f}", *trial.trained)
+                   : trial.scores.empty() ? "-"
+                                          : fmt::format("{}", record.rungs[trial.scores.size() - 1]));
     const auto score = sweep::score_of(trial);
     line.push_back(score ? fmt::format("{:.4g}", *score) : "-");
     if (own_column) {
@@ -103,9 +107,9 @@ std::string table_of(const sweep::Record& record, std::size_t most, const std::o
   const auto whole = static_cast<std::int64_t>(record.trials.size()) * record.rungs.back();
   if (whole > 0)
     text += fmt::format("{} trained{}, {:.0f} % of the {} that {} to the end would take\n",
-                        core::counted(static_cast<std::uint64_t>(trained), "epoch"),
+                        core::counted(static_cast<std::uint64_t>(std::llround(trained)), "epoch"),
                         record.most_epochs > 0 ? fmt::format(" of at most {}", record.most_epochs) : "",
-                        100.0 * static_cast<double>(trained) / static_cast<double>(whole), whole,
+                        100.0 * trained / static_cast<double>(whole), whole,
                         core::counted(record.trials.size(), "run"));
   if (!record.importance.empty()) {
     std::vector<std::pair<double, std::string>> parts;

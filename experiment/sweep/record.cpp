@@ -49,6 +49,7 @@ OrderedJson trial_json(const TrialRecord& trial) {
   json["status"] = trial.status;
   json["directory"] = trial.directory.empty() ? OrderedJson(nullptr) : OrderedJson(trial.directory);
   json["scored_s"] = trial.scored_s;
+  json["trained"] = trial.trained ? OrderedJson(*trial.trained) : OrderedJson(nullptr);
   return json;
 }
 
@@ -82,6 +83,8 @@ TrialRecord trial_of(const OrderedJson& json) {
   trial.status = json.at("status").get<std::string>();
   if (!json.at("directory").is_null()) trial.directory = json.at("directory").get<std::string>();
   trial.scored_s = json.at("scored_s").get<std::vector<double>>();
+  if (const auto trained = json.find("trained"); trained != json.end() && !trained->is_null())
+    trial.trained = trained->get<double>();
   return trial;
 }
 
@@ -170,25 +173,33 @@ core::Result<std::optional<Record>> read_record(const std::string& directory) {
   return parse_record(text.str(), path).map([](Record record) { return std::optional(std::move(record)); });
 }
 
-std::int64_t epochs_trained(const Record& record) {
-  std::int64_t epochs = 0;
-  for (const auto& trial : record.trials)
-    if (!trial.scores.empty()) epochs += record.rungs[trial.scores.size() - 1];
-  return epochs;
+double epochs_trained(const Record& record) {
+  std::int64_t whole = 0;
+  double diverged = 0;
+  for (const auto& trial : record.trials) {
+    if (trial.trained)
+      diverged += *trial.trained;
+    else if (!trial.scores.empty())
+      whole += record.rungs[trial.scores.size() - 1];
+  }
+  return static_cast<double>(whole) + diverged;
 }
 
 std::vector<Scored> history(const Record& record) {
   std::vector<Scored> all;
   for (const auto& trial : record.trials)
-    for (std::size_t rung = 0; rung < trial.scores.size(); ++rung)
+    for (std::size_t rung = 0; rung < trial.scores.size(); ++rung) {
+      const bool ends_it = trial.trained && rung + 1 == trial.scores.size();
+      const auto reached = ends_it ? *trial.trained : static_cast<double>(record.rungs[rung]);
       all.push_back({.t = trial.scored_s[rung],
-                     .epochs = record.rungs[rung] - (rung > 0 ? record.rungs[rung - 1] : 0),
+                     .epochs = reached - (rung > 0 ? static_cast<double>(record.rungs[rung - 1]) : 0),
                      .trial = trial.trial,
                      .rung = rung,
                      .score = trial.scores[rung],
                      .best = std::nullopt});
+    }
   std::ranges::stable_sort(all, {}, &Scored::t);
-  std::int64_t epochs = 0;
+  double epochs = 0;
   std::optional<double> best;
   for (auto& one : all) {
     epochs = one.epochs += epochs;

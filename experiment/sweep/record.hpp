@@ -24,6 +24,7 @@ struct TrialRecord {
   std::string status{};                       // of the run, as in results.jsonl
   std::string directory{};                    // empty: it has none yet
   std::vector<double> scored_s{};             // when each score came, in seconds of the sweep
+  std::optional<double> trained{};            // epochs in all, where it diverged before its rung
 };
 
 struct Record {
@@ -51,11 +52,11 @@ struct Record {
 [[nodiscard]] core::Result<std::optional<Record>> read_record(const std::string& directory);
 
 /// Epochs trained, over all trials. No epoch is trained twice.
-[[nodiscard]] std::int64_t epochs_trained(const Record& record);
+[[nodiscard]] double epochs_trained(const Record& record);
 /// The scores in the order in which they came.
 struct Scored {
-  double t = 0;             ///< seconds of the sweep
-  std::int64_t epochs = 0;  ///< trained until then, over all trials
+  double t = 0;       ///< seconds of the sweep
+  double epochs = 0;  ///< trained until then, over all trials
   std::size_t trial = 0, rung = 0;
   std::optional<double> score;
   std::optional<double> best;  ///< until then, over all rungs

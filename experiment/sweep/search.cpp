@@ -16,27 +16,32 @@ bool Search::has_points_left() const {
   return !points_ || static_cast<double>(trials_.size()) < *points_;
 }
 
-std::int64_t Search::epochs() const {
-  std::int64_t epochs = 0;
+double Search::epochs() const {
+  std::int64_t whole = 0;
+  double diverged = 0;
   for (const auto& trial : trials_) {
     const auto rungs = trial.under_way ? *trial.under_way + 1 : trial.scores.size();
-    if (rungs > 0) epochs += options_.rungs[rungs - 1];
+    if (trial.trained)
+      diverged += *trial.trained;
+    else if (rungs > 0)
+      whole += options_.rungs[rungs - 1];
   }
-  return epochs;
+  return static_cast<double>(whole) + diverged;
 }
 
 std::optional<Step> Search::decided() const {
-  const auto whole = options_.rungs.back();
+  const auto whole = static_cast<double>(options_.rungs.back());
   const bool limited = options_.epochs > 0;
-  const auto left = limited ? options_.epochs - epochs() : whole;
+  const auto budget = static_cast<double>(options_.epochs);
+  const auto left = limited ? budget - epochs() : whole;
   const bool fits = has_points_left() && left >= whole;
   // With one rung a trial that has begun is at its end: there are none to take there.
-  const bool finishes = limited && options_.rungs.size() > 1 &&
-                        static_cast<double>(left) <= options_.finish * static_cast<double>(options_.epochs);
+  const bool finishes = limited && options_.rungs.size() > 1 && left <= options_.finish * budget;
   const bool more = fits && !finishes;
   // From this rung on a trial can be trained to its end.
   const auto lowest = static_cast<std::size_t>(
-      std::ranges::find_if(options_.rungs, [&](std::int64_t rung) { return whole - rung <= left; }) -
+      std::ranges::find_if(options_.rungs,
+                           [&](std::int64_t rung) { return whole - static_cast<double>(rung) <= left; }) -
       options_.rungs.begin());
   // Without further trials each rung is final once nothing below it is under way.
   const bool final = !more && under_way_ == 0;
@@ -86,6 +91,11 @@ void Search::ended(const Step& step, const Result& result) {
   auto& trial = trials_[step.trial];
   trial.under_way.reset();
   trial.scores.push_back(result.score);
+  if (!result.score && result.trained) {
+    const auto before = step.rung > 0 ? options_.rungs[step.rung - 1] : 0;
+    trial.trained =
+        std::clamp(*result.trained, static_cast<double>(before), static_cast<double>(options_.rungs[step.rung]));
+  }
   --under_way_;
   asha_.reached(step.trial, step.rung, loss_of(result), result.last);
 }

@@ -3,7 +3,8 @@
 /// back from its record goes on as if it had not been interrupted. No clock, no process, no file. Not thread-safe.
 ///
 /// A budget of epochs: a trial begins or goes on only if it could be trained to its end with what is left. So the budget is never exceeded,
-/// and suffices for a whole run at every moment, unless the trial that it is kept for diverges. When no trial can begin any more, the rest
+/// and suffices for a whole run at every moment, unless the trial that it is kept for diverges. A run that diverges counts with what it has
+/// trained. When no trial can begin any more, the rest
 /// goes to the best trials whose ends it suffices for.
 #pragma once
 
@@ -52,8 +53,9 @@ class Search {
   struct Result {
     std::optional<double> score;  ///< none: diverged
     bool last = false;            ///< the run has ended by itself, and cannot be trained further
+    std::optional<double> trained{};  ///< epochs in all, of a run that diverged; none: those of the rung
   };
-  /// The step is over. REQUIRES that it is under way.
+  /// The step is over. REQUIRES that it is under way. result.trained counts within the step's own epochs.
   void ended(const Step& step, const Result& result);
   /// The run of the step has failed and is left out: the trial does not go on, and its point is not suggested again. REQUIRES that it
   /// is under way.
@@ -64,15 +66,16 @@ class Search {
     std::optional<std::size_t> under_way;         ///< the rung that it trains to
     std::vector<std::optional<double>> scores{};  ///< by rung reached; none: diverged
     bool failed = false;
+    std::optional<double> trained{};  ///< epochs in all, where it diverged before its rung
   };
   [[nodiscard]] const std::vector<Trial>& trials() const noexcept { return trials_; }
   [[nodiscard]] const Space& space() const noexcept { return space_; }
   [[nodiscard]] const SearchOptions& options() const noexcept { return options_; }
   /// Nothing is under way, and next() has nothing.
   [[nodiscard]] bool finished() const;
-  /// Over all trials: those of the rungs that they have reached or train to. A run that diverges before its rung counts as if it had reached
-  /// it, and one that has failed as if it had not trained.
-  [[nodiscard]] std::int64_t epochs() const;
+  /// Over all trials: those of the rungs that they have reached or train to, or until they diverged. A run that has failed counts as if it
+  /// had not trained.
+  [[nodiscard]] double epochs() const;
   /// Trials with a result: those of the highest rung first, each rung's best first; diverged ones last in theirs. Successive halving sends
   /// the best of each rung to the next one, so this is the order of what is known.
   [[nodiscard]] std::vector<std::size_t> ranking() const;

@@ -13,7 +13,7 @@ namespace troupe::sweep {
 
 struct TpeOptions {
   std::size_t start = 6;        ///< points that are spread evenly before the model decides
-  double good = 0.25;           ///< the share of points that l is made of
+  double good = 0.15;           ///< the share of points that l is made of
   std::size_t candidates = 48;  ///< drawn from l
 };
 

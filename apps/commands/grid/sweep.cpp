@@ -1,4 +1,5 @@
 // `troupe grid FILE` of a file with [sweep].
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ std::string announcement_of(const SweepPlan& plan, const sweep::Record& before) 
   const auto done = std::ranges::count_if(before.trials, [](const auto& trial) { return !trial.scores.empty(); });
   if (done > 0)
     text += fmt::format("; goes on after {} with {} in {}", core::counted(static_cast<std::uint64_t>(done), "run"),
-                        core::counted(static_cast<std::uint64_t>(sweep::epochs_trained(before)), "epoch"),
+                        core::counted(static_cast<std::uint64_t>(std::llround(sweep::epochs_trained(before))), "epoch"),
                         report::clock_time(before.elapsed_s));
   return text;
 }

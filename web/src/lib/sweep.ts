@@ -55,4 +55,4 @@ export function polylines(sweep: Sweep): Polyline[] {
 export const progress = (trials: number, most: number | null): string => (most === null ? `${trials} runs` : `${trials} of ${most} runs`);
 /** The same of epochs, over all trials: "120 of 230". */
 export const epochsTrained = (sweep: { epochs_trained: number; most_epochs: number | null }): string =>
-  sweep.most_epochs === null ? count(sweep.epochs_trained) : `${count(sweep.epochs_trained)} of ${count(sweep.most_epochs)}`;
+  sweep.most_epochs === null ? count(Math.round(sweep.epochs_trained)) : `${count(Math.round(sweep.epochs_trained))} of ${count(sweep.most_epochs)}`;
