@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "transport/exchange/collectives/algorithm.hpp"
 #include "transport/registry/endpoint_registry.hpp"
 
 namespace troupe::experiment {
@@ -70,6 +69,13 @@ core::Result<void> check_exchange(const core::Config& config, Use use) {
                   "exchange.algorithm = \"shm\" sums where the numbers are and rounds nothing: use \"fp32\", or "
                   "exchange.algorithm = \"asa16\"");
   return {};
+}
+
+exchange::Algorithm reduction_algorithm(const ExchangeConfig& config) {
+  using exchange::Algorithm;
+  const auto named = exchange::algorithm_of(config.algorithm);
+  const bool may_round = named == Algorithm::automatic || named == Algorithm::asa;
+  return may_round && config.wire != "fp32" ? Algorithm::asa16 : named;
 }
 
 Use intended_use(const core::Config& config) {

@@ -73,13 +73,11 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
     group_.assign(group.begin(), group.end());
     known_bytes_.clear();
   }
-  const auto& run = world_.run;
   Vector vector{.floats = world_.bucket_floats(task.bucket),
-                .wire_bytes = run.bytes_there(task.rounding),
                 .rounds = task.rounding != strategies::Rounding::none};
   if (world_.cluster.tensor_by_tensor) {
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
-    vector.parts = (run.tensors + buckets - 1) / buckets;
+    vector.parts = (world_.run.tensors + buckets - 1) / buckets;
   }
   account_.bytes += bytes_of(task, vector);
   world_.collectives.ask(self_, now(), step, id, group, task, vector);

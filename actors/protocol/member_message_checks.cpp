@@ -187,7 +187,7 @@ Refusal MemberMessageChecks::check(const Sender& sender, const Note& note, core:
   if (note.of_program) {
     // Twice as much as the process keeps to: lines may arrive closer together than they were sent.
     const auto programs = 2 * static_cast<double>(std::max<std::size_t>(workers_of(sender).size(), 1));
-    const Allowance fresh(programs * kProgramLinesAtOnce, programs * kProgramLinesPerSecond);
+    const TokenBucket fresh(programs * kProgramLinesAtOnce, programs * kProgramLinesPerSecond);
     return lines_.try_emplace(sender.node, fresh).first->second.take(now)
                ? Refusal{}
                : Refusal("more lines of programs than they may print");

@@ -10,10 +10,11 @@
 #include <mutex>
 #include <vector>
 
-#include "actors/protocol/allowance.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/program_lines.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/site_messages.hpp"
+#include "actors/protocol/token_bucket.hpp"
 #include "actors/protocol/vocabulary.hpp"
 
 namespace troupe::actors {
@@ -103,7 +104,7 @@ class MemberMessageChecks {
   Facts facts_;
   std::map<std::uint32_t, Account> accounts_;    // by worker
   std::map<caf::node_id, std::uint64_t> notes_;  // that a process has sent
-  std::map<caf::node_id, Allowance> lines_;      // of its programs
+  std::map<caf::node_id, TokenBucket> lines_;      // of its programs
 };
 
 }  // namespace troupe::actors

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment/exchange_check.hpp"
 #include "experiment/run_spec.hpp"
 #include "experiment/state/vector_memory.hpp"
 #include "transport/inproc/endpoint.hpp"
@@ -23,12 +24,10 @@ std::optional<core::HalfKind> wire_of(const std::string& wire) {
   return {};
 }
 
-/// With a 16-bit wire, reductions by asa use 16 bits, too (asa16).
+/// Before anything is measured.
 exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
-  using exchange::Algorithm;
-  const auto named = exchange::algorithm_of(config.algorithm);
-  if (named != Algorithm::automatic && named != Algorithm::asa) return named;
-  return config.wire == "fp32" ? Algorithm::asa : Algorithm::asa16;
+  const auto algorithm = experiment::reduction_algorithm(config);
+  return algorithm == exchange::Algorithm::automatic ? exchange::Algorithm::asa : algorithm;
 }
 
 /// Packing saves bytes and costs a copy: within a host bytes are cheaper, and arenas of devices have next to no padding.

@@ -34,7 +34,7 @@ void ProgramOutput::close() {
 
 void ProgramOutput::line(const std::string& line) {
   const std::scoped_lock lock(mutex_);
-  if (const auto now = clock_.now(); !closed_ && !allowance_.take(now)) {
+  if (const auto now = clock_.now(); !closed_ && !bucket_.take(now)) {
     ++left_out_;
     dropped_at_ = now;
     return;

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/protocol/allowance.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/protocol/program_lines.hpp"
+#include "actors/protocol/token_bucket.hpp"
 #include "actors/protocol/vocabulary.hpp"
 
 namespace troupe::actors {
@@ -34,7 +35,7 @@ class ProgramOutput {
   const std::string worker_name_;
   const core::Clock& clock_;
   std::mutex mutex_;  // guards the others
-  Allowance allowance_{kProgramLinesAtOnce, kProgramLinesPerSecond};
+  TokenBucket bucket_{kProgramLinesAtOnce, kProgramLinesPerSecond};
   std::uint64_t left_out_ = 0;  // since the last line that was told
   core::Duration dropped_at_{0};
   RecorderActor recorder_;

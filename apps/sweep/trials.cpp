@@ -8,7 +8,6 @@
 
 #include "apps/grid/results.hpp"
 #include "experiment/ledger/ledger.hpp"
-#include "experiment/position/run_position.hpp"
 
 namespace troupe::apps {
 namespace {
@@ -18,18 +17,9 @@ using grid::RunStatus;
 using grid::Status;
 using sweep::Step;
 
-/// Epochs, as the run's last ledger tells.
-std::optional<double> trained_by(const RunStatus& run_status) {
-  const auto ledger = experiment::last_ledger(run_status.directory + "/metrics.jsonl");
-  if (!ledger) return {};
-  return experiment::ledger_position(ledger->epoch, static_cast<double>(ledger->size),
-                                     static_cast<double>(ledger->omitted),
-                                     static_cast<double>(ledger->done + ledger->given_up));
-}
-
 Reading reading_of(const RunStatus& run_status, std::int64_t rung_epochs, std::int64_t whole,
                    const std::string& metric) {
-  if (run_status.status == Status::diverged) return {.reached = true, .last = true, .score = std::nullopt, .trained = trained_by(run_status)};
+  if (run_status.status == Status::diverged) return {.reached = true, .last = true, .score = std::nullopt, .trained = experiment::last_position(run_status.directory + "/metrics.jsonl")};
   const auto json = nlohmann::ordered_json::parse(run_status.summary, nullptr, false);
   if (run_status.status != Status::done || !json.is_object()) return {};
   Reading reading;

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiment/position/run_position.hpp"
+
 namespace troupe::experiment {
 
 double goodput(const LedgerReport& ledger) noexcept {
@@ -109,27 +111,47 @@ std::string last_line(std::ifstream& file) {
   return {};
 }
 
+/// That line as JSON; no object: there is none.
+nlohmann::json last_json(const std::string& metrics_file) {
+  std::ifstream file(metrics_file, std::ios::binary);
+  return nlohmann::json::parse(last_line(file), nullptr, /*allow_exceptions=*/false);
+}
+
+/// False: the line has no such number.
+template <class Number>
+bool read_number(const nlohmann::json& line, const char* key, Number& to) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number()) return false;
+  const auto value = found->get<double>();
+  if (!(value >= 0 && value <= 1e15)) return false;
+  to = static_cast<Number>(value);
+  return true;
+}
+
 }  // namespace
 
 std::optional<LedgerReport> last_ledger(const std::string& metrics_file) {
-  std::ifstream file(metrics_file, std::ios::binary);
-  const auto json = nlohmann::json::parse(last_line(file), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return {};
+  const auto line = last_json(metrics_file);
+  if (!line.is_object()) return {};
   LedgerReport report;
-  const auto read = [&](const char* key, auto& to) {
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_number()) return false;
-    const auto value = found->template get<double>();
-    if (!(value >= 0 && value <= 1e15)) return false;
-    to = static_cast<std::remove_reference_t<decltype(to)>>(value);
-    return true;
-  };
+  const auto read = [&](const char* key, auto& to) { return read_number(line, key, to); };
   const bool whole = read("useful", report.useful) && read("computed", report.computed) && read("lost", report.lost) &&
                      read("returned", report.returned) && read("passed", report.passed) &&
                      read("rolled_back", report.rolled_back) && read("possible", report.possible) &&
                      read("wall_s", report.wall_s);
   if (!whole) return {};
   return report;
+}
+
+std::optional<double> last_position(const std::string& metrics_file) {
+  const auto line = last_json(metrics_file);
+  if (!line.is_object()) return {};
+  double epoch = 0, size = 0, omitted = 0, done = 0, given_up = 0;
+  const auto read = [&](const char* key, double& to) { return read_number(line, key, to); };
+  const bool whole = read("epoch", epoch) && read("size", size) && read("omitted", omitted) && read("done", done) &&
+                     read("given_up", given_up);
+  if (!whole) return {};
+  return ledger_position(epoch, size, omitted, done + given_up);
 }
 
 }  // namespace troupe::experiment

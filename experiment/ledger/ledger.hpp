@@ -48,8 +48,10 @@ class LedgerKeeper {
 /// nothing yet counts with the mean of the others' rates.
 [[nodiscard]] double possible_samples(const std::vector<WorkerProgress>& workers, const std::vector<double>& seconds);
 
-/// The last whole line of kind "ledger" of a metrics.jsonl; none: there is none, or no such file. Reads backwards from the end: the file of a run of
-/// days has gigabytes.
+/// The sums over the run in the last whole line of kind "ledger" of a metrics.jsonl; none: there is none, or no such file. Reads backwards from the
+/// end: the file of a run of days has gigabytes.
 [[nodiscard]] std::optional<LedgerReport> last_ledger(const std::string& metrics_file);
+/// Epochs done, according to that line.
+[[nodiscard]] std::optional<double> last_position(const std::string& metrics_file);
 
 }  // namespace troupe::experiment

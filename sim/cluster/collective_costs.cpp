@@ -30,16 +30,21 @@ Group group_of(std::span<const HostId> hosts) {
 
 double log2_up(double n) { return std::ceil(std::log2(n)); }
 
+/// Of a reduction, on the wire.
+std::size_t bytes_per_float(Algorithm algorithm) {
+  return algorithm == Algorithm::asa16 ? sizeof(std::uint16_t) : sizeof(float);
+}
+
 /// One evaluation of the formulas.
 class Formula {
  public:
   Formula(const Cluster& cluster, const CollectiveSpeed& speed, std::span<const HostId> hosts, const Vector& vector,
-          double wire_bytes)
+          std::size_t bytes_per_float)
       : cluster_(cluster),
         speed_(speed),
         hosts_(hosts),
         group_(group_of(hosts)),
-        bytes_(static_cast<double>(vector.floats) * wire_bytes),
+        bytes_(static_cast<double>(vector.floats * bytes_per_float)),
         summed_(static_cast<double>(vector.floats) * sizeof(float)),
         parts_(vector.parts) {}
 
@@ -174,9 +179,8 @@ Algorithm CollectiveCosts::chosen(const Vector& vector, std::span<const HostId> 
 Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> hosts) const {
   if (hosts.size() < 2) return Duration{0};
   const auto algorithm = chosen(vector, hosts);
-  const bool halves = algorithm == Algorithm::asa16;
-  const double wire = halves ? 2 : vector.wire_bytes;
-  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector,
+                        bytes_per_float(algorithm));
   switch (algorithm) {
     case Algorithm::ar: return nanoseconds(formula.ar());
     case Algorithm::asa: return nanoseconds(formula.asa(false));
@@ -193,8 +197,8 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
 Duration CollectiveCosts::broadcast(const Vector& vector, std::span<const HostId> hosts) const {
   if (hosts.size() < 2) return Duration{0};
   const auto algorithm = chosen(hosts);
-  const double wire = vector.wire_bytes;
-  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector,
+                        sizeof(float));
   if (algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm)
     return nanoseconds(formula.group().hosts == 1 ? formula.broadcast_within() : formula.broadcast_hierarchical());
   return nanoseconds(formula.broadcast_between(formula.group().n));
@@ -213,8 +217,8 @@ std::uint64_t CollectiveCosts::bytes(const Vector& vector, std::span<const HostI
 void CollectiveCosts::add_card_time(const Vector& vector, std::span<const HostId> hosts, bool broadcast,
                                     std::span<Duration> busy) const {
   const auto algorithm = broadcast ? chosen(hosts) : chosen(vector, hosts);
-  const double wire = algorithm == Algorithm::asa16 && !broadcast ? 2 : vector.wire_bytes;
-  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector, wire);
+  const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector,
+                        broadcast ? sizeof(float) : bytes_per_float(algorithm));
   const auto& group = formula.group();
   if (group.hosts < 2) return;
   const bool by_host = algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm;

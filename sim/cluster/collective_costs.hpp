@@ -33,9 +33,8 @@ namespace troupe::sim {
 /// The vector that is exchanged.
 struct Vector {
   std::uint64_t floats = 0;
-  std::uint32_t wire_bytes = 4;  ///< per float
   std::uint32_t parts = 1;
-  bool rounds = true;  ///< asa16 may round it; false: asa
+  bool rounds = true;  ///< asa16 may round it to 16 bits; false: asa. The other algorithms send float32
 };
 
 class CollectiveCosts {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiment/exchange_check.hpp"
 #include "experiment/run_spec.hpp"
 #include "sim/cluster/cluster_tables.hpp"
 #include "sim/cluster/recorded.hpp"
@@ -85,7 +86,7 @@ core::Result<SimulatedRun> run_of(const ForecastRequest& request, const Size& si
   run.floats = size.parameters;
   run.tensors = size.tensors;
   run.wire_bytes = settings.exchange.wire == "fp32" ? 4 : 2;
-  run.algorithm = exchange::algorithm_of(settings.exchange.algorithm);
+  run.algorithm = experiment::reduction_algorithm(settings.exchange);
   // As if all were in one process: with several, loaders hold more, which changes no time as long as none waits.
   run.prefetch = settings.data.batches_ahead(static_cast<std::size_t>(settings.cluster.workers));
   run.slowdown = settings.cluster.slowdown;

@@ -32,9 +32,10 @@ TEST_F(RunSweepTest, ABudgetOfEpochsHoldsOverAllSessions) {
   plan_.options.trials = 0;
   plan_.options.epochs = 30;
   const auto trained = [&] {
-    std::int64_t epochs = 0;
+    double epochs = 0;
     for (const auto& event : events())
-      if (event.kind == SweepEvent::Kind::score) epochs += std::array{1, 2, 6}[event.step.rung];
+      if (event.kind == SweepEvent::Kind::score)
+        epochs += event.result.score ? std::array{1.0, 2.0, 6.0}[event.step.rung] : 0.25;
     return epochs;
   };
   const auto first = run();
@@ -43,6 +44,8 @@ TEST_F(RunSweepTest, ABudgetOfEpochsHoldsOverAllSessions) {
   EXPECT_LE(trained(), 30);
   EXPECT_GT(trained(), 30 - 9);
   EXPECT_EQ(sweep::epochs_trained(first->record), trained());
+  EXPECT_TRUE(std::ranges::any_of(first->record.trials, [](const auto& trial) { return trial.trained == 0.25; }))
+      << "a run has diverged";
   EXPECT_EQ(first->record.most_epochs, 30);
   EXPECT_EQ(first->record.trials[first->record.ranking.front()].scores.size(), 3U) << "one is trained to its end";
   const auto steps = calls();

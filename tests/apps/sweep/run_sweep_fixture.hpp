@@ -17,7 +17,7 @@
 namespace troupe::apps {
 
 /// Trains nothing: a run's accuracy is its learning rate, and grows with its epochs. It says which nodes it had, and what it was asked for.
-/// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges. Files beside it: `full` is a full disk,
+/// `lost:1` does not answer, `late:1` is lost once when its run has ended. A rate above 0.9 diverges after a quarter of an epoch. Files beside it: `full` is a full disk,
 /// `moved` another machine, on which runs resume with --replan only, `small` one without memory for rates above 0.8. With `long` it trains until
 /// it is told to end, and says so in `trains`. With `mute` what it says is lost, with `silent` it tells its loss only. With `last` one run
 /// trains until it is told to end, and the other is the last that can be started. It takes `watches` away and keeps what sweep.json says while it trains, as `seen`.
@@ -74,6 +74,7 @@ stopped=null
 if [ "$limit" -gt 0 ]; then epochs=$limit; stopped='"max_epochs"'; fi
 echo '{"kind":"started"}' >> "$dir/metrics.jsonl"
 if awk "BEGIN { exit !($lr > 0.9) }"; then
+  echo '{"kind":"ledger","t":1,"epoch":0,"size":100,"done":20,"given_up":4,"omitted":4}' >> "$dir/metrics.jsonl"
   echo '{"kind":"ended","error":{"code":"diverged","message":"too fast"}}' >> "$dir/metrics.jsonl"
   echo "{\"run\": \"$dir\", \"epochs\": 1, \"stopped_by\": null, \"test\": {\"accuracy\": null}}" | tee "$dir/summary.json"
   echo "troupe: too fast" >&2

@@ -112,5 +112,16 @@ TEST(Ledger, TheLastWholeLineOfMetricsIsRead) {
   EXPECT_FALSE(last_ledger(path)) << "a foreign line";
 }
 
+TEST(Ledger, TheLastLineOfMetricsTellsTheEpochsDone) {
+  const tests::Folder folder;
+  const auto path = folder.file("metrics.jsonl");
+  EXPECT_FALSE(last_position(path));
+  const LedgerReport report{.epoch = 3, .size = 90, .done = 20, .given_up = 12, .leased = 7, .omitted = 10};
+  folder.write("metrics.jsonl", to_json(Note{}, 1) + "\n" + to_json(report, 2) + "\n");
+  EXPECT_EQ(last_position(path), 3.4);
+  folder.write("metrics.jsonl", to_json(Note{}, 1) + "\n" + R"({"kind":"ledger","t":1,"epoch":3})" + "\n");
+  EXPECT_FALSE(last_position(path));
+}
+
 }  // namespace
 }  // namespace troupe::experiment

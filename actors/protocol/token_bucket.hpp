@@ -1,4 +1,4 @@
-/// How much of something a member may send: some at once, then so many per second.
+/// A token bucket: how much of something a member may send, some at once, then so many per second.
 #pragma once
 
 #include "core/clock.hpp"
@@ -6,10 +6,10 @@
 namespace troupe::actors {
 
 /// Once all is taken, nothing is given until a second's worth is there again: what is refused comes in few gaps. A value; not thread-safe.
-class Allowance {
+class TokenBucket {
  public:
   /// REQUIRES per_second ≤ at_once.
-  constexpr Allowance(double at_once, double per_second) : at_once_(at_once), per_second_(per_second), left_(at_once) {}
+  constexpr TokenBucket(double at_once, double per_second) : at_once_(at_once), per_second_(per_second), left_(at_once) {}
 
   /// Takes one. False: there is none. `now` never goes back.
   [[nodiscard]] bool take(core::Duration now);
@@ -20,9 +20,5 @@ class Allowance {
   bool used_up_ = false;
   core::Duration seen_{-1};  // when `left_` was true; below 0: never
 };
-
-/// Lines of one program of the user's. Printing one in each of a thousand steps a second is far more than a log needs, and no flood.
-inline constexpr double kProgramLinesAtOnce = 20'000;
-inline constexpr double kProgramLinesPerSecond = 200;
 
 }  // namespace troupe::actors
