@@ -185,6 +185,10 @@ bool CoordinatorBody::accepts(const LeaseRequest& request) {
   return accepted(checks_.check(sender_of(self_), request, machine_.wants(request.worker)));
 }
 
+bool CoordinatorBody::accepts(const WorkerProgress& progress) {
+  return accepted(checks_.check(sender_of(self_), progress, setup_.clock->now()));
+}
+
 bool CoordinatorBody::accepts_from_here() {
   return accepted(sender_of(self_).here ? Refusal{} : "a message that only the coordinator's process may send");
 }

@@ -52,6 +52,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   /// Whether the current message passes MemberMessageChecks. A refusal is counted and sometimes logged; too many end the sender's
   /// membership.
   [[nodiscard]] bool accepts(const LeaseRequest& request);
+  [[nodiscard]] bool accepts(const WorkerProgress& progress);
   template <class Message>
   [[nodiscard]] bool accepts(const Message& message) {
     return accepted(checks_.check(sender_of(self_), message));
@@ -116,6 +117,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void tell_fatal_losses(const std::optional<core::Error>& error);
   void hear(const WorkerProgress& progress);
   void look_for_silence();
+  [[nodiscard]] double step_silence_s() const;
   [[nodiscard]] LedgerReport ledger() const;
   void tell_ledger();
   void tell_moves();

@@ -1,4 +1,5 @@
 // Members that come and go: what the others, the journal and the recorder are told. The ledger of samples.
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "actors/requests/deadlines.hpp"
 #include "core/text/plural.hpp"
 
 namespace troupe::actors {
@@ -114,6 +116,14 @@ void CoordinatorBody::look_for_silence() {
   if (machine_.state() != coordination::Coordinator::State::training) return;
   for (const auto& silent : silence_.look(session_s()))
     tell_member(silent.worker, MemberReport::Event::silent, fmt::format("no report for {:.1f} s", silent.for_s));
+  // Nobody else may wait for it: its leases alone would keep the run from its end.
+  for (const auto& silent : silence_.overdue(session_s(), step_silence_s()))
+    machine_.lost(silent.worker, fmt::format("it has batches to compute, and has reported nothing for {:.0f} s", silent.for_s));
+}
+
+/// A program's step may take model.silence_s; whoever has steps that take longer than kStepSilence lets others wait as long.
+double CoordinatorBody::step_silence_s() const {
+  return std::max({core::seconds(kStepSilence), setup_.settings->exchange.deadline_s, setup_.settings->model.silence_s});
 }
 
 LedgerReport CoordinatorBody::ledger() const {

@@ -18,7 +18,6 @@ namespace {
 /// Upper limit of a count: no run reaches it, and sums stay far below 2^64.
 constexpr std::uint64_t kMostCount = std::uint64_t{1} << 52;
 constexpr double kMostSeconds = 1e10;
-constexpr std::uint64_t kMostRepeats = 64;  // a report without news is rare: the last one, after an error
 
 Refusal check_unread(const std::vector<PeerMessage>& peer_messages, const std::vector<strategies::Slot>& slots,
                      std::size_t workers) {
@@ -94,7 +93,7 @@ bool MemberMessageChecks::is_traffic(const WorkerProgress& p) const {
          (p.traffic.empty() || experiment::total_bytes(p.traffic) == p.bytes);
 }
 
-Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p) {
+Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p, core::Duration now) {
   if (sender.here) return {};
   if (!may_send_for_worker(sender, p.worker)) return fmt::format("worker {} is at another site", p.worker);
   auto& account = accounts_[p.worker];
@@ -127,10 +126,10 @@ Refusal MemberMessageChecks::check(const Sender& sender, const WorkerProgress& p
   if (!is_traffic(p)) return std::string("bytes that are not those of its exchanges");
   if (p.distance != experiment::kUnknown && !(std::isfinite(p.distance) && p.distance >= 0))
     return fmt::format("invalid distance {}", p.distance);
-  account.repeats = p.steps > account.steps || finished > 0 ? 0 : account.repeats + 1;
+  const bool has_news = p.steps > account.steps || finished > 0;
   account.steps = p.steps;
   account.done += finished;
-  if (account.repeats > kMostRepeats) return std::string("it says the same again and again");
+  if (!has_news && !account.repeats.take(now)) return std::string("it says the same again and again");
   return {};
 }
 
@@ -192,8 +191,8 @@ Refusal MemberMessageChecks::check(const Sender& sender, const Note& note, core:
                ? Refusal{}
                : Refusal("more lines of programs than they may print");
   }
-  if (++notes_[sender.node] > kMostNotes) return fmt::format("more than {} notes", kMostNotes);
-  return {};
+  auto& notes = notes_.try_emplace(sender.node, TokenBucket(kNotesAtOnce, kNotesPerSecond)).first->second;
+  return notes.take(now) ? Refusal{} : Refusal("more notes than a process has");
 }
 
 Refusal MemberMessageChecks::check_record(const Sender& sender, const core::JournalRecord& record) const {

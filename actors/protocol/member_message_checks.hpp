@@ -46,7 +46,9 @@ template <class Self>
 class MemberMessageChecks {
  public:
   /// Accepted notes of one process, beside the lines of programs.
-  static constexpr std::uint64_t kMostNotes = 1000;
+  static constexpr double kNotesAtOnce = 1000, kNotesPerSecond = 1;
+  /// Accepted reports of a worker that say nothing new. One that waits sends one a second (kReportInWaits), and they may arrive together.
+  static constexpr double kRepeatsAtOnce = 128, kRepeatsPerSecond = 4;
 
   struct Facts {
     std::uint32_t workers = 0;
@@ -62,13 +64,13 @@ class MemberMessageChecks {
 
   /// `wanted`: leases that the worker has requested and not received yet.
   [[nodiscard]] Refusal check(const Sender& sender, const LeaseRequest& request, std::uint64_t wanted) const;
-  /// Refuses more steps than the worker has leases, and endless repetition of one report.
-  [[nodiscard]] Refusal check(const Sender& sender, const WorkerProgress& progress);
+  /// Refuses more steps than the worker has leases, and repetition of one report faster than workers report.
+  [[nodiscard]] Refusal check(const Sender& sender, const WorkerProgress& progress, core::Duration now);
   [[nodiscard]] Refusal check(const Sender& sender, const RunError& run_error) const;
   [[nodiscard]] Refusal check(const Sender& sender, const SiteLost& lost) const;
   /// Accepts news with a site of the sender and no unknown site.
   [[nodiscard]] Refusal check(const Sender& sender, const TransferNews& news) const;
-  /// Accepts at most kMostNotes notes of a process, and lines of its programs as fast as they may print, so that no process fills a disk.
+  /// Accepts notes of a process, and lines of its programs, only as fast as they may come, so that no process fills a disk.
   [[nodiscard]] Refusal check(const Sender& sender, const Note& note, core::Duration now);
   /// Accepts whole records of events and snapshots of the sender's own members.
   [[nodiscard]] Refusal check(const Sender& sender, const JournalRecords& records) const;
@@ -98,13 +100,13 @@ class MemberMessageChecks {
     std::uint64_t granted = 0;  // leases
     std::uint64_t done = 0;     // of these, as it reports
     std::uint64_t steps = 0;    // that it has reported
-    std::uint64_t repeats = 0;  // reports in a row without news
+    TokenBucket repeats{kRepeatsAtOnce, kRepeatsPerSecond};
   };
 
   Facts facts_;
-  std::map<std::uint32_t, Account> accounts_;    // by worker
-  std::map<caf::node_id, std::uint64_t> notes_;  // that a process has sent
-  std::map<caf::node_id, TokenBucket> lines_;      // of its programs
+  std::map<std::uint32_t, Account> accounts_;  // by worker
+  std::map<caf::node_id, TokenBucket> notes_;  // of a process
+  std::map<caf::node_id, TokenBucket> lines_;  // of its programs
 };
 
 }  // namespace troupe::actors

@@ -6,7 +6,10 @@ namespace troupe::experiment {
 
 void SilenceWatch::granted(std::uint32_t worker, std::size_t leases, double now_s) {
   auto& one = workers_.at(worker);
-  if (one.leases == 0 && one.last) one.last = now_s;  // until now it had nothing to report
+  if (one.leases == 0) {  // until now it had nothing to report
+    if (one.last) one.last = now_s;
+    one.unheard_s = 0;
+  }
   one.leases += leases;
 }
 
@@ -34,6 +37,22 @@ std::vector<SilenceWatch::Silent> SilenceWatch::look(double now_s) {
     if (pause < std::max(kLeast_s, kPauses * one.longest_s)) continue;
     one.silent = true;
     found.push_back({static_cast<std::uint32_t>(w), pause});
+  }
+  return found;
+}
+
+std::vector<SilenceWatch::Silent> SilenceWatch::overdue(double now_s, double limit_s) {
+  constexpr double kMostBetween_s = 2;
+  const double passed = watched_ ? std::clamp(now_s - *watched_, 0.0, kMostBetween_s) : 0;
+  watched_ = now_s;
+  std::vector<Silent> found;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    auto& one = workers_[w];
+    if (one.leases == 0) continue;
+    one.unheard_s += passed;
+    if (one.unheard_s <= std::max(limit_s, kPauses * one.longest_s)) continue;
+    found.push_back({static_cast<std::uint32_t>(w), one.unheard_s});
+    one.unheard_s = 0;
   }
   return found;
 }

@@ -32,6 +32,9 @@ class SilenceWatch {
     double for_s = 0;
   };
   [[nodiscard]] std::vector<Silent> look(double now_s);
+  /// The workers that have had leases and told nothing for longer than `limit_s`, and than any pause of theirs before; each once. Asked about
+  /// every second: time that nobody looked at, because the process stood still, does not count.
+  [[nodiscard]] std::vector<Silent> overdue(double now_s, double limit_s);
 
  private:
   struct Worker {
@@ -40,8 +43,10 @@ class SilenceWatch {
     std::uint64_t reports = 0;
     std::size_t leases = 0;  // not finished
     bool silent = false;
+    double unheard_s = 0;  // watched since its last report, with leases
   };
   std::vector<Worker> workers_;
+  std::optional<double> watched_{};  // when overdue() was asked last
 };
 
 }  // namespace troupe::experiment

@@ -82,6 +82,33 @@ TEST(SilentMembers, OnlyTheMemberWhoseTransferStandsStillIsLost) {
   EXPECT_TRUE(LoneCoordinator::heard(*run.workers[0], [](const SettleOrder&) { return Settled{}; }));
 }
 
+/// Its device hangs, say. Under easgd nobody else waits for it, and its batches alone would keep the epoch from its end.
+TEST(SilentMembers, AWorkerWhoseStepDoesNotEndIsLost) {
+  CoordinatorOfSites run("easgd", {"cluster.servers=1"});
+  run.begin_training();
+  ASSERT_EQ(run.ask_for_one().size(), 1U);
+  for (int k = 0; k < 20; ++k) {
+    run.pass(60s);
+    run.train({});  // it waits for others, and says so
+  }
+  run.pass(10min - 2s);
+  EXPECT_FALSE(run.noted("is lost"));
+  run.pass(4s);
+  EXPECT_TRUE(run.noted("worker 0 is lost: it has batches to compute, and has reported nothing for 60"));
+}
+
+TEST(SilentMembers, ALongerDeadlineOfExchangesOrProgramsHoldsForStepsToo) {
+  for (const char* option : {"exchange.deadline_s=1200", "model.silence_s=1200"}) {
+    CoordinatorOfSites run("easgd", {"cluster.servers=1", option});
+    run.begin_training();
+    ASSERT_EQ(run.ask_for_one().size(), 1U);
+    run.pass(19min);
+    EXPECT_FALSE(run.noted("is lost")) << option;
+    run.pass(2min);
+    EXPECT_TRUE(run.noted("is lost")) << option;
+  }
+}
+
 TEST(SilentMembers, ExchangeDeadlineBelowAMinuteHoldsForTheCoordinatorToo) {
   CoordinatorOfSites run("bsp", {"exchange.deadline_s=7"});
   run.begin();

@@ -67,14 +67,17 @@ TEST(MemberMessageChecks, LinesOfProgramsAreAcceptedAsFastAsTheyMayBePrinted) {
       std::nullopt);
   EXPECT_EQ(checked.check(kFirst, line, std::chrono::seconds(2)), std::nullopt);
   EXPECT_NE(checked.check(kPending, line, {}), std::nullopt);
-  for (std::uint64_t k = 1; k < MemberMessageChecks::kMostNotes; ++k)
+  for (int k = 1; k < static_cast<int>(MemberMessageChecks::kNotesAtOnce); ++k)
     ASSERT_EQ(checked.check(kFirst, Note{Note::Level::info, "a note"}, {}), std::nullopt) << k;
   EXPECT_NE(checked.check(kFirst, Note{Note::Level::info, "a note"}, {}), std::nullopt);
+  // A run of weeks has more of them than are accepted at once.
+  for (int k = 1; k < 5000; ++k)
+    ASSERT_EQ(checked.check(kFirst, Note{Note::Level::info, "a note"}, std::chrono::seconds(2 * k)), std::nullopt);
 }
 
 TEST(MemberMessageChecks, MembersOfTheCoordinatorsProcessAreTrusted) {
   EXPECT_EQ(checks().check(kHere, LeaseRequest{77, 1'000'000}, 5), std::nullopt);
-  EXPECT_EQ(checks().check(kHere, WorkerProgress{.worker = 77}), std::nullopt);
+  EXPECT_EQ(checks().check(kHere, WorkerProgress{.worker = 77}, {}), std::nullopt);
   EXPECT_EQ(checks().check(kHere, SiteLost{7, 8, ""}), std::nullopt);
 }
 
@@ -106,8 +109,8 @@ TEST(MemberMessageChecks, RequestsForMoreLeasesThanALoaderHoldsAreRefused) {
 }
 
 TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
-  EXPECT_EQ(checks().check(kFirst, progress()), std::nullopt);
-  EXPECT_NE(checks().check(kSecond, progress()), std::nullopt);
+  EXPECT_EQ(checks().check(kFirst, progress(), {}), std::nullopt);
+  EXPECT_NE(checks().check(kSecond, progress(), {}), std::nullopt);
   const std::vector<std::pair<const char*, std::function<void(WorkerProgress&)>>> lies{
       {"another worker", [](auto& p) { p.worker = 2; }},
       {"no worker", [](auto& p) { p.worker = 4; }},
@@ -143,33 +146,45 @@ TEST(MemberMessageChecks, ProgressThatDiffersInOneFieldIsRefused) {
   for (const auto& [what, lie] : lies) {
     auto changed = progress();
     lie(changed);
-    EXPECT_NE(checks().check(kFirst, changed), std::nullopt) << what;
+    EXPECT_NE(checks().check(kFirst, changed, {}), std::nullopt) << what;
   }
 }
 
 TEST(MemberMessageChecks, ReportsThatGoBackOrRepeatAreRefused) {
   auto all = checks();
-  EXPECT_EQ(all.check(kFirst, progress()), std::nullopt);
+  EXPECT_EQ(all.check(kFirst, progress(), {}), std::nullopt);
   auto fewer = progress();
   fewer.steps = 39;
-  EXPECT_NE(all.check(kFirst, fewer), std::nullopt);
+  EXPECT_NE(all.check(kFirst, fewer, {}), std::nullopt);
   auto more_leases = progress();
   more_leases.done.resize(48);  // 3 of 50 are done already
-  EXPECT_NE(all.check(kFirst, more_leases), std::nullopt);
+  EXPECT_NE(all.check(kFirst, more_leases, {}), std::nullopt);
   auto same = progress();
   same.done.clear();
   std::size_t heard = 0;
-  while (heard < 1000 && !all.check(kFirst, same)) ++heard;
-  EXPECT_EQ(heard, 64U);
+  while (heard < 1000 && !all.check(kFirst, same, {})) ++heard;
+  EXPECT_EQ(heard, static_cast<std::size_t>(MemberMessageChecks::kRepeatsAtOnce));
   same.steps = 41;
-  EXPECT_EQ(all.check(kFirst, same), std::nullopt);
+  EXPECT_EQ(all.check(kFirst, same, {}), std::nullopt);
   all.site_replaced(2, node(1));  // a newcomer counts from 0
-  EXPECT_NE(all.check(kFirst, same), std::nullopt);
+  EXPECT_NE(all.check(kFirst, same, {}), std::nullopt);
   all.granted(1, 5);
   same.steps = 3;
   same.samples = same.recent_samples = 0;
   same.top1 = -1;  // a program does not say
-  EXPECT_EQ(all.check(kFirst, same), std::nullopt);
+  EXPECT_EQ(all.check(kFirst, same, {}), std::nullopt);
+}
+
+/// As long as an evaluation takes, or a slow exchange: it reports every second.
+TEST(MemberMessageChecks, AWorkerMayWaitForHours) {
+  auto all = checks();
+  auto same = progress();
+  ASSERT_EQ(all.check(kFirst, same, {}), std::nullopt);
+  same.done.clear();
+  for (int second = 1; second < 3600; ++second)
+    ASSERT_EQ(all.check(kFirst, same, std::chrono::seconds(second)), std::nullopt) << second;
+  // The coordinator's process stood still for a minute: its reports are heard together.
+  for (int k = 0; k < 60; ++k) ASSERT_EQ(all.check(kFirst, same, std::chrono::seconds(3660)), std::nullopt) << k;
 }
 
 TEST(MemberMessageChecks, ImpossibleMemberStateIsRefused) {

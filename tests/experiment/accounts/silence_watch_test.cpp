@@ -57,6 +57,41 @@ TEST(SilenceWatch, AWorkerWithoutLeasesWaitsForOthers) {
   EXPECT_EQ(watch.look(11).size(), 1U);
 }
 
+std::vector<SilenceWatch::Silent> overdue_until(SilenceWatch& watch, double from, double to, double limit_s) {
+  std::vector<SilenceWatch::Silent> found;
+  for (double t = from; t <= to; ++t)
+    for (const auto& silent : watch.overdue(t, limit_s)) found.push_back(silent);
+  return found;
+}
+
+TEST(SilenceWatch, OneThatTellsNothingForTooLongIsOverdueOnce) {
+  auto watch = both_until(1);
+  EXPECT_TRUE(overdue_until(watch, 1, 100, 100).empty());
+  static_cast<void>(watch.heard(0, 0, 100));
+  const auto found = overdue_until(watch, 101, 190, 100);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].worker, 1U);
+  EXPECT_NEAR(found[0].for_s, 101, 1);
+}
+
+TEST(SilenceWatch, WithoutLeasesAndAfterPausesAsLongNobodyIsOverdue) {
+  auto watch = both_until(1);
+  static_cast<void>(watch.heard(0, 5, 1));  // all are done
+  static_cast<void>(watch.heard(1, 0, 41));
+  EXPECT_TRUE(overdue_until(watch, 41, 400, 100).empty()) << "ten times 40 s";
+  EXPECT_EQ(overdue_until(watch, 401, 500, 100).size(), 1U);
+  watch.granted(0, 1, 500);
+  EXPECT_TRUE(overdue_until(watch, 501, 590, 100).empty()) << "it could not report before";
+}
+
+/// A process that was stopped for an hour hears its workers' reports after its own clock.
+TEST(SilenceWatch, TimeThatNobodyWatchedDoesNotCount) {
+  auto watch = both_until(1);
+  EXPECT_TRUE(overdue_until(watch, 1, 50, 100).empty());
+  EXPECT_TRUE(watch.overdue(3600, 100).empty());
+  EXPECT_TRUE(overdue_until(watch, 3601, 3630, 100).empty());
+}
+
 TEST(SilenceWatch, NewcomersBeginAnew) {
   auto watch = both_until(1);
   watch.forget(1);
