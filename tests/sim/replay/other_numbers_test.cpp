@@ -67,27 +67,26 @@ TEST(OtherNumbers, NeedForOtherServersNamesTheKey) {
 }
 
 TEST(OtherNumbers, NeedForUnrecordedVectorsNamesTheKey) {
-  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"};
-  SmallRun gossip(options_of("gossip", bounded));
-  ASSERT_FALSE(gossip.train().failed);
-  ASSERT_FALSE(std::filesystem::exists(gossip.run_directory() / "journal-0001.bin")) << "nothing was rotated";
-  expect_refused(gossip, "train.momentum=0.5", "train.optimizer=adam");
-  const auto fewer = replayed(gossip, {"train.optimizer=sgd"});
+  const Options bounded{"run.journal=30 KB", "run.epochs=6", "model.widths=[4]"};
+  const auto gossip = train_bounded(options_of("gossip", bounded));
+  ASSERT_FALSE(gossip.end.failed) << gossip.end.error.message;
+  expect_refused(*gossip.run, "train.momentum=0.5", "train.optimizer=adam");
+  const auto fewer = replayed(*gossip.run, {"train.optimizer=sgd"});
   EXPECT_TRUE(fewer) << fewer.error().message;
 
   auto mixed = bounded;
   mixed.emplace_back("strategy.server_optimizer=momentum");
-  SmallRun average(options_of("mixed", mixed));
-  ASSERT_FALSE(average.train().failed);
-  expect_refused(average, "train.lr=0.001", "strategy.ema=0.9");
+  const auto average = train_bounded(options_of("mixed", mixed));
+  ASSERT_FALSE(average.end.failed) << average.end.error.message;
+  expect_refused(*average.run, "train.lr=0.001", "strategy.ema=0.9");
 }
 
 /// The state of a rule is text that only the same rule understands.
 TEST(OtherNumbers, NumbersThatDoNotFitTheSavedStateAreRefused) {
-  SmallRun run(options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]",
-                                    "cluster.synthetic_step_ms=2", "strategy.inner=easgd"}));
-  ASSERT_FALSE(run.train().failed);
-  const auto report = replayed(run, {"strategy.inner=ssp"});
+  const auto bounded = train_bounded(
+      options_of("mixed", {"run.journal=30 KB", "run.epochs=6", "model.widths=[4]", "strategy.inner=easgd"}));
+  ASSERT_FALSE(bounded.end.failed) << bounded.end.error.message;
+  const auto report = replayed(*bounded.run, {"strategy.inner=ssp"});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, core::Errc::config) << report.error().message;
   EXPECT_NE(report.error().message.find("--set strategy.inner=ssp"), std::string::npos) << report.error().message;

@@ -63,9 +63,8 @@ TEST(Replay, EpochsAndTheLossOfTheLastOneAreTheRunsInEverySession) {
 }
 
 TEST(Replay, EpochsOfSeveralSegmentsAreTheRuns) {
-  SmallRun run(
-      {"strategy.name=easgd", "run.epochs=6", "run.journal=30 KB", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
-  expect_same_epochs(run, run.train());
+  const auto bounded = train_bounded({"strategy.name=easgd", "run.epochs=6", "run.journal=30 KB", "model.widths=[4]"});
+  expect_same_epochs(*bounded.run, bounded.end);
 }
 
 TEST(Replay, EveryStrategyReachesEveryHash) {
@@ -168,18 +167,16 @@ TEST(Replay, ABoundedJournalKeepsItsNewestSegments) {
     SCOPED_TRACE(testing::Message() << strategy << " " << testing::PrintToString(more));
     auto options = replay_options_of(strategy, more);
     options.insert(options.end(),
-                   {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch",
-                    "cluster.synthetic_step_ms=2"});  // a segment begins when its start state is on disk
-    SmallRun run(options);
-    const auto end = run.train();
+                   {"run.journal=60 KB", "run.epochs=6", "model.widths=[4]", "run.checkpoint_every=1 epoch"});
+    const auto [run, end] = train_bounded(options);
     ASSERT_FALSE(end.failed) << end.error.message;
-    const auto report = replayed(run);
+    const auto report = replayed(*run);
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_GE(report->segments.size(), 2U);
     expect_whole(*report, end);
-    EXPECT_LE(old_journal_bytes(run), 60'000U);
+    EXPECT_LE(old_journal_bytes(*run), 60'000U);
     for (const auto* removed : {"journal-0001.bin", "journal-0001.config.toml"})
-      EXPECT_FALSE(std::filesystem::exists(run.run_directory() / removed)) << removed;
+      EXPECT_FALSE(std::filesystem::exists(run->run_directory() / removed)) << removed;
   }
 }
 

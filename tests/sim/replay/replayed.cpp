@@ -45,4 +45,18 @@ void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>
   ASSERT_TRUE(writer->flush());
 }
 
+BoundedRun train_bounded(const std::vector<std::string>& options) {
+  BoundedRun bounded;
+  for (const int step_ms : {2, 8, 32, 128}) {
+    auto lasting = options;
+    lasting.push_back("cluster.synthetic_step_ms=" + std::to_string(step_ms));
+    bounded.run = std::make_unique<SmallRun>(lasting);
+    bounded.end = bounded.run->train();
+    if (bounded.end.failed || !std::filesystem::exists(bounded.run->run_directory() / "journal-0001.bin"))
+      return bounded;
+  }
+  ADD_FAILURE() << "the journal keeps its oldest segment";
+  return bounded;
+}
+
 }  // namespace troupe::tests

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -20,5 +21,15 @@ void expect_whole(const replay::ReplayReport& report, const experiment::RunEnd& 
 
 /// Changes the plan of the newest segment of a recorded run, and its hash in the journal.
 void change_plan(const SmallRun& run, const std::function<void(nlohmann::json&)>& change);
+
+/// A run with a bounded journal, and the end of its training.
+struct BoundedRun {
+  std::unique_ptr<SmallRun> run;
+  experiment::RunEnd end;
+};
+/// Trains with `options`, which bound the journal, until its oldest segments have been removed. A segment begins only once its start state
+/// is on disk, and training does not wait for a slow disk: a run that ended too soon is repeated with steps of four times the length, which
+/// changes no number. Fails the test if even the longest run has rotated too little.
+[[nodiscard]] BoundedRun train_bounded(const std::vector<std::string>& options);
 
 }  // namespace troupe::tests

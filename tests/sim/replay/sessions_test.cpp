@@ -114,10 +114,9 @@ TEST(ReplaySessions, OnlyTheOldestSegmentsMayBeMissing) {
 }
 
 TEST(ReplaySessions, BoundedJournalNamesWhereTheReplayBegins) {
-  SmallRun run(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]", "cluster.synthetic_step_ms=2"}));
-  const auto end = run.train();
+  const auto [run, end] = train_bounded(falling_rate({"run.epochs=12", "run.journal=30 KB", "model.widths=[4]"}));
   ASSERT_FALSE(end.failed) << end.error.message;
-  const auto report = replayed(run);
+  const auto report = replayed(*run);
   ASSERT_TRUE(report) << report.error().message;
   expect_whole(*report, end);
   ASSERT_GT(report->missing, 0U);

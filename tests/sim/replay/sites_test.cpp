@@ -131,12 +131,10 @@ TEST(ReplayOverSites, EachSessionHasItsOwnPlan) {
 TEST(ReplayOverSites, SegmentsOfABoundedJournalReachEveryHash) {
   for (const std::string strategy : {"easgd", "gossip", "bsp"}) {
     SCOPED_TRACE(strategy);
-    SmallRun run(sites_options_of(strategy, 3,
-                                  {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]",
-                                   "cluster.synthetic_step_ms=2"}));
-    const auto end = run.train();
-    expect_same_of_sites(run, end);
-    EXPECT_GE(replayed(run)->segments.size(), 2U);
+    const auto [run, end] = train_bounded(sites_options_of(
+        strategy, 3, {"exchange.wire=bf16", "run.journal=60 KB", "run.epochs=12", "model.widths=[4]"}));
+    expect_same_of_sites(*run, end);
+    EXPECT_GE(replayed(*run)->segments.size(), 2U);
   }
 }
 
@@ -145,15 +143,13 @@ TEST(ReplayOverSites, PeerMessagesBetweenWorkersAreInEverySegment) {
   for (const std::string endpoint : {"inproc", "shm", "tcp"}) {
     for (const std::string seed : {"1", "2", "3"}) {
       SCOPED_TRACE(endpoint + ", seed " + seed);
-      auto options =
-          sites_options_of("gossip", 4,
-                           {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]", "run.journal=40 KB",
-                            "run.epochs=6", "model.widths=[4]", "cluster.synthetic_step_ms=2"});
+      auto options = sites_options_of("gossip", 4,
+                                      {"strategy.p=0.9", "run.seed=" + seed, "cluster.slowdown=[1, 3, 1, 2]",
+                                       "run.journal=30 KB", "run.epochs=6", "model.widths=[4]"});
       options.push_back("exchange.endpoint=" + endpoint);
-      SmallRun run(options);
-      const auto end = run.train();
+      const auto [run, end] = train_bounded(options);
       ASSERT_FALSE(end.failed) << end.error.message;
-      const auto report = replayed(run);
+      const auto report = replayed(*run);
       ASSERT_TRUE(report) << report.error().message;
       EXPECT_GE(report->segments.size(), 2U);
       expect_whole(*report, end);
