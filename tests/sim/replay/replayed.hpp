@@ -28,8 +28,8 @@ struct BoundedRun {
   experiment::RunEnd end;
 };
 /// Trains with `options`, which bound the journal, until its oldest segments have been removed. A segment begins only once its start state
-/// is on disk, and training does not wait for a slow disk: a run that ended too soon is repeated with steps of four times the length, which
-/// changes no number. Fails the test if even the longest run has rotated too little.
+/// is on disk, and training does not wait for a slow disk: a run that ended too soon is repeated with steps of four times the length. Fails
+/// the test if none was long enough.
 [[nodiscard]] BoundedRun train_bounded(const std::vector<std::string>& options);
 
 }  // namespace troupe::tests
