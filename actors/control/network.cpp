@@ -64,15 +64,18 @@ NetworkConfig::NetworkConfig(const NetworkOptions& options) {
   set("middleman.connection-timeout", caf::timespan(options.lost_after));
 }
 
-void DetachedActorsWait::allow(core::Duration most) noexcept {
+void ActorsWait::allow(core::Duration most) noexcept {
   for (auto before = most_.load(); before < most && !most_.compare_exchange_weak(before, most);) {
   }
 }
 
-DetachedActorsWait::~DetachedActorsWait() {
+ActorsWait::~ActorsWait() {
   // The system has no event for the end of its actors: poll.
   const auto until = std::chrono::steady_clock::now() + most_.load();
-  const auto late = [&] { return system_.detached_actors() > before_; };
+  const auto late = [&] {
+    const auto counts = now();
+    return counts.detached > before_.detached || counts.running > before_.running;
+  };
   while (late() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (late() && on_late_) on_late_();
 }

@@ -43,27 +43,32 @@ class NetworkConfig : public SystemConfig {
   explicit NetworkConfig(const NetworkOptions& options);
 };
 
-/// Waits in its destructor, at most `most`, until all detached actors have ended. Make it right after an actor system, before any actor is
+/// Waits in its destructor, at most `most`, until all actors have ended. Make it right after an actor system, before any actor is
 /// spawned. Two reasons. CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has stopped.
-/// That message keeps the actor alive, and the actor system would wait for the actor's thread forever. And an actor may wait for something
-/// that never answers, such as a device that hangs: for this one `on_late` is called, which should end the process, because the actor
+/// That message keeps the actor alive, and the actor system would wait for the thread of a detached one forever. And an actor may wait for
+/// something that never answers, such as a device that hangs, or hold a request that nobody answers any more: for this one `on_late` is called, which should end the process, because the actor
 /// system's destructor has no deadline. One thread.
-class DetachedActorsWait {
+class ActorsWait {
  public:
-  explicit DetachedActorsWait(caf::actor_system& system, std::function<void()> on_late = nullptr,
+  explicit ActorsWait(caf::actor_system& system, std::function<void()> on_late = nullptr,
                               core::Duration most = std::chrono::seconds{30})
-      : system_(system), on_late_(std::move(on_late)), most_(most), before_(system.detached_actors()) {}
-  ~DetachedActorsWait();
+      : system_(system), on_late_(std::move(on_late)), most_(most), before_(now()) {}
+  ~ActorsWait();
   /// Any thread. Waits at least `most`, where that is longer: actors wait for programs of users.
   void allow(core::Duration most) noexcept;
-  DetachedActorsWait(const DetachedActorsWait&) = delete;
-  DetachedActorsWait& operator=(const DetachedActorsWait&) = delete;
+  ActorsWait(const ActorsWait&) = delete;
+  ActorsWait& operator=(const ActorsWait&) = delete;
 
  private:
+  struct Counts {
+    std::size_t detached = 0, running = 0;  // a detached actor that has ended may still have its thread
+  };
+  [[nodiscard]] Counts now() const { return {system_.detached_actors(), system_.registry().running()}; }
+
   caf::actor_system& system_;
   std::function<void()> on_late_;
   std::atomic<core::Duration> most_;
-  std::size_t before_;  // detached actors of the system itself
+  Counts before_;  // of the system itself
 };
 
 /// Thread-safe. Must be destroyed before its actor system: that closes its ports, and connections stay. A message has at most 4 MiB. Other

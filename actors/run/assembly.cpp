@@ -323,8 +323,10 @@ std::string Assembly::halt(bool in_order) {
   // A site ends with the coordinator and with the actor that ordered it, but not in order: programs would not save what they have.
   if (!in_order) end_others();
   const auto longest = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model, in_order);
-  static_cast<void>(await_ends(self_, alive, longest, down));
+  const bool all_ended = await_ends(self_, alive, longest, down);
   if (in_order) end_others();
+  for (const auto& handle : sites_)  // the answer that one waits for may never come
+    if (handle.there && !all_ended) self_->send_exit(handle.there, caf::exit_reason::kill);
   sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};

@@ -323,7 +323,7 @@ RunEnd run_training(const RunRequest& request, nn::Backend& backend, std::stop_t
   RunEnd end;
   {
     caf::actor_system system(*config);
-    const DetachedActorsWait last(system, [&] {
+    const ActorsWait last(system, [&] {
       if (request.on_late_actors) request.on_late_actors(end);
     });
     end = train_in(system, around, std::move(stop));

@@ -72,7 +72,7 @@ core::Result<void> run_node(const NodeArguments& arguments) {
   const Interrupt interrupt;  // before any thread starts
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
+  actors::ActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network) return tl::unexpected(network.error());
   if (!tls->empty())

@@ -191,7 +191,7 @@ core::Result<void> Job::be_node(const Order& order) {
   }
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
+  const actors::ActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network && ready) ready = tl::unexpected(network.error());
   const auto node = system.spawn(  // as in `troupe node`: not detached

@@ -43,7 +43,7 @@ void serve(int line, const security::TlsFiles& tls) {
   options.tls = tls;
   actors::NetworkConfig config(options);
   caf::actor_system system(config);
-  const actors::DetachedActorsWait last(system, [] { end_without_late_actors(); });
+  const actors::ActorsWait last(system, [] { end_without_late_actors(); });
   auto network = actors::Network::create(system, options);
   if (!network) return write_line(line, "!" + network.error().message + "\n");
   const auto node = system.spawn(

@@ -102,7 +102,7 @@ class OneNode {
   actors::NetworkOptions options_;
   actors::NetworkConfig config_;
   caf::actor_system system_;
-  actors::DetachedActorsWait last_;
+  actors::ActorsWait last_;
   std::unique_ptr<actors::Network> network_;
   NodeActor node_, between_;
   std::uint16_t port_ = 0;

@@ -1,6 +1,7 @@
 // The end of an actor system whose actors do not end.
 #include <chrono>
 #include <semaphore>
+#include <vector>
 
 #include <caf/all.hpp>
 #include <gtest/gtest.h>
@@ -19,13 +20,13 @@ void spawn_waiting(caf::actor_system& system, std::binary_semaphore& released) {
   static_cast<void>(waiting);
 }
 
-TEST(DetachedActorsWaitTest, TellsOfAnActorThatDoesNotEnd) {
+TEST(ActorsWaitTest, TellsOfAnActorThatDoesNotEnd) {
   SystemConfig config;
   caf::actor_system system(config);
   std::binary_semaphore released(0);
   int told = 0;
   {
-    const DetachedActorsWait last(
+    const ActorsWait last(
         system, [&] { ++told; }, 50ms);
     spawn_waiting(system, released);
   }
@@ -33,13 +34,13 @@ TEST(DetachedActorsWaitTest, TellsOfAnActorThatDoesNotEnd) {
   released.release();  // or the system would never end
 }
 
-TEST(DetachedActorsWaitTest, WaitsForAnActorThatEnds) {
+TEST(ActorsWaitTest, WaitsForAnActorThatEnds) {
   SystemConfig config;
   caf::actor_system system(config);
   std::binary_semaphore released(0);
   bool told = false;
   {
-    const DetachedActorsWait last(
+    const ActorsWait last(
         system, [&] { told = true; }, 1h);
     spawn_waiting(system, released);
     released.release();
@@ -47,13 +48,13 @@ TEST(DetachedActorsWaitTest, WaitsForAnActorThatEnds) {
   EXPECT_FALSE(told);
 }
 
-TEST(DetachedActorsWaitTest, WaitsAsLongAsItWasToldMeanwhile) {
+TEST(ActorsWaitTest, WaitsAsLongAsItWasToldMeanwhile) {
   SystemConfig config;
   caf::actor_system system(config);
   std::binary_semaphore released(0);
   bool told = false;
   {
-    DetachedActorsWait last(
+    ActorsWait last(
         system, [&] { told = true; }, 0s);
     spawn_waiting(system, released);
     last.allow(1h);
@@ -63,12 +64,33 @@ TEST(DetachedActorsWaitTest, WaitsAsLongAsItWasToldMeanwhile) {
   EXPECT_FALSE(told);
 }
 
-TEST(DetachedActorsWaitTest, AsksForNothingWithoutActors) {
+/// A request that nobody answers keeps the actor that has it, also after its end.
+TEST(ActorsWaitTest, TellsOfAnActorWithoutAThreadThatDoesNotEnd) {
+  SystemConfig config;
+  caf::actor_system system(config);
+  int told = 0;
+  caf::actor waiting;
+  {
+    const ActorsWait last(
+        system, [&] { ++told; }, 50ms);
+    waiting = system.spawn([](caf::event_based_actor* self) -> caf::behavior {
+      return {[self, open = std::vector<caf::response_promise>()](int) mutable {
+        open.push_back(self->make_response_promise());
+        return open.back();
+      }};
+    });
+    caf::anon_send(waiting, 1);
+  }
+  EXPECT_EQ(told, 1);
+  caf::anon_send_exit(waiting, caf::exit_reason::kill);  // or the system would never end
+}
+
+TEST(ActorsWaitTest, AsksForNothingWithoutActors) {
   SystemConfig config;
   caf::actor_system system(config);
   bool told = false;
   {
-    const DetachedActorsWait last(
+    const ActorsWait last(
         system, [&] { told = true; }, 0s);
   }
   EXPECT_FALSE(told);
