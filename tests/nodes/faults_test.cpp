@@ -15,20 +15,35 @@ constexpr std::uint64_t kEpochs = 6;
 const std::vector<std::string> kLong{"run.epochs=6", "cluster.synthetic_step_ms=20"};
 const std::vector<std::string> kEndless{"run.epochs=100000", "cluster.synthetic_step_ms=20"};
 
-class SurvivedLoss : public NodesFixture, public testing::WithParamInterface<const char*> {};
+/// Losses of a node that an endless run survives.
+class LossSurvived : public NodesFixture {
+ protected:
+  /// `run` continues, and is then finished over the remaining nodes.
+  void expect_survives(Process& run) {
+    ASSERT_TRUE(run.says("is lost")) << run.err();
+    const auto begun = count(run.err(), "epoch ");
+    ASSERT_TRUE(run.says("epoch ", begun + 1)) << run.err();
+    run.signal(SIGINT);
+    ASSERT_EQ(run.wait(), 130) << run.err();
+    const auto epochs = static_cast<std::int64_t>(two_epochs_after(run));
+    Process rest(resume_to(epochs));
+    ASSERT_EQ(rest.wait(), 0) << rest.err();
+    // The lost node's leases have returned: every sample of every epoch is trained once. Replay is not tested here: the lost node's last
+    // journal records may be missing. If the workers go in step, the lost node's part of begun rounds is passed over, not returned.
+    const std::int64_t samples = summary(rest)["samples"];
+    EXPECT_LE(samples, epochs * 1200) << rest.err();
+    EXPECT_GE(samples, epochs * 1200 - 200) << rest.err();
+  }
+};
+
+class SurvivedLoss : public LossSurvived, public testing::WithParamInterface<const char*> {};
 
 TEST_P(SurvivedLoss, RunContinuesWithoutAKilledNode) {
   start_nodes(2);
-  Process run(train(with(kLong, with({std::string("strategy.name=") + GetParam()}))));
+  Process run(train(with(kEndless, with({std::string("strategy.name=") + GetParam()}))));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   node(1).process().kill();
-  EXPECT_EQ(run.wait(), 0) << run.err();
-  EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
-  // The lost node's leases have returned: every sample of every epoch is trained once. Replay is not tested here: the lost node's last
-  // journal records may be missing. If the workers go in step, the lost node's part of begun rounds is passed over, not returned.
-  const std::int64_t samples = summary(run)["samples"];
-  EXPECT_LE(samples, kEpochs * 1200) << run.err();
-  EXPECT_GE(samples, kEpochs * 1200 - 200) << run.err();
+  expect_survives(run);
   expect_free();
 }
 
@@ -44,31 +59,30 @@ class FatalLoss : public NodesFixture, public testing::WithParamInterface<Togeth
 
 TEST_P(FatalLoss, KilledNodeEndsTheRunAndResumeContinuesIt) {
   start_nodes(2);
-  Process run(train(with(kLong, with(GetParam().settings))));
+  Process run(train(with(kEndless, with(GetParam().settings))));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
   node(1).process().kill();
   EXPECT_EQ(run.wait(), 75) << run.err();
   EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
   EXPECT_NE(run.err().find("troupe train --resume " + this->run()), std::string::npos) << run.err();
   start_node();
-  Process again(resume());
+  const auto epochs = two_epochs_after(run);
+  Process again(resume_to(epochs));
   EXPECT_EQ(again.wait(), 0) << again.err();
   EXPECT_NE(again.err().find("resuming from"), std::string::npos) << again.err();
-  EXPECT_EQ(summary(again)["samples"], kEpochs * 1200) << again.err();
+  EXPECT_EQ(summary(again)["samples"], epochs * 1200) << again.err();
 }
 
 /// A worker that ends while others map its device's memory, and have mapped theirs to it.
-TEST_F(Faults, RunsContinueWithoutANodeWhoseDeviceMemoryIsMapped) {
+TEST_F(LossSurvived, RunsContinueWithoutANodeWhoseDeviceMemoryIsMapped) {
   start_nodes(2);
   for (const char* strategy : {"easgd", "local_sgd", "gossip"}) {
-    Process run(train(with(kLong, with({std::string("strategy.name=") + strategy, "cluster.device=cuda_on_host"}))));
+    SCOPED_TRACE(strategy);
+    Process run(train(with(kEndless, with({std::string("strategy.name=") + strategy, "cluster.device=cuda_on_host"}))));
     ASSERT_TRUE(run.says("epoch 1/")) << run.err();
     EXPECT_NE(run.err().find("processes of one host map each other's device memory"), std::string::npos) << run.err();
     nodes_.back().process().kill();
-    EXPECT_EQ(run.wait(), 0) << strategy << ": " << run.err();
-    EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
-    EXPECT_GE(summary(run)["samples"].get<std::int64_t>(), static_cast<std::int64_t>(kEpochs * 1200 - 200))
-        << run.err();
+    expect_survives(run);
     start_node();
   }
 }
@@ -89,7 +103,7 @@ TEST_F(Faults, NodeKilledWhileTheRunBeginsEndsIt) {
   for (const std::string endpoint : {"tcp", "shm"}) {
     for (const int moment : {50, 100, 150, 200, 250, 300}) {
       start_node();
-      Process run(train(with(kLong, with({"strategy.name=bsp", "exchange.endpoint=" + endpoint}))));
+      Process run(train(with(kEndless, with({"strategy.name=bsp", "exchange.endpoint=" + endpoint}))));
       tests::let_pass(std::chrono::milliseconds(moment));
       nodes_.back().process().kill();
       EXPECT_EQ(run.wait(), 75) << endpoint << ", " << moment << ": " << run.err();
@@ -159,14 +173,13 @@ TEST_F(Faults, ARunWithoutAnyNodeLeftEnds) {
   EXPECT_NE(run.err().find("--resume"), std::string::npos) << run.err();
 }
 
-TEST_F(Faults, ANodeThatIsStoppedByItsUserIsLost) {
+TEST_F(LossSurvived, ANodeThatIsStoppedByItsUserIsLost) {
   start_nodes(2);
-  Process run(train(with(kLong)));
+  Process run(train(with(kEndless)));
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   node(1).process().signal(SIGTERM);
   EXPECT_EQ(node(1).process().wait(), 0) << node(1).log();
-  EXPECT_EQ(run.wait(), 0) << run.err();
-  EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
+  expect_survives(run);
 }
 
 TEST_F(Faults, NodesOutliveTheCoordinator) {
@@ -190,13 +203,13 @@ TEST_F(Faults, NodesOutliveTheCoordinator) {
   EXPECT_TRUE(node(1).process().says(": ends", 4)) << node(1).log();
 }
 
-TEST_F(Faults, ThreeSecondsOfSilenceLoseNoNode) {
+TEST_F(Faults, ASecondOfSilenceLosesNoNode) {
   start_nodes(2);
   for (const char* strategy : {"easgd", "bsp"}) {
     Process run(train(with(kEndless, with({std::string("strategy.name=") + strategy}))));
     ASSERT_TRUE(run.says("epoch 1/")) << run.err();
     node(1).process().signal(SIGSTOP);
-    tests::let_pass(std::chrono::seconds(3));
+    tests::let_pass(std::chrono::seconds(1));  // a node is lost after five: the next line may come late
     node(1).process().signal(SIGCONT);
     const auto epochs = count(run.err(), "epoch ");
     EXPECT_TRUE(run.says("epoch ", epochs + 3)) << run.err();

@@ -130,16 +130,17 @@ TEST_F(Hosts, RunContinuesWithoutANodeBehindAOneWayLink) {
 
 TEST_F(Hosts, CutLinkEndsABspRunThatResumes) {
   const auto link = "-n " + space(0) + " link set dev " + port_of(2);
-  Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=6", "cluster.synthetic_step_ms=20"}))));
+  Process run(at(0, train(with({"strategy.name=bsp", "run.epochs=100000", "cluster.synthetic_step_ms=20"}))));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
   ASSERT_TRUE(ip(link + " down"));
   EXPECT_EQ(run.wait(), 75) << run.err();
   EXPECT_NE(run.err().find("--resume"), std::string::npos) << run.err();
   ASSERT_TRUE(ip(link + " up"));
   EXPECT_TRUE(node(1).process().says(": ends")) << node(1).log();
-  Process again(at(0, resume()));
+  const auto epochs = two_epochs_after(run);
+  Process again(at(0, resume_to(epochs)));
   EXPECT_EQ(again.wait(), 0) << again.err();
-  EXPECT_EQ(summary(again)["samples"], 7200);
+  EXPECT_EQ(summary(again)["samples"], epochs * 1200);
 }
 
 TEST_F(Hosts, AResetConnectionCostsNothing) {

@@ -94,15 +94,16 @@ TEST_F(Nccl, FailedCallsEndTheRunWithTheirName) {
 TEST_F(Nccl, AKilledNodeEndsTheRunAndResumeContinuesIt) {
   const WithNccl nccl;
   start_nodes(2);
-  Process run(by_nccl({"run.epochs=6", "cluster.synthetic_step_ms=20"}));
+  Process run(by_nccl({"run.epochs=100000", "cluster.synthetic_step_ms=20"}));
   ASSERT_TRUE(run.says("epoch 2/")) << run.err();
   node(1).process().kill();
   EXPECT_EQ(run.wait(), 75) << run.err();
   EXPECT_NE(run.err().find("is lost"), std::string::npos) << run.err();
   start_node();
-  Process again(resume());
+  const auto epochs = two_epochs_after(run);
+  Process again(resume_to(epochs));
   EXPECT_EQ(again.wait(), 0) << again.err();
-  EXPECT_EQ(summary(again)["samples"], 6 * 1200) << again.err();
+  EXPECT_EQ(summary(again)["samples"], epochs * 1200) << again.err();
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ std::vector<std::string> NodesFixture::resume(const std::vector<std::string>& mo
   return joined(joined(command, tls_arguments(tls_)), more);
 }
 
+std::uint64_t NodesFixture::two_epochs_after(Process& ended) {
+  return summary(ended)["epochs"].get<std::uint64_t>() + 2;
+}
+
+std::vector<std::string> NodesFixture::resume_to(std::uint64_t epochs) {
+  return resume(with({"run.epochs=" + std::to_string(epochs), "cluster.synthetic_step_ms=0"}));
+}
+
 std::vector<std::string> NodesFixture::with(const std::vector<std::string>& settings,
                                             const std::vector<std::string>& more) {
   auto all = more;
