@@ -9,6 +9,7 @@
 
 #include "actors/deployment/nodes.hpp"
 #include "actors/deployment/site_actor.hpp"
+#include "actors/requests/asking.hpp"
 #include "actors/requests/deadlines.hpp"
 
 namespace troupe::actors {
@@ -43,6 +44,26 @@ class NodeBody {
     asked_cpu_ = used;
     for (const auto& site : sites_) facts.members.push_back(site.name);
     return facts;
+  }
+
+  /// Asked on a thread of its own: the library of a GPU that hangs does not return. One question at a time.
+  [[nodiscard]] caf::result<GpuReport> gpus() {
+    if (asks_gpus_) return GpuReport{};
+    asks_gpus_ = true;
+    auto promise = self_->make_response_promise<GpuReport>();
+    const auto asker = self_->system().spawn<caf::detached>([](caf::event_based_actor* self) -> caf::behavior {
+      return {[self](const GpuQuery&) {
+        self->quit();
+        return own_gpus();
+      }};
+    });
+    auto told = [this, promise](const GpuReport& report) mutable {
+      asks_gpus_ = false;
+      promise.deliver(report);
+    };
+    self_->request(asker, kNoDeadline, GpuQuery{})  // who asks has a deadline, and a node that stops does not wait
+        .then(told, [told](const caf::error&) mutable { told(GpuReport{}); });
+    return promise;
   }
 
   [[nodiscard]] caf::result<SiteOpened, OpenedSite> open(const SiteOrder& order) {
@@ -141,6 +162,7 @@ class NodeBody {
   std::vector<Running> sites_;
   std::vector<Wanted> wanted_;
   std::vector<caf::actor_addr> askers_;
+  bool asks_gpus_ = false;
   core::SteadyClock clock_;
   core::Duration began_ = clock_.now();
   core::Duration asked_ = began_;
@@ -156,7 +178,7 @@ NodeActor::behavior_type node(NodeActor::stateful_pointer<NodeState> self, NodeS
   self->set_down_handler([self](const caf::down_msg& message) { self->state.body->down(message); });
   return {
       [self](const NodeQuery&) { return self->state.body->facts(); },
-      [](const GpuQuery&) { return own_gpus(); },
+      [self](const GpuQuery&) { return self->state.body->gpus(); },
       [self](const SiteOrder& order) { return self->state.body->open(order); },
   };
 }

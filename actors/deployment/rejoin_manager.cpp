@@ -95,6 +95,8 @@ class RejoinManagerBody {
                             order.versions};
     addresses.texts.front() = setup_.address;
     const auto site = *replacement->second.site;
+    // Before the promise: if memory runs out, this actor ends, and CAF answers requests without a promise only.
+    auto start = experiment::encode_for_newcomer(order.checkpoint);
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {
       const auto why = reason_of(self_->system(), error);
@@ -104,7 +106,6 @@ class RejoinManagerBody {
     };
     ++admissions_;
     look_soon();
-    auto start = experiment::encode_for_newcomer(order.checkpoint);
     if (!start) {
       refuse(order.worker, promise, start.error().message);
       return promise;

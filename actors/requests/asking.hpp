@@ -1,5 +1,6 @@
-/// Requests that may take long because bytes have to move: no deadline for the answer, one for silence (silence.hpp). An actor of this
-/// process that ends, also a proxy (actors/protocol/proxy.hpp), answers with the reason at once.
+/// Requests that may take long because bytes have to move: no deadline for the answer, one for silence (silence.hpp). A proxy that ends
+/// (actors/protocol/proxy.hpp) answers with the reason at once. Another actor of this process that ends answers what is in its mailbox, but not
+/// the requests that it has begun: their askers wait for the silence, or monitor it (answers.hpp).
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 
 namespace troupe::actors {
 
-/// For a request that something else ends: every use states what. A local actor that ends answers its open requests with an error.
+/// For a request that something else ends: every use states what.
 inline constexpr auto kNoDeadline = caf::infinite;
 
 /// Calls `answered` with the answer, or `refused` with the error: caf::sec::request_timeout when no source of `sources` has moved for
