@@ -18,8 +18,8 @@ TcpOptions resume_options() { return {.listen = "127.0.0.2:0"}; }
 
 TcpOptions short_options() {
   TcpOptions options = resume_options();
-  options.heartbeat = std::chrono::milliseconds{20};
-  options.lost_after = std::chrono::milliseconds{200};
+  options.heartbeat = std::chrono::milliseconds{200};
+  options.lost_after = std::chrono::milliseconds{2000};  // also for the handshake
   return options;
 }
 
