@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <semaphore>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -16,6 +18,12 @@ bool asks_to_stop(int signal) {
   const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
   ::kill(::getpid(), signal);
   return told.try_acquire_for(std::chrono::seconds(60)) && interrupt.token().stop_requested();
+}
+
+/// Blocks until the thread that waits for signals has taken this one, which the caller blocks. At once: no sleep may fill kWindDown.
+void await_taken(int signal) {
+  for (sigset_t waiting{}; ::sigpending(&waiting) == 0 && ::sigismember(&waiting, signal) == 1;)
+    std::this_thread::yield();
 }
 
 TEST(InterruptTest, TheFirstSignalAsksToStop) {
@@ -96,15 +104,19 @@ TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
   constexpr int kStillThere = 7;
   EXPECT_EXIT(
       {
-        const Interrupt interrupt;
+        Interrupt interrupt;
         std::binary_semaphore told(0);
+        std::binary_semaphore saved(0);
         const std::stop_callback on_stop(interrupt.token(), [&] { told.release(); });
+        interrupt.on_save_request([&] { saved.release(); });
         ::kill(::getpid(), SIGTERM);
         told.acquire();
         for (int k = 0; k < 3; ++k) {
           ::kill(::getpid(), SIGTERM);
-          ::poll(nullptr, 0, 50);
+          await_taken(SIGTERM);  // or it would merge with the next one
         }
+        ::kill(::getpid(), SIGUSR1);  // whom the last one has ended does not hear this
+        saved.acquire();
         ::_exit(kStillThere);
       },
       testing::ExitedWithCode(kStillThere), "");
