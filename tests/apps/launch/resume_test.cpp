@@ -108,12 +108,17 @@ TEST_F(LaunchedResumes, OneProcessGoesOnBitForBit) {
 // A journal of a size: its segments begin in mid-run, with what the optimizers were then.
 TEST_F(LaunchedResumes, SegmentsInMidRunBeginWithTheOptimizers) {
   for (const auto* strategy : {"bsp", "easgd", "gossip"}) {
-    launch({"--workers", "2", "--strategy", strategy, "--set", "run.journal=30 KB", "--set", "run.hash_every=5",
-            "--epochs", "8"},
-           {"samples=400", "batch=4", "momentum=0.9", "state_bytes=1000"});
     std::size_t starts = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(run()))
-      starts += entry.path().string().ends_with(".start.safetensors") ? 1 : 0;
+    // A segment begins only once its start state is on disk. Longer steps give a slow disk the time.
+    for (const auto* step_ms : {"0", "4", "24"}) {
+      launch({"--workers", "2", "--strategy", strategy, "--set", "run.journal=30 KB", "--set", "run.hash_every=5",
+              "--set", std::string("cluster.synthetic_step_ms=") + step_ms, "--epochs", "8"},
+             {"samples=400", "batch=4", "momentum=0.9", "state_bytes=1000"});
+      starts = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(run()))
+        starts += entry.path().string().ends_with(".start.safetensors") ? 1 : 0;
+      if (starts >= 2) break;
+    }
     EXPECT_GE(starts, 2U) << strategy;
     const auto replay = troupe({"replay", run(), "--json"});
     EXPECT_EQ(replay.code, 0) << strategy << replay.err;
