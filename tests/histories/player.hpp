@@ -74,6 +74,7 @@ class Player {
   void bring(std::uint32_t node);
   void await_newcomer(std::uint32_t node, std::size_t times);
   void look_beside(const std::vector<std::string>& command, int code);
+  [[nodiscard]] bool was_late(nodes::Process& intruder, int code);
   void check_end(int code);
   [[nodiscard]] bool was_complete(int code);
   void read_summary();
