@@ -1,5 +1,6 @@
 // Row 24 of the faults: one worker's gradient is NaN, infinite or 10³⁸. The model never holds a number that is not finite. The gradient is
 // counted; after too many in a row the run ends with an error that names the worker.
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -8,6 +9,7 @@
 
 #include "strategies/registry/registry.hpp"
 #include "tests/actors/small_run.hpp"
+#include "tests/wait.hpp"
 
 namespace troupe::tests {
 namespace {
@@ -21,10 +23,17 @@ struct Fault {
   bool in_parameters = false;          // else in the gradient
 };
 
-/// Forwards to a sound replica and adds the faults.
+/// The steps that the faulty replica has begun. The others follow it through these: they would take all batches if its thread began late.
+struct Lead {
+  static constexpr std::uint64_t kSteps = 9;
+  std::atomic<std::uint64_t> begun = 0;
+};
+
+/// Forwards to a sound replica and adds the faults, or follows the one with faults.
 class Faulty final : public nn::Replica {
  public:
-  Faulty(std::unique_ptr<nn::Replica> sound, const Fault& fault) : sound_(std::move(sound)), fault_(fault) {}
+  Faulty(std::unique_ptr<nn::Replica> sound, const Fault& fault, std::shared_ptr<Lead> lead, bool follows)
+      : sound_(std::move(sound)), fault_(fault), lead_(std::move(lead)), follows_(follows) {}
   const nn::Graph& graph() const noexcept override { return sound_->graph(); }
   std::int64_t batch() const noexcept override { return sound_->batch(); }
   const std::shared_ptr<const nn::Layout>& layout() const noexcept override { return sound_->layout(); }
@@ -35,8 +44,13 @@ class Faulty final : public nn::Replica {
   std::uint64_t parameters_version() const noexcept override { return sound_->parameters_version(); }
   const std::vector<nn::Bucket>& buckets() const noexcept override { return sound_->buckets(); }
   core::Result<nn::StepResult> step(const nn::Batch& batch, const std::function<void(int)>& ready) override {
+    if (follows_) {
+      const auto begun = std::min(++steps_, Lead::kSteps);
+      EXPECT_TRUE(eventually([&] { return lead_->begun >= begun; })) << "the faulty worker does not come to its step";
+      return sound_->step(batch, ready);
+    }
     const bool bad = steps_ >= fault_.first && steps_ - fault_.first < fault_.count;
-    ++steps_;
+    lead_->begun = ++steps_;
     auto result = sound_->step(batch, [&](int bucket) {
       const auto& range = buckets()[static_cast<std::size_t>(bucket)];
       if (bad && !fault_.in_parameters) gradients()[range.offset + range.count / 2] = fault_.value;
@@ -54,6 +68,8 @@ class Faulty final : public nn::Replica {
  private:
   std::unique_ptr<nn::Replica> sound_;
   const Fault fault_;
+  const std::shared_ptr<Lead> lead_;
+  const bool follows_;
   std::uint64_t steps_ = 0;
 };
 
@@ -67,12 +83,13 @@ class FaultyBackend final : public nn::Backend {
   core::Result<std::unique_ptr<nn::Replica>> compile(const nn::Graph& graph,
                                                      const nn::CompileOptions& options) override {
     auto sound = backend().compile(graph, options);
-    if (!sound || !options.training || options.threads != 2) return sound;
-    return std::make_unique<Faulty>(std::move(*sound), fault_);
+    if (!sound || !options.training) return sound;
+    return std::make_unique<Faulty>(std::move(*sound), fault_, lead_, options.threads != 2);
   }
 
  private:
   Fault fault_;
+  std::shared_ptr<Lead> lead_ = std::make_shared<Lead>();
 };
 
 class BadUpdates : public ::testing::Test {
@@ -81,7 +98,7 @@ class BadUpdates : public ::testing::Test {
   experiment::RunEnd trained(const Fault& fault, Options options) {
     options.insert(options.begin(), {"cluster.workers=3", "cluster.servers=2", "cluster.threads_per_worker=[1, 2, 1]",
                                      "data.train_samples=4800", "run.checkpoint_every=1 epoch", "train.lr=0.02",
-                                     "cluster.synthetic_step_ms=2"});  // every worker gets its share of the batches
+                                     "cluster.synthetic_step_ms=1"});  // every worker gets its share of the batches
     run_.emplace(std::move(options));
     FaultyBackend bad(fault);
     return actors::run_training(
@@ -155,8 +172,7 @@ TEST_F(BadUpdates, ConsecutiveRefusedPushesEndTheRun) {
     SCOPED_TRACE(endpoint);
     const auto end =
         trained({.count = 1000, .in_parameters = true},
-                {"strategy.name=easgd", "strategy.tau=1", "train.max_bad_updates=4", "exchange.endpoint=" + endpoint,
-                 "data.train_samples=12000"});  // enough batches for the bad worker, even if it begins late
+                {"strategy.name=easgd", "strategy.tau=1", "train.max_bad_updates=4", "exchange.endpoint=" + endpoint});
     ASSERT_TRUE(end.failed);
     EXPECT_EQ(core::exit_code(end.error.code), 70) << end.error.message;
     EXPECT_NE(end.error.message.find("worker 1: what it pushed to shard"), std::string::npos) << end.error.message;
