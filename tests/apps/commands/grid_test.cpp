@@ -1,4 +1,6 @@
 // Whole grids of the real program: what a user sees of results, of an invalid file, of failing runs, and of Ctrl-C.
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -219,10 +221,28 @@ bool has_ended(pid_t process) {
   });
 }
 
-/// The run is stopped within a step, after the first grid has ended: Linux continues a stopped process when its process group is orphaned.
+/// The state of a process, as the kernel shows it: 'T' is stopped.
+char state_of(pid_t process) {
+  const auto text = contents("/proc/" + std::to_string(process) + "/stat");
+  const auto name_end = text.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text.size() ? '-' : text[name_end + 2];
+}
+
+/// While it exists, this process becomes the parent of processes whose own parent ends. Their process groups are no orphans then, which
+/// Linux would continue when they are stopped.
+class Adoption {
+ public:
+  Adoption() { EXPECT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
+  ~Adoption() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  Adoption(const Adoption&) = delete;
+  Adoption& operator=(const Adoption&) = delete;
+};
+
+/// The run is stopped before the first grid ends, which asks it to save: so it cannot have done so when the second grid comes.
 TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
+  const Adoption adoption;
   auto arguments =
-      grid("[grid]\nrun.epochs = [2]\n", {"--set", "cluster.synthetic_step_ms=2000", "--set", "data.train_samples=20"});
+      grid("[grid]\nrun.epochs = [5]\n", {"--set", "cluster.synthetic_step_ms=1000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);
   const auto again = arguments;
   pid_t run = -1;
@@ -230,14 +250,17 @@ TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
   run_until(arguments, "starting small", [&](pid_t process) {
     run = writer_in(directory());
     ASSERT_GT(run, 0);
-    ::kill(process, SIGKILL);
-    ASSERT_TRUE(has_ended(process));
     ::kill(run, SIGSTOP);
+    EXPECT_TRUE(tests::eventually([&] { return state_of(run) == 'T'; }));
+    ::kill(process, SIGKILL);
+    EXPECT_TRUE(has_ended(process));
+    EXPECT_EQ(state_of(run), 'T');
     // At once: the first grid's standard error may stay open until its run has ended.
     second = run_until(again, "waiting for small", [&](pid_t) { ::kill(run, SIGCONT); });
     ::kill(run, SIGCONT);  // also when the second grid did not wait
   });
   ASSERT_GT(run, 0);
+  EXPECT_EQ(::waitpid(run, nullptr, 0), run);
   EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("waiting for small: process " + std::to_string(run)));
   EXPECT_THAT(second.err, HasSubstr("going on with small"));
