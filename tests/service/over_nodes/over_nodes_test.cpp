@@ -109,7 +109,9 @@ TEST_F(OverNodesTest, ATrainingRunsOnAllNodesAndIsInTheListOfRuns) {
 }
 
 TEST_F(OverNodesTest, ASweepIsAJobThatUsesAllNodesAndGoesOnAfterAStop) {
-  const auto base = folder_.write("base.toml", tests::small_config("[run]\nepochs = 4", ""));
+  // Long steps: most of the sweep is to come when the first trial has a score.
+  const auto base = folder_.write(
+      "base.toml", tests::small_config("[run]\nepochs = 4", "[cluster]\nsynthetic_step_ms = 15\n"));
   const auto id = submit({{"kind", "grid"},
                           {"name", "the search"},
                           {"nodes", both()},
@@ -117,8 +119,10 @@ TEST_F(OverNodesTest, ASweepIsAJobThatUsesAllNodesAndGoesOnAfterAStop) {
                                                "train.lr = {{ log = [0.01, 0.5] }}\n",
                                                base)}});
   const auto sweep = [&] { return ask("GET", "/sweeps/the%20search").json(); };
-  ASSERT_TRUE(eventually([&] { return !sweep().value("ranking", json::array()).empty(); })) << job(id) << log(id);
-  EXPECT_EQ(sweep()["state"], "running");
+  json ranked;
+  ASSERT_TRUE(eventually([&] { return !(ranked = sweep()).value("ranking", json::array()).empty(); }))
+      << job(id) << log(id);
+  EXPECT_EQ(ranked["state"], "running");
   ASSERT_EQ(ask("POST", fmt::format("/jobs/{}/stop", id)).status, 200);
   ASSERT_TRUE(reaches(id, "stopped")) << job(id) << log(id);
   EXPECT_EQ(job(id)["run"], "the search");  // the service asks a job that runs for it once a second
