@@ -16,7 +16,7 @@ PATIENCE = 90  # seconds: only a hang lasts so long
 
 CONFIG = """
 [run]
-name = "watched"
+name = "{name}"
 epochs = {epochs}
 dir = "{runs}"
 checkpoint_every = "1000 epochs"
@@ -107,16 +107,16 @@ class WatchTest(unittest.TestCase):
         self.addCleanup(lambda: process.poll() is None and process.kill())
         return Lines(process)
 
-    def train(self, epochs=3, lr=0.05, more=""):
+    def train(self, epochs=3, lr=0.05, more="", name="watched"):
         config = os.path.join(self.folder.name, "a.toml")
-        pathlib.Path(config).write_text(CONFIG.format(runs=self.runs, epochs=epochs, lr=lr, more=more))
+        pathlib.Path(config).write_text(CONFIG.format(runs=self.runs, epochs=epochs, lr=lr, more=more, name=name))
         process = subprocess.Popen([TROUPE, "train", config], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    text=True, env={**os.environ, "TERM": "dumb"})
         self.addCleanup(lambda: process.poll() is None and process.kill())
         return process
 
-    def run_name(self):
-        return until(lambda: [p.parent.name for p in pathlib.Path(self.runs).glob("*-watched/metrics.jsonl")
+    def run_name(self, name="watched"):
+        return until(lambda: [p.parent.name for p in pathlib.Path(self.runs).glob(f"*-{name}/metrics.jsonl")
                               if b"\n" in p.read_bytes()], "the run begins")[0]
 
     @staticmethod
@@ -170,8 +170,21 @@ class WatchTest(unittest.TestCase):
     def test_a_service_is_watched(self):
         watch = self.watch()
         json_watch = self.watch("--json")
-        training = self.train(epochs=3, more="synthetic_step_ms = 40.0")
+        # A run before the watched one: the news of its end tell that both are connected.
+        before = self.train(epochs=100000, more="synthetic_step_ms = 20.0", name="before")
+        self.run_name("before")
+        until(watch.has("-before: running"), "the run before")
+        until(json_watch.has('-before".*"status":"running"'), "the run before as JSON")
+        before.kill()
+        before.communicate()
+        until(watch.has("-before: killed"), "the end of the run before")
+        until(json_watch.has('-before".*"status":"killed"'), "the same as JSON")
+        training = self.train(epochs=3, more="synthetic_step_ms = 30.0")
+        self.run_name()
+        training.send_signal(signal.SIGSTOP)  # it does not end before it is seen
         until(watch.has("-watched: running"), "the run begins")
+        until(json_watch.has('-watched".*"status":"running"'), "the same as JSON")
+        training.send_signal(signal.SIGCONT)
         until(watch.has("-watched: .*accuracy"), "an evaluation")
         training.communicate(timeout=PATIENCE)
         until(watch.has("-watched: done, test accuracy"), "the run ends")
