@@ -1,4 +1,5 @@
 """`troupe top` on a real terminal (a pseudo one) and a real run: what it draws, what keys do, and that it leaves the terminal as it was."""
+import codecs
 import contextlib
 import fcntl
 import json
@@ -27,6 +28,7 @@ class Screen:
         self.rows, self.columns = rows, columns
         self.clear()
         self.alternate, self.cursor = False, True
+        self.decoder, self.rest = codecs.getincrementaldecoder("utf-8")(), ""
 
     def clear(self):
         self.grid = [[" "] * self.columns for _ in range(self.rows)]
@@ -36,7 +38,8 @@ class Screen:
         return "\n".join("".join(row).rstrip() for row in self.grid)
 
     def feed(self, data):
-        text = data.decode("utf-8")
+        # A read may end within a character or a control sequence: the rest comes with the next one.
+        text, self.rest = self.rest + self.decoder.decode(data), ""
         at = 0
         while at < len(text):
             if text[at] != "\x1b":
@@ -45,12 +48,17 @@ class Screen:
                 self.column += 1
                 at += 1
                 continue
+            if at + 1 == len(text):
+                break
             assert text[at + 1] == "[", repr(text[at : at + 10])
             end = at + 2
-            while not text[end].isalpha():
+            while end < len(text) and not text[end].isalpha():
                 end += 1
+            if end == len(text):
+                break
             self.obey(text[at + 2 : end], text[end])
             at = end + 1
+        self.rest = text[at:]
 
     def obey(self, parameters, command):
         if parameters.startswith("?"):
@@ -94,7 +102,10 @@ class Top:
         )
 
     def resize(self, rows, columns):
+        before = getattr(self, "screen", None)
         self.screen = Screen(rows, columns)
+        if before:
+            self.screen.decoder, self.screen.rest = before.decoder, before.rest
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         if hasattr(self, "process"):
             os.kill(self.process.pid, signal.SIGWINCH)
