@@ -9,7 +9,6 @@
 #include <ctime>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -19,6 +18,7 @@
 #include "tests/hostile/budget.hpp"
 #include "tests/nodes/nodes_fixture.hpp"
 #include "tests/transport/tcp/certificates.hpp"
+#include "tests/wait.hpp"
 #include "transport/net/connector.hpp"
 #include "transport/security/tls_context.hpp"
 
@@ -89,6 +89,11 @@ class Caller {
       if (heard_.size() < 4096) heard_.append(buffer.data(), moved.bytes);
     }
   }
+  /// The peer's handshake has arrived as a whole.
+  [[nodiscard]] bool greeted() const {
+    FrameGuard guard(security::TlsSide::dialled);
+    return !guard.watch(heard_) && guard.greeted();
+  }
   /// The peer's first bytes: CAF's handshake, which has the id of the published actor.
   [[nodiscard]] const std::string& heard() const { return heard_; }
 
@@ -102,14 +107,11 @@ class HostileNodes : public nodes::NodesFixture {
  protected:
   HostileNodes() : context_(security::make_tls_context(good_certificate(), std::time(nullptr)).value()) {}
 
-  /// The id of the actor published at a node's port.
+  /// The id of the actor published at a node's port; 0: the node has not said it.
   caf::actor_id published(std::uint16_t port) {
     auto caller = Caller::call(context_.get(), port);
-    for (int k = 0; caller && k < 1000 && caller->heard().size() < 200; ++k) {
-      if (!caller->listen()) break;
-      std::this_thread::yield();
-    }
-    if (!caller || caller->heard().size() < FrameGuard::kHeaderBytes) return 0;
+    if (!caller || !tests::eventually([&] { return !caller->listen() || caller->greeted(); })) return 0;
+    if (caller->heard().size() < FrameGuard::kHeaderBytes) return 0;
     ValueReader reader(std::span(caller->heard()).subspan(FrameGuard::kHeaderBytes));
     std::string text;
     std::size_t count = 0;
@@ -189,7 +191,8 @@ TEST_F(HostileNodes, AnUnknownPeerWithACertificateDisturbsNoRun) {
   ASSERT_TRUE(run.says("epoch 1/")) << run.err();
   const std::uint64_t before[] = {node(0).resident(), node(1).resident()};
   const caf::actor_id listeners[] = {published(node(0).port()), published(node(1).port())};
-  ASSERT_NE(listeners[0], 0U);
+  ASSERT_NE(listeners[0], 0U) << node(0).log();
+  ASSERT_NE(listeners[1], 0U) << node(1).log();
   std::uint64_t said = 0, calls = 0;
   while (said < count) {
     const auto which = dice.below(2);
