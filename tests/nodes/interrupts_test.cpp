@@ -123,8 +123,10 @@ TEST_F(Interrupts, InterruptWhileOpeningItsOwnDataEndsAtOnce) {
     start_node();
     Process run(train(with({"data.name=idx", "data.path=data", "data.batch=1"})), here.path());
     ASSERT_TRUE(endless.await_reader()) << run.err();
+    if (times == 2) run.signal(SIGSTOP);  // until both are there, however late this test sends the second one
     run.signal(SIGINT);
     if (times == 2) run.signal(SIGTERM);  // of another kind: a second SIGINT would merge with a pending first one
+    if (times == 2) run.signal(SIGCONT);
     EXPECT_EQ(run.wait(), 130) << run.err();
     EXPECT_EQ(run.err(), times == 1 ? "troupe: interrupted before it began\n"
                                     : "troupe: interrupted again: exits at once, nothing more was saved\n");
