@@ -247,7 +247,7 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
                     ::kill(all.back(), SIGKILL);
                   });
     EXPECT_NE(lost.code, 0) << lost.err;
-    EXPECT_TRUE(ranks().empty());
+    EXPECT_TRUE(tests::eventually([&] { return ranks().empty(); }));
     const auto again = run_program(mpirun(3, resumed_to_its_end()));
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_NE(again.err.find("resuming from"), std::string::npos) << again.err;
@@ -256,8 +256,8 @@ TEST_F(JobTest, ALostRankEndsTheJobAndTheRunIsResumed) {
 }
 
 TEST_F(JobTest, AnInterruptSavesACheckpointAndTheRunGoesOn) {
-  // By default mpirun waits one second before it asks its ranks to end, and one before it kills them.
-  const Arguments patient{"--mca", "odls_base_sigkill_timeout", "5"};
+  // mpirun waits so many seconds before it asks its ranks to end, and as many again before it kills them, however far their checkpoint is.
+  const Arguments patient{"--mca", "odls_base_sigkill_timeout", "10"};
   const auto forever = train({"--plain", "--set", "run.epochs=100000", "--set", "run.checkpoint_every=never"});
   const auto first = run_until(mpirun(2, forever, patient), "epoch 1/", [&](pid_t child) {
     ::kill(child, SIGUSR1);  // mpirun passes it on to its ranks
