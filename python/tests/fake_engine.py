@@ -40,16 +40,16 @@ class FakeEngine:
         if kind is not None and self.connection is not None:  # the test has failed already
             with contextlib.suppress(OSError):
                 self.connection.shutdown(socket.SHUT_RDWR)
-        self._thread.join(60)
+        self._thread.join(240)
         self._listener.close()
         if self.error is not None and kind is None:
             raise self.error
 
     def _run(self) -> None:
         try:
-            self._listener.settimeout(30)
+            self._listener.settimeout(120)
             self.connection, _ = self._listener.accept()
-            self.connection.settimeout(30)
+            self.connection.settimeout(120)
             with self.connection:
                 self._script(self)
         except BaseException as error:  # shown by the test's thread

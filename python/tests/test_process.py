@@ -28,7 +28,7 @@ def guest(script, program):
         environment["TROUPE_GUEST"] = engine.name
         process = subprocess.Popen([sys.executable, "-c", BEGINNING + program], env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
         engine.process = process
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
     return process.returncode, errors
 
 

@@ -14,7 +14,7 @@ const troupe = process.env.TROUPE_PROGRAM ?? join(root, "build/bin/troupe");
 const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const missing = !browserPath ? "no Chromium: apt-get install chromium" : !existsSync(troupe) ? "no build/bin/troupe: scripts/build makes it"
   : !hasServe(troupe) ? "the stand-in for the service takes no uploads" : false;
-const kWaitMs = 60_000;
+const kWaitMs = 120_000;
 const kSide = 28;
 
 let scratch, service, browser;

@@ -16,7 +16,7 @@ const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin
 const missing = !browserPath ? "no Chromium: apt-get install chromium" : !existsSync(troupe) ? "no build/bin/troupe: scripts/build makes it" : false;
 const axe = readFileSync(join(root, "web/node_modules/axe-core/axe.min.js"), "utf8");
 const shots = process.env.TROUPE_SCREENSHOTS || null;
-const kWaitMs = 60_000;
+const kWaitMs = 120_000;
 
 let scratch, runs, names, many, sweep, service, browser;
 const failures = []; // of any page: errors on the console, requests to elsewhere
