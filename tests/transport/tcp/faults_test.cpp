@@ -69,7 +69,7 @@ TEST(TcpFaults, DamagedPayloadIsCorruptAndTheRestIsLost) {
 TEST(TcpFaults, APeerThatFallsSilentIsLost) {
   TcpOptions options = options_with_faults();
   options.heartbeat = std::chrono::milliseconds{400};
-  options.lost_after = std::chrono::milliseconds{2000};  // also for the handshake, and for what comes before the receive
+  options.lost_after = std::chrono::milliseconds{2000};  // also for the handshake
   Party a = tcp_party("a", options);
   RawPeer peer(a);
   const OperationId receiving = a.receive(peer.at_party, tag(1), MemoryView{});
