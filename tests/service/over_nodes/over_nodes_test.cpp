@@ -110,8 +110,8 @@ TEST_F(OverNodesTest, ATrainingRunsOnAllNodesAndIsInTheListOfRuns) {
 
 TEST_F(OverNodesTest, ASweepIsAJobThatUsesAllNodesAndGoesOnAfterAStop) {
   // Long steps: most of the sweep is to come when the first trial has a score.
-  const auto base = folder_.write(
-      "base.toml", tests::small_config("[run]\nepochs = 4", "[cluster]\nsynthetic_step_ms = 15\n"));
+  const auto base =
+      folder_.write("base.toml", tests::small_config("[run]\nepochs = 4", "[cluster]\nsynthetic_step_ms = 15\n"));
   const auto id = submit({{"kind", "grid"},
                           {"name", "the search"},
                           {"nodes", both()},
