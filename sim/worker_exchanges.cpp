@@ -73,8 +73,7 @@ void Worker::collective(strategies::Step step, strategies::ExchangeId id, std::s
     group_.assign(group.begin(), group.end());
     known_bytes_.clear();
   }
-  Vector vector{.floats = world_.bucket_floats(task.bucket),
-                .rounds = task.rounding != strategies::Rounding::none};
+  Vector vector{.floats = world_.bucket_floats(task.bucket), .rounds = task.rounding != strategies::Rounding::none};
   if (world_.cluster.tensor_by_tensor) {
     const auto buckets = static_cast<std::uint32_t>(task.bucket < 0 ? 1 : world_.cluster.buckets);
     vector.parts = (world_.run.tensors + buckets - 1) / buckets;

@@ -1,10 +1,11 @@
 // Part of every test program: a test that hangs ends it, with the test's name. CTest's deadline, which is for the whole program, tells none.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace {
 

@@ -51,7 +51,7 @@ class NetworkConfig : public SystemConfig {
 class ActorsWait {
  public:
   explicit ActorsWait(caf::actor_system& system, std::function<void()> on_late = nullptr,
-                              core::Duration most = std::chrono::seconds{30})
+                      core::Duration most = std::chrono::seconds{30})
       : system_(system), on_late_(std::move(on_late)), most_(most), before_(now()) {}
   ~ActorsWait();
   /// Any thread. Waits at least `most`, where that is longer: actors wait for programs of users.

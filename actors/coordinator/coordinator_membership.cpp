@@ -118,12 +118,14 @@ void CoordinatorBody::look_for_silence() {
     tell_member(silent.worker, MemberReport::Event::silent, fmt::format("no report for {:.1f} s", silent.for_s));
   // Nobody else may wait for it: its leases alone would keep the run from its end.
   for (const auto& silent : silence_.overdue(session_s(), step_silence_s()))
-    machine_.lost(silent.worker, fmt::format("it has batches to compute, and has reported nothing for {:.0f} s", silent.for_s));
+    machine_.lost(silent.worker,
+                  fmt::format("it has batches to compute, and has reported nothing for {:.0f} s", silent.for_s));
 }
 
 /// A program's step may take model.silence_s; whoever has steps that take longer than kStepSilence lets others wait as long.
 double CoordinatorBody::step_silence_s() const {
-  return std::max({core::seconds(kStepSilence), setup_.settings->exchange.deadline_s, setup_.settings->model.silence_s});
+  return std::max(
+      {core::seconds(kStepSilence), setup_.settings->exchange.deadline_s, setup_.settings->model.silence_s});
 }
 
 LedgerReport CoordinatorBody::ledger() const {

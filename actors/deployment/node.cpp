@@ -61,7 +61,8 @@ class NodeBody {
       asks_gpus_ = false;
       promise.deliver(report);
     };
-    self_->request(asker, kNoDeadline, GpuQuery{})  // who asks has a deadline, and a node that stops does not wait
+    self_
+        ->request(asker, kNoDeadline, GpuQuery{})  // who asks has a deadline, and a node that stops does not wait
         .then(told, [told](const caf::error&) mutable { told(GpuReport{}); });
     return promise;
   }

@@ -9,7 +9,8 @@ namespace troupe::actors {
 class TokenBucket {
  public:
   /// REQUIRES per_second ≤ at_once.
-  constexpr TokenBucket(double at_once, double per_second) : at_once_(at_once), per_second_(per_second), left_(at_once) {}
+  constexpr TokenBucket(double at_once, double per_second)
+      : at_once_(at_once), per_second_(per_second), left_(at_once) {}
 
   /// Takes one. False: there is none. `now` never goes back.
   [[nodiscard]] bool take(core::Duration now);

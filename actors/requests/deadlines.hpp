@@ -17,8 +17,9 @@ inline constexpr auto kRecorderSilence = kDiskSilence + kMargin;     // of the r
 inline constexpr auto kPrepareSilence =
     kFetchSilence + kCompileDeadline + kMargin;                   // of a site at a node, compilation included
 inline constexpr auto kAdmitSilence = kPrepareSilence + kMargin;  // of a newcomer
-inline constexpr auto kStepSilence = std::chrono::minutes(10);    // of a worker within a step, or while its loader prepares it
-inline constexpr auto kHaltDeadline = std::chrono::seconds(30);   // ending takes at most the current step
+inline constexpr auto kStepSilence =
+    std::chrono::minutes(10);  // of a worker within a step, or while its loader prepares it
+inline constexpr auto kHaltDeadline = std::chrono::seconds(30);  // ending takes at most the current step
 /// For a site at a node to end; its own members have kHaltDeadline.
 inline constexpr auto kSiteHaltDeadline = kHaltDeadline + std::chrono::seconds(10);
 

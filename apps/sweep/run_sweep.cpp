@@ -226,10 +226,9 @@ class SweepSession {
 
   void tell(const Step& step, const sweep::Search::Result& result, double seconds) {
     const auto& name = trials_.name(step.trial);
-    auto text =
-        fmt::format("{}: {} after {}", name, score_text(plan_.metric, result.score),
-                    result.trained ? fmt::format("{:.2f} epochs", *result.trained)
-                                   : core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
+    auto text = fmt::format("{}: {} after {}", name, score_text(plan_.metric, result.score),
+                            result.trained ? fmt::format("{:.2f} epochs", *result.trained)
+                                           : core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
     if (seconds >= 1) text += fmt::format(", {:.0f} s", seconds);
     if (const auto best = trials_.best(); best && *best != step.trial)
       text += fmt::format("; best: {} of {}", score_text("", search().trials()[*best].scores.back()).substr(1),

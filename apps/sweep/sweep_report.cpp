@@ -106,11 +106,11 @@ std::string table_of(const sweep::Record& record, std::size_t most, const std::o
   const auto trained = sweep::epochs_trained(record);
   const auto whole = static_cast<std::int64_t>(record.trials.size()) * record.rungs.back();
   if (whole > 0)
-    text += fmt::format("{} trained{}, {:.0f} % of the {} that {} to the end would take\n",
-                        core::counted(static_cast<std::uint64_t>(std::llround(trained)), "epoch"),
-                        record.most_epochs > 0 ? fmt::format(" of at most {}", record.most_epochs) : "",
-                        100.0 * trained / static_cast<double>(whole), whole,
-                        core::counted(record.trials.size(), "run"));
+    text +=
+        fmt::format("{} trained{}, {:.0f} % of the {} that {} to the end would take\n",
+                    core::counted(static_cast<std::uint64_t>(std::llround(trained)), "epoch"),
+                    record.most_epochs > 0 ? fmt::format(" of at most {}", record.most_epochs) : "",
+                    100.0 * trained / static_cast<double>(whole), whole, core::counted(record.trials.size(), "run"));
   if (!record.importance.empty()) {
     std::vector<std::pair<double, std::string>> parts;
     for (std::size_t i = 0; i < record.parameters.size(); ++i)

@@ -19,7 +19,11 @@ using sweep::Step;
 
 Reading reading_of(const RunStatus& run_status, std::int64_t rung_epochs, std::int64_t whole,
                    const std::string& metric) {
-  if (run_status.status == Status::diverged) return {.reached = true, .last = true, .score = std::nullopt, .trained = experiment::last_position(run_status.directory + "/metrics.jsonl")};
+  if (run_status.status == Status::diverged)
+    return {.reached = true,
+            .last = true,
+            .score = std::nullopt,
+            .trained = experiment::last_position(run_status.directory + "/metrics.jsonl")};
   const auto json = nlohmann::ordered_json::parse(run_status.summary, nullptr, false);
   if (run_status.status != Status::done || !json.is_object()) return {};
   Reading reading;

@@ -16,7 +16,7 @@ struct Reading {
   bool last = false;     // its own end: it cannot be trained further
   std::optional<double> score;
   std::optional<double> trained{};  // epochs in all, of a run that diverged; none: not known
-  bool untold = false;  // a sound run without the metric, as of a program that tells its loss only
+  bool untold = false;              // a sound run without the metric, as of a program that tells its loss only
 };
 
 class SweepTrials {

@@ -51,8 +51,8 @@ class Search {
   [[nodiscard]] bool begin(const Step& step, const Point& point);
 
   struct Result {
-    std::optional<double> score;  ///< none: diverged
-    bool last = false;            ///< the run has ended by itself, and cannot be trained further
+    std::optional<double> score;      ///< none: diverged
+    bool last = false;                ///< the run has ended by itself, and cannot be trained further
     std::optional<double> trained{};  ///< epochs in all, of a run that diverged; none: those of the rung
   };
   /// The step is over. REQUIRES that it is under way. result.trained counts within the step's own epochs.

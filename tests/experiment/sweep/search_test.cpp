@@ -353,7 +353,8 @@ RC_GTEST_PROP(Search, NeitherExceedsABudgetOfEpochsNorEndsWithoutAWholeRun, ()) 
     RC_ASSERT(search.epochs() == epochs);  // exact: quarters
     if (events.back().ends || events.back().step.rung > 0) return;
     // In the last quarter a trial begins only where none can go on.
-    const bool early = 4 * (static_cast<double>(options.epochs + options.rungs[0]) - epochs) > static_cast<double>(options.epochs);
+    const bool early =
+        4 * (static_cast<double>(options.epochs + options.rungs[0]) - epochs) > static_cast<double>(options.epochs);
     RC_ASSERT(early || std::ranges::none_of(search.trials(), [&](const Search::Trial& trial) {
                 return !trial.under_way && trial.scores.back() && trial.scores.size() < options.rungs.size();
               }));
