@@ -1,4 +1,4 @@
-// Part of every test program: a test that hangs ends it, with the test's name. CTest's deadline, which is for the whole program, tells none.
+// Part of every test program: a test that hangs ends it, with the test's name. CTest's deadline, which is for the whole program, names no test.
 #include <unistd.h>
 
 #include <csignal>

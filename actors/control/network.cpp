@@ -73,8 +73,8 @@ ActorsWait::~ActorsWait() {
   // The system has no event for the end of its actors: poll.
   const auto until = std::chrono::steady_clock::now() + most_.load();
   const auto late = [&] {
-    const auto counts = now();
-    return counts.detached > before_.detached || counts.running > before_.running;
+    const auto now = counts();
+    return now.detached > before_.detached || now.running > before_.running;
   };
   while (late() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (late() && on_late_) on_late_();

@@ -46,13 +46,13 @@ class NetworkConfig : public SystemConfig {
 /// Waits in its destructor, at most `most`, until all actors have ended. Make it right after an actor system, before any actor is
 /// spawned. Two reasons. CAF's broker gets a message about the end of each actor that other nodes know, also after the broker has stopped.
 /// That message keeps the actor alive, and the actor system would wait for the thread of a detached one forever. And an actor may wait for
-/// something that never answers, such as a device that hangs, or hold a request that nobody answers any more: for this one `on_late` is called, which should end the process, because the actor
-/// system's destructor has no deadline. One thread.
+/// something that never answers, such as a device that hangs, or hold a request that nobody answers any more: for this one `on_late` is
+/// called, which should end the process, because the actor system's destructor has no deadline. One thread.
 class ActorsWait {
  public:
   explicit ActorsWait(caf::actor_system& system, std::function<void()> on_late = nullptr,
                       core::Duration most = std::chrono::seconds{30})
-      : system_(system), on_late_(std::move(on_late)), most_(most), before_(now()) {}
+      : system_(system), on_late_(std::move(on_late)), most_(most), before_(counts()) {}
   ~ActorsWait();
   /// Any thread. Waits at least `most`, where that is longer: actors wait for programs of users.
   void allow(core::Duration most) noexcept;
@@ -63,7 +63,7 @@ class ActorsWait {
   struct Counts {
     std::size_t detached = 0, running = 0;  // a detached actor that has ended may still have its thread
   };
-  [[nodiscard]] Counts now() const { return {system_.detached_actors(), system_.registry().running()}; }
+  [[nodiscard]] Counts counts() const { return {system_.detached_actors(), system_.registry().running()}; }
 
   caf::actor_system& system_;
   std::function<void()> on_late_;

@@ -63,6 +63,11 @@ CoordinatorBody::CoordinatorBody(Self self, CoordinatorSetup setup)
       .has = has_validation(), .loss = validation.loss, .accuracy = validation.accuracy, .top5 = validation.top5};
 }
 
+/// A proxy ends with its member, which may be one that hangs in a process that lives.
+CoordinatorBody::~CoordinatorBody() {
+  for (const auto& proxy : proxies_) caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
+}
+
 void CoordinatorBody::begin(const ActorDirectory& actors) {
   actors_ = actors;
   began_ = setup_.clock->now();
@@ -133,6 +138,7 @@ void CoordinatorBody::tick() {
   machine_.ticked();
   if (machine_.ended()) return;
   look_for_silence();
+  if (machine_.ended()) return;
   tell_ledger();
 }
 

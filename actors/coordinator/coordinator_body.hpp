@@ -30,6 +30,9 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
  public:
   using Self = CoordinatorActor::stateful_pointer<CoordinatorState>;
   CoordinatorBody(Self self, CoordinatorSetup setup);
+  ~CoordinatorBody() override;
+  CoordinatorBody(const CoordinatorBody&) = delete;
+  CoordinatorBody& operator=(const CoordinatorBody&) = delete;
 
   void begin(const ActorDirectory& actors);
   void asked(const LeaseRequest& request) { machine_.requested(request.worker, request.count); }
@@ -215,6 +218,7 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   ActorDirectory actors_;
   std::map<std::uint32_t, WorkerProgress> predecessors_;      // that newcomers replace
   std::map<std::uint32_t, SiteActor> newcomers_;              // sites that have not begun
+  std::vector<WorkerActor> proxies_;                          // of newcomers, also of those that are lost again
   std::map<std::uint32_t, experiment::OwnState> own_states_;  // of programs, taken in this pause
   /// Workers whose programs a replay of all segments has running where the next segment begins.
   std::set<std::uint32_t> running_programs_;

@@ -36,6 +36,7 @@ void CoordinatorBody::prepare_newcomer(const coordination::Order& order) {
 
 void CoordinatorBody::take_in(std::uint32_t worker, const SiteMembers& members, const SiteActor& site) {
   actors_.workers[worker] = self_->system().spawn(worker_proxy, worker, members.workers.front(), actors_.exchanger);
+  proxies_.push_back(actors_.workers[worker]);
   actors_.loaders[worker] = members.loaders.front();
   checks_.site_replaced(actors_.worker_sites[worker], members.loaders.front().node());
   self_->monitor(actors_.workers[worker]);

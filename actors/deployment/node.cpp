@@ -46,24 +46,23 @@ class NodeBody {
     return facts;
   }
 
-  /// Asked on a thread of its own: the library of a GPU that hangs does not return. One question at a time.
+  /// A GPU that hangs keeps the library's call from returning, so the query has its own thread. Further queries meanwhile get its answer.
   [[nodiscard]] caf::result<GpuReport> gpus() {
-    if (asks_gpus_) return GpuReport{};
-    asks_gpus_ = true;
     auto promise = self_->make_response_promise<GpuReport>();
+    gpu_queries_.push_back(promise);
+    if (gpu_queries_.size() > 1) return promise;
     const auto asker = self_->system().spawn<caf::detached>([](caf::event_based_actor* self) -> caf::behavior {
       return {[self](const GpuQuery&) {
         self->quit();
         return own_gpus();
       }};
     });
-    auto told = [this, promise](const GpuReport& report) mutable {
-      asks_gpus_ = false;
-      promise.deliver(report);
+    const auto told = [this](const GpuReport& report) {
+      for (auto& query : std::exchange(gpu_queries_, {})) query.deliver(report);
     };
     self_
-        ->request(asker, kNoDeadline, GpuQuery{})  // who asks has a deadline, and a node that stops does not wait
-        .then(told, [told](const caf::error&) mutable { told(GpuReport{}); });
+        ->request(asker, kNoDeadline, GpuQuery{})  // the requesters have their own deadlines
+        .then(told, [told](const caf::error&) { told(GpuReport{}); });
     return promise;
   }
 
@@ -163,7 +162,7 @@ class NodeBody {
   std::vector<Running> sites_;
   std::vector<Wanted> wanted_;
   std::vector<caf::actor_addr> askers_;
-  bool asks_gpus_ = false;
+  std::vector<caf::typed_response_promise<GpuReport>> gpu_queries_;  // open
   core::SteadyClock clock_;
   core::Duration began_ = clock_.now();
   core::Duration asked_ = began_;

@@ -95,7 +95,7 @@ class RejoinManagerBody {
                             order.versions};
     addresses.texts.front() = setup_.address;
     const auto site = *replacement->second.site;
-    // Before the promise: if memory runs out, this actor ends, and CAF answers requests without a promise only.
+    // Before the promise is made: if memory runs out, this actor ends, and CAF answers only a request without a promise.
     auto start = experiment::encode_for_newcomer(order.checkpoint);
     auto promise = self_->make_response_promise<Admission, SiteMembers, OpenedSite>();
     const auto failed = [this, promise, worker = order.worker](const caf::error& error) {

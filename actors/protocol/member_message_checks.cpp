@@ -192,7 +192,8 @@ Refusal MemberMessageChecks::check(const Sender& sender, const Note& note, core:
                : Refusal("more lines of programs than they may print");
   }
   auto& notes = notes_.try_emplace(sender.node, TokenBucket(kNotesAtOnce, kNotesPerSecond)).first->second;
-  return notes.take(now) ? Refusal{} : Refusal("more notes than a process has");
+  return notes.take(now) ? Refusal{}
+                         : fmt::format("more than {} notes at once, or {} a second", kNotesAtOnce, kNotesPerSecond);
 }
 
 Refusal MemberMessageChecks::check_record(const Sender& sender, const core::JournalRecord& record) const {

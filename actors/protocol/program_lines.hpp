@@ -1,4 +1,5 @@
-/// How many lines a program of the user's may print: a worker leaves out more, and a process that sends more is refused (token_bucket.hpp).
+/// How fast one program of the user's may print lines. A worker leaves out lines beyond this; the recorder refuses those of a process that sends
+/// twice as many (token_bucket.hpp).
 #pragma once
 
 namespace troupe::actors {

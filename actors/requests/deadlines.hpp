@@ -1,8 +1,9 @@
 /// Deadlines for the steps of making a site (actors/deployment/site.hpp), and the longest silence where bytes have to move (silence.hpp),
-/// however long the whole transfer takes. The loss of a member ends a wait at once (actors/protocol/proxy.hpp).
+/// however long the whole transfer takes, or where a worker has to report. The loss of a member ends a wait at once (actors/protocol/proxy.hpp).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace troupe::actors {
 
@@ -20,6 +21,10 @@ inline constexpr auto kAdmitSilence = kPrepareSilence + kMargin;  // of a newcom
 inline constexpr auto kStepSilence =
     std::chrono::minutes(10);  // of a worker within a step, or while its loader prepares it
 inline constexpr auto kHaltDeadline = std::chrono::seconds(30);  // ending takes at most the current step
+/// Of a loader that waits for a decoder: of one order, and of those of the other loaders before it.
+[[nodiscard]] constexpr std::chrono::seconds decode_deadline(std::int64_t batch, std::int64_t loaders) {
+  return std::chrono::minutes(5) + std::chrono::seconds(1) * batch * loaders;
+}
 /// For a site at a node to end; its own members have kHaltDeadline.
 inline constexpr auto kSiteHaltDeadline = kHaltDeadline + std::chrono::seconds(10);
 

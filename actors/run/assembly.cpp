@@ -325,8 +325,9 @@ std::string Assembly::halt(bool in_order) {
   const auto longest = kSiteHaltDeadline + nn::patience_at_end(spec_.settings->model, in_order);
   const bool all_ended = await_ends(self_, alive, longest, down);
   if (in_order) end_others();
-  for (const auto& handle : sites_)  // the answer that one waits for may never come
-    if (handle.there && !all_ended) self_->send_exit(handle.there, caf::exit_reason::kill);
+  if (!all_ended)  // a site that waits for an answer that never comes does not halt
+    for (const auto& handle : sites_)
+      if (handle.there) self_->send_exit(handle.there, caf::exit_reason::kill);
   sites_.clear();
   evaluator_ = EvaluatorActor{};
   rejoin_manager_ = RejoinManagerActor{};

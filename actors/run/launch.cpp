@@ -24,8 +24,8 @@ std::optional<core::HalfKind> wire_of(const std::string& wire) {
   return {};
 }
 
-/// Before anything is measured.
-exchange::Algorithm algorithm_of(const experiment::ExchangeConfig& config) {
+/// `auto` begins as asa, until members have measured.
+exchange::Algorithm algorithm_until_measured(const experiment::ExchangeConfig& config) {
   const auto algorithm = experiment::reduction_algorithm(config);
   return algorithm == exchange::Algorithm::automatic ? exchange::Algorithm::asa : algorithm;
 }
@@ -185,7 +185,7 @@ ExchangePlan exchange_plan(const Placement& placement, const Settings& settings)
           .site_hosts = placement.hosts,
           .packed = packs(config.endpoint, on_devices),
           .on_devices = on_devices,
-          .reductions = {{{}, algorithm_of(config)}}};
+          .reductions = {{{}, algorithm_until_measured(config)}}};
 }
 
 Launch launch_here(const RunSpec& spec) {

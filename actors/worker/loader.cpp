@@ -6,18 +6,11 @@
 #include <vector>
 
 #include "actors/protocol/supervision.hpp"
+#include "actors/requests/deadlines.hpp"
 #include "actors/worker/decoder.hpp"
 #include "data/order/lease_lookahead.hpp"
 
 namespace troupe::actors {
-
-namespace {
-
-/// For one order and those of the other loaders before it.
-constexpr auto kDecodeDeadline = std::chrono::minutes(5);
-constexpr auto kSampleDeadline = std::chrono::seconds(1);
-
-}  // namespace
 
 class LoaderBody {
  public:
@@ -98,7 +91,7 @@ class LoaderBody {
   void send_to_decoder(std::uint32_t buffer, const data::Lease& lease) {
     const auto decoder = idle_.front();
     idle_.pop_front();
-    const auto deadline = kDecodeDeadline + kSampleDeadline * setup_.batch * static_cast<std::int64_t>(setup_.loaders);
+    const auto deadline = decode_deadline(setup_.batch, static_cast<std::int64_t>(setup_.loaders));
     self_->request(setup_.decoders[decoder], deadline, DecodeOrder{buffer, lease}, lend(buffer))
         .then(
             [this, decoder](const Decoded& result) {

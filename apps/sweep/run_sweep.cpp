@@ -200,7 +200,7 @@ class SweepSession {
       held_.push_back(step);
       return {};
     }
-    const sweep::Search::Result result{reading.score, reading.last, reading.trained};
+    const sweep::Search::Result result{reading.score, reading.last, reading.diverged_after};
     const double t = elapsed_s();
     if (auto logged = log_.append({.kind = SweepEvent::Kind::score, .t = t, .step = step, .result = result}); !logged)
       return logged;
@@ -226,9 +226,10 @@ class SweepSession {
 
   void tell(const Step& step, const sweep::Search::Result& result, double seconds) {
     const auto& name = trials_.name(step.trial);
-    auto text = fmt::format("{}: {} after {}", name, score_text(plan_.metric, result.score),
-                            result.trained ? fmt::format("{:.2f} epochs", *result.trained)
-                                           : core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
+    auto text =
+        fmt::format("{}: {} after {}", name, score_text(plan_.metric, result.score),
+                    result.diverged_after ? fmt::format("{:.2f} epochs", *result.diverged_after)
+                                          : core::counted(static_cast<std::uint64_t>(trials_.epochs(step)), "epoch"));
     if (seconds >= 1) text += fmt::format(", {:.0f} s", seconds);
     if (const auto best = trials_.best(); best && *best != step.trial)
       text += fmt::format("; best: {} of {}", score_text("", search().trials()[*best].scores.back()).substr(1),

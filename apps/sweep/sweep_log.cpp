@@ -45,7 +45,7 @@ OrderedJson event_json(const SweepEvent& event) {
   if (event.kind == SweepEvent::Kind::score) {
     json["score"] = event.result.score ? OrderedJson(*event.result.score) : OrderedJson(nullptr);
     json["last"] = event.result.last;
-    if (event.result.trained) json["trained"] = *event.result.trained;
+    if (event.result.diverged_after) json["diverged_after"] = *event.result.diverged_after;
   }
   if (event.kind == SweepEvent::Kind::failed) json["error"] = event.error;
   return json;
@@ -67,7 +67,7 @@ SweepEvent event_of(const OrderedJson& json) {
   if (event.kind == SweepEvent::Kind::score) {
     if (!json.at("score").is_null()) event.result.score = json["score"].get<double>();
     event.result.last = json.at("last").get<bool>();
-    if (json.contains("trained")) event.result.trained = json["trained"].get<double>();
+    if (json.contains("diverged_after")) event.result.diverged_after = json["diverged_after"].get<double>();
   }
   if (event.kind == SweepEvent::Kind::failed) event.error = json.at("error").get<std::string>();
   return event;

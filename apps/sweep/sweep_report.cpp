@@ -39,7 +39,7 @@ sweep::Record record_of(const SweepPlan& plan, const sweep::Search& search, std:
                              .status = std::string(name(states[i].status.status)),
                              .directory = states[i].status.directory,
                              .scored_s = states[i].scored_s,
-                             .trained = trial.trained};
+                             .diverged_after = trial.diverged_after};
     for (std::size_t p = 0; p < plan.space.size(); ++p)
       if (trial.point[p]) entry.settings.emplace_back(plan.space[p].key, plan.space.text(p, *trial.point[p]));
     if (trial.under_way) entry.training_to = options.rungs[*trial.under_way];
@@ -90,7 +90,7 @@ std::string table_of(const sweep::Record& record, std::size_t most, const std::o
       const auto setting = std::ranges::find(trial.settings, key, &std::pair<std::string, std::string>::first);
       line.push_back(setting == trial.settings.end() ? "-" : grid::plain_text(setting->second));
     }
-    line.push_back(trial.trained          ? fmt::format("{:.2f}", *trial.trained)
+    line.push_back(trial.diverged_after   ? fmt::format("{:.2f}", *trial.diverged_after)
                    : trial.scores.empty() ? "-"
                                           : fmt::format("{}", record.rungs[trial.scores.size() - 1]));
     const auto score = sweep::score_of(trial);

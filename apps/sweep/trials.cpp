@@ -23,7 +23,7 @@ Reading reading_of(const RunStatus& run_status, std::int64_t rung_epochs, std::i
     return {.reached = true,
             .last = true,
             .score = std::nullopt,
-            .trained = experiment::last_position(run_status.directory + "/metrics.jsonl")};
+            .diverged_after = experiment::last_position(run_status.directory + "/metrics.jsonl")};
   const auto json = nlohmann::ordered_json::parse(run_status.summary, nullptr, false);
   if (run_status.status != Status::done || !json.is_object()) return {};
   Reading reading;

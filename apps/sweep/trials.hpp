@@ -15,8 +15,8 @@ struct Reading {
   bool reached = false;  // the rung, or its own end
   bool last = false;     // its own end: it cannot be trained further
   std::optional<double> score;
-  std::optional<double> trained{};  // epochs in all, of a run that diverged; none: not known
-  bool untold = false;              // a sound run without the metric, as of a program that tells its loss only
+  std::optional<double> diverged_after{};  // epochs in all, of a run that diverged; none: not known
+  bool untold = false;                     // a sound run without the metric, as of a program that tells its loss only
 };
 
 class SweepTrials {

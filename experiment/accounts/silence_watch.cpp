@@ -42,9 +42,8 @@ std::vector<SilenceWatch::Silent> SilenceWatch::look(double now_s) {
 }
 
 std::vector<SilenceWatch::Silent> SilenceWatch::overdue(double now_s, double limit_s) {
-  constexpr double kMostBetween_s = 2;
-  const double passed = watched_ ? std::clamp(now_s - *watched_, 0.0, kMostBetween_s) : 0;
-  watched_ = now_s;
+  const double passed = overdue_asked_s_ ? std::clamp(now_s - *overdue_asked_s_, 0.0, kMostBetween_s) : 0;
+  overdue_asked_s_ = now_s;
   std::vector<Silent> found;
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     auto& one = workers_[w];

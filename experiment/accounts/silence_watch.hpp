@@ -1,6 +1,6 @@
-/// Which members are silent while others report: a process that is stopped, swapped out or cut off, before a deadline calls it lost. A worker
-/// without leases is not looked at: it has nothing to do. One that waits for others, for the bound of ssp or an exchange, reports once a
-/// second meanwhile (actors/worker/worker_waits.cpp). Pure: every moment is given in seconds. One thread.
+/// look(): which members are silent while others report: a process that is stopped, swapped out or cut off. overdue(): which have been silent for
+/// so long that they count as lost. A worker without leases is not looked at: it has nothing to do. One that waits for others, for the bound of ssp or
+/// an exchange, reports once a second meanwhile (actors/worker/worker_waits.cpp). Pure: every moment is given in seconds. One thread.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@ class SilenceWatch {
   static constexpr double kPauses = 10;
   /// Only while another worker has reported within this time: else all wait, for an evaluation or for each other.
   static constexpr double kOthers_s = 1;
+  static constexpr double kMostBetween_s = 2;
 
   explicit SilenceWatch(std::uint32_t workers) : workers_(workers) {}
 
@@ -32,8 +33,8 @@ class SilenceWatch {
     double for_s = 0;
   };
   [[nodiscard]] std::vector<Silent> look(double now_s);
-  /// The workers that have had leases and told nothing for longer than `limit_s`, and than any pause of theirs before; each once. Asked about
-  /// every second: time that nobody looked at, because the process stood still, does not count.
+  /// Workers with leases that have not reported for `limit_s`, or for kPauses times their longest pause, if that is longer. Told again after as
+  /// long again. Call it about once a second: of a longer time between two calls only kMostBetween_s count, because the process may have stood still.
   [[nodiscard]] std::vector<Silent> overdue(double now_s, double limit_s);
 
  private:
@@ -46,7 +47,7 @@ class SilenceWatch {
     double unheard_s = 0;  // watched since its last report, with leases
   };
   std::vector<Worker> workers_;
-  std::optional<double> watched_{};  // when overdue() was asked last
+  std::optional<double> overdue_asked_s_{};
 };
 
 }  // namespace troupe::experiment

@@ -111,7 +111,7 @@ std::string last_line(std::ifstream& file) {
   return {};
 }
 
-/// That line as JSON; no object: there is none.
+/// The last ledger line; not an object if there is none.
 nlohmann::json last_json(const std::string& metrics_file) {
   std::ifstream file(metrics_file, std::ios::binary);
   return nlohmann::json::parse(last_line(file), nullptr, /*allow_exceptions=*/false);

@@ -51,7 +51,7 @@ class LedgerKeeper {
 /// The sums over the run in the last whole line of kind "ledger" of a metrics.jsonl; none: there is none, or no such file. Reads backwards from the
 /// end: the file of a run of days has gigabytes.
 [[nodiscard]] std::optional<LedgerReport> last_ledger(const std::string& metrics_file);
-/// Epochs done, according to that line.
+/// Epochs done, by the last whole ledger line; none: there is none, or its numbers make no sense (run_position.hpp).
 [[nodiscard]] std::optional<double> last_position(const std::string& metrics_file);
 
 }  // namespace troupe::experiment

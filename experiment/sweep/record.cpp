@@ -49,7 +49,7 @@ OrderedJson trial_json(const TrialRecord& trial) {
   json["status"] = trial.status;
   json["directory"] = trial.directory.empty() ? OrderedJson(nullptr) : OrderedJson(trial.directory);
   json["scored_s"] = trial.scored_s;
-  json["trained"] = trial.trained ? OrderedJson(*trial.trained) : OrderedJson(nullptr);
+  json["diverged_after"] = trial.diverged_after ? OrderedJson(*trial.diverged_after) : OrderedJson(nullptr);
   return json;
 }
 
@@ -83,8 +83,8 @@ TrialRecord trial_of(const OrderedJson& json) {
   trial.status = json.at("status").get<std::string>();
   if (!json.at("directory").is_null()) trial.directory = json.at("directory").get<std::string>();
   trial.scored_s = json.at("scored_s").get<std::vector<double>>();
-  if (const auto trained = json.find("trained"); trained != json.end() && !trained->is_null())
-    trial.trained = trained->get<double>();
+  if (const auto epochs = json.find("diverged_after"); epochs != json.end() && !epochs->is_null())
+    trial.diverged_after = epochs->get<double>();
   return trial;
 }
 
@@ -174,23 +174,23 @@ core::Result<std::optional<Record>> read_record(const std::string& directory) {
 }
 
 double epochs_trained(const Record& record) {
-  std::int64_t whole = 0;
+  std::int64_t reached = 0;
   double diverged = 0;
   for (const auto& trial : record.trials) {
-    if (trial.trained)
-      diverged += *trial.trained;
+    if (trial.diverged_after)
+      diverged += *trial.diverged_after;
     else if (!trial.scores.empty())
-      whole += record.rungs[trial.scores.size() - 1];
+      reached += record.rungs[trial.scores.size() - 1];
   }
-  return static_cast<double>(whole) + diverged;
+  return static_cast<double>(reached) + diverged;
 }
 
 std::vector<Scored> history(const Record& record) {
   std::vector<Scored> all;
   for (const auto& trial : record.trials)
     for (std::size_t rung = 0; rung < trial.scores.size(); ++rung) {
-      const bool ends_it = trial.trained && rung + 1 == trial.scores.size();
-      const auto reached = ends_it ? *trial.trained : static_cast<double>(record.rungs[rung]);
+      const bool ends_it = trial.diverged_after && rung + 1 == trial.scores.size();
+      const auto reached = ends_it ? *trial.diverged_after : static_cast<double>(record.rungs[rung]);
       all.push_back({.t = trial.scored_s[rung],
                      .epochs = reached - (rung > 0 ? static_cast<double>(record.rungs[rung - 1]) : 0),
                      .trial = trial.trial,

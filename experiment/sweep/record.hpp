@@ -24,7 +24,7 @@ struct TrialRecord {
   std::string status{};                       // of the run, as in results.jsonl
   std::string directory{};                    // empty: it has none yet
   std::vector<double> scored_s{};             // when each score came, in seconds of the sweep
-  std::optional<double> trained{};            // epochs in all, where it diverged before its rung
+  std::optional<double> diverged_after{};     // epochs in all when it diverged; none: it has not, or not known
 };
 
 struct Record {

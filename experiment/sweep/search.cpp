@@ -17,16 +17,21 @@ bool Search::has_points_left() const {
 }
 
 double Search::epochs() const {
-  std::int64_t whole = 0;
+  std::int64_t reached = 0;
   double diverged = 0;
   for (const auto& trial : trials_) {
     const auto rungs = trial.under_way ? *trial.under_way + 1 : trial.scores.size();
-    if (trial.trained)
-      diverged += *trial.trained;
+    if (trial.diverged_after)
+      diverged += std::max(*trial.diverged_after, least_after(trial.scores.size() - 1));
     else if (rungs > 0)
-      whole += options_.rungs[rungs - 1];
+      reached += options_.rungs[rungs - 1];
   }
-  return static_cast<double>(whole) + diverged;
+  return static_cast<double>(reached) + diverged;
+}
+
+double Search::least_after(std::size_t rung) const {
+  const auto before = rung > 0 ? static_cast<double>(options_.rungs[rung - 1]) : 0;
+  return before + options_.least * (static_cast<double>(options_.rungs[rung]) - before);
 }
 
 std::optional<Step> Search::decided() const {
@@ -91,10 +96,10 @@ void Search::ended(const Step& step, const Result& result) {
   auto& trial = trials_[step.trial];
   trial.under_way.reset();
   trial.scores.push_back(result.score);
-  if (!result.score && result.trained) {
+  if (!result.score && result.diverged_after) {
     const auto before = step.rung > 0 ? options_.rungs[step.rung - 1] : 0;
-    trial.trained =
-        std::clamp(*result.trained, static_cast<double>(before), static_cast<double>(options_.rungs[step.rung]));
+    trial.diverged_after =
+        std::clamp(*result.diverged_after, static_cast<double>(before), static_cast<double>(options_.rungs[step.rung]));
   }
   --under_way_;
   asha_.reached(step.trial, step.rung, loss_of(result), result.last);

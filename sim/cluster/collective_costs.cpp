@@ -31,7 +31,7 @@ Group group_of(std::span<const HostId> hosts) {
 double log2_up(double n) { return std::ceil(std::log2(n)); }
 
 /// Of a reduction, on the wire.
-std::size_t bytes_per_float(Algorithm algorithm) {
+std::size_t reduction_bytes_per_float(Algorithm algorithm) {
   return algorithm == Algorithm::asa16 ? sizeof(std::uint16_t) : sizeof(float);
 }
 
@@ -180,7 +180,7 @@ Duration CollectiveCosts::reduce(const Vector& vector, std::span<const HostId> h
   if (hosts.size() < 2) return Duration{0};
   const auto algorithm = chosen(vector, hosts);
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector,
-                        bytes_per_float(algorithm));
+                        reduction_bytes_per_float(algorithm));
   switch (algorithm) {
     case Algorithm::ar: return nanoseconds(formula.ar());
     case Algorithm::asa: return nanoseconds(formula.asa(false));
@@ -218,7 +218,7 @@ void CollectiveCosts::add_card_time(const Vector& vector, std::span<const HostId
                                     std::span<Duration> busy) const {
   const auto algorithm = broadcast ? chosen(hosts) : chosen(vector, hosts);
   const Formula formula(cluster_, cluster_.collectives[static_cast<std::size_t>(algorithm)], hosts, vector,
-                        broadcast ? sizeof(float) : bytes_per_float(algorithm));
+                        broadcast ? sizeof(float) : reduction_bytes_per_float(algorithm));
   const auto& group = formula.group();
   if (group.hosts < 2) return;
   const bool by_host = algorithm == Algorithm::hierarchical || algorithm == Algorithm::shm;

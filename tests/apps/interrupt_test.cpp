@@ -115,7 +115,7 @@ TEST(InterruptDeathTest, SigtermsThatComeTogetherAreOneRequest) {
           ::kill(::getpid(), SIGTERM);
           await_taken(SIGTERM);  // or it would merge with the next one
         }
-        ::kill(::getpid(), SIGUSR1);  // whom the last one has ended does not hear this
+        ::kill(::getpid(), SIGUSR1);  // a process that the last SIGTERM ended would not handle this
         saved.acquire();
         ::_exit(kStillThere);
       },

@@ -44,7 +44,7 @@ class NodesFixture : public testing::Test {
   [[nodiscard]] std::vector<std::string> train(const std::vector<std::string>& more = {});
   /// The command `troupe train --resume` over all nodes.
   [[nodiscard]] std::vector<std::string> resume(const std::vector<std::string>& more = {});
-  /// For the end of a run of any length: an epoch or two beyond those that its session, which has ended, had done.
+  /// Two epochs more than `ended` had done: where to finish an endless run.
   [[nodiscard]] static std::uint64_t two_epochs_after(Process& ended);
   /// `resume` to the end of epoch `epochs`, with steps that take no longer than they must.
   [[nodiscard]] std::vector<std::string> resume_to(std::uint64_t epochs);

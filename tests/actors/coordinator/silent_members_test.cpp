@@ -91,18 +91,19 @@ TEST(SilentMembers, AWorkerWhoseStepDoesNotEndIsLost) {
     run.pass(60s);
     run.train({});  // it waits for others, and says so
   }
-  run.pass(10min - 2s);
+  run.pass(11min - 2s);
   EXPECT_FALSE(run.noted("is lost"));
   run.pass(4s);
-  EXPECT_TRUE(run.noted("worker 0 is lost: it has batches to compute, and has reported nothing for 60"));
+  EXPECT_TRUE(run.noted("worker 0 is lost: it has batches to compute, and has reported nothing for 66"));
 }
 
-TEST(SilentMembers, ALongerDeadlineOfExchangesOrProgramsHoldsForStepsToo) {
-  for (const char* option : {"exchange.deadline_s=1200", "model.silence_s=1200"}) {
+/// The loaders of two workers wait 15 minutes for decoders, at most.
+TEST(SilentMembers, LongerDeadlinesOfExchangesAndDecodersHoldForStepsToo) {
+  for (const auto& [option, minutes] : {std::pair("exchange.deadline_s=1200", 20min), {"data.batch=300", 15min}}) {
     CoordinatorOfSites run("easgd", {"cluster.servers=1", option});
     run.begin_training();
     ASSERT_EQ(run.ask_for_one().size(), 1U);
-    run.pass(19min);
+    run.pass(minutes);
     EXPECT_FALSE(run.noted("is lost")) << option;
     run.pass(2min);
     EXPECT_TRUE(run.noted("is lost")) << option;

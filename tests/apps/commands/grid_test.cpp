@@ -230,17 +230,17 @@ char state_of(pid_t process) {
 
 /// While it exists, this process becomes the parent of processes whose own parent ends. Their process groups are no orphans then, which
 /// Linux would continue when they are stopped.
-class Adoption {
+class ChildSubreaper {
  public:
-  Adoption() { EXPECT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
-  ~Adoption() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
-  Adoption(const Adoption&) = delete;
-  Adoption& operator=(const Adoption&) = delete;
+  ChildSubreaper() { EXPECT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
+  ~ChildSubreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  ChildSubreaper(const ChildSubreaper&) = delete;
+  ChildSubreaper& operator=(const ChildSubreaper&) = delete;
 };
 
 /// The run is stopped before the first grid ends, which asks it to save: so it cannot have done so when the second grid comes.
 TEST_F(GridTest, RestartedGridWaitsForRunsThatStillSave) {
-  const Adoption adoption;
+  const ChildSubreaper subreaper;
   auto arguments =
       grid("[grid]\nrun.epochs = [5]\n", {"--set", "cluster.synthetic_step_ms=1000", "--set", "data.train_samples=20"});
   arguments.insert(arguments.begin(), TROUPE_BINARY);

@@ -44,7 +44,7 @@ TEST_F(RunSweepTest, ABudgetOfEpochsHoldsOverAllSessions) {
   EXPECT_LE(trained(), 30);
   EXPECT_GT(trained(), 30 - 9);
   EXPECT_EQ(sweep::epochs_trained(first->record), trained());
-  EXPECT_TRUE(std::ranges::any_of(first->record.trials, [](const auto& trial) { return trial.trained == 0.25; }))
+  EXPECT_TRUE(std::ranges::any_of(first->record.trials, [](const auto& trial) { return trial.diverged_after == 0.25; }))
       << "a run has diverged";
   EXPECT_EQ(first->record.most_epochs, 30);
   EXPECT_EQ(first->record.trials[first->record.ranking.front()].scores.size(), 3U) << "one is trained to its end";

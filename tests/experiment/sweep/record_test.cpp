@@ -61,13 +61,13 @@ TEST(Record, CountsEpochsOnce) {
 /// Trial 0 diverged in its second epoch.
 TEST(Record, ADivergedTrialCountsWithWhatItHasTrained) {
   auto record = sample();
-  record.trials[0].trained = 1.25;
+  record.trials[0].diverged_after = 1.25;
   EXPECT_EQ(epochs_trained(record), 2.25);
   EXPECT_EQ(history(record)[2].epochs, 2.25);
   auto json = to_json(record);
-  EXPECT_EQ(parse_record(json.dump(), "x")->trials[0].trained, 1.25);
-  json["trials"][0].erase("trained");
-  EXPECT_FALSE(parse_record(json.dump(), "x").value().trials[0].trained) << "records had no such key before";
+  EXPECT_EQ(parse_record(json.dump(), "x")->trials[0].diverged_after, 1.25);
+  json["trials"][0].erase("diverged_after");
+  EXPECT_FALSE(parse_record(json.dump(), "x").value().trials[0].diverged_after) << "records had no such key before";
 }
 
 /// Trial 0 reached 1 epoch after 1 s, trial 1 the same after 2 s, and trial 0 two more after 3 s, where it diverged.

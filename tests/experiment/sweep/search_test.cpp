@@ -28,8 +28,8 @@ double accuracy(const Point& point, std::int64_t epochs) {
 /// Great rates diverge at once, smaller ones later, or where nobody knows.
 Search::Result result_of(const Search& search, const Step& step) {
   const auto& point = search.trials()[step.trial].point;
-  if (*point[0] > 0.7) return {.score = std::nullopt, .trained = 0.25};
-  if (*point[0] > 0.5 && step.rung > 0) return {.score = std::nullopt, .trained = 1.5};
+  if (*point[0] > 0.7) return {.score = std::nullopt, .diverged_after = 0.25};
+  if (*point[0] > 0.5 && step.rung > 0) return {.score = std::nullopt, .diverged_after = 1.5};
   if (*point[0] > 0.4 && step.rung > 0) return {.score = std::nullopt};
   return {.score = accuracy(point, search.options().rungs[step.rung])};
 }
@@ -175,19 +175,34 @@ TEST(Search, ADivergedTrialCountsWithWhatItHasTrained) {
   for (std::size_t trial = 0; trial < 16; ++trial) {
     ASSERT_EQ(search.next(), (Step{trial, 0}));
     EXPECT_EQ(search.epochs(), 0.25 * static_cast<double>(trial) + 1);
-    search.ended({trial, 0}, {.score = std::nullopt, .trained = 0.25});
+    search.ended({trial, 0}, {.score = std::nullopt, .diverged_after = 0.25});
   }
   EXPECT_EQ(steps_of(search), (Steps{{16, 0}, {16, 1}, {16, 2}}));
   EXPECT_EQ(search.epochs(), 13);
 }
 
+/// In their first steps, as with a data set that cannot be learned.
+TEST(Search, ABudgetOfEpochsEndsWhereAllTrialsDivergeAtOnce) {
+  auto options = asha_options(0);
+  options.epochs = 20;
+  Search search(conditional_space(), options);
+  std::size_t begun = 0;
+  for (; begun < 1000; ++begun) {
+    const auto step = search.next();
+    if (!step) break;
+    search.ended(*step, {.score = std::nullopt, .diverged_after = 0});
+  }
+  EXPECT_NEAR(static_cast<double>(begun), 220, 1) << "a twentieth of an epoch each, until 9 epochs are no longer left";
+  EXPECT_TRUE(search.finished());
+}
+
 /// More or less than the step's own epochs is no number of this step.
 TEST(Search, WhatADivergedTrialHasTrainedIsWithinItsStep) {
-  for (const auto& [told, counted] : {std::pair(0.5, 1.0), {2.5, 2.5}, {30.0, 3.0}}) {
+  for (const auto& [told, counted] : {std::pair(0.5, 1.1), {2.5, 2.5}, {30.0, 3.0}}) {
     Search search(conditional_space(), asha_options(1));
     search.ended(*search.next(), {.score = 0.5});
     ASSERT_EQ(search.next(), (Step{0, 1}));
-    search.ended({0, 1}, {.score = std::nullopt, .trained = told});
+    search.ended({0, 1}, {.score = std::nullopt, .diverged_after = told});
     EXPECT_EQ(search.epochs(), counted);
   }
 }
@@ -323,10 +338,10 @@ TEST(Search, AnInterruptionAtAnyEventChangesNoDecision) {
 
 /// What a step that is over has not trained of its epochs, because it diverged.
 double untrained(const SearchOptions& options, const Step& step, const Search::Result& result) {
-  if (result.score || !result.trained) return 0;
-  const auto before = step.rung > 0 ? options.rungs[step.rung - 1] : 0;
+  if (result.score || !result.diverged_after) return 0;
+  const auto before = step.rung > 0 ? static_cast<double>(options.rungs[step.rung - 1]) : 0;
   const auto end = static_cast<double>(options.rungs[step.rung]);
-  return end - std::clamp(*result.trained, static_cast<double>(before), end);
+  return end - std::clamp(*result.diverged_after, before + 0.05 * (end - before), end);
 }
 
 /// Counted from the steps alone, as a reader of the log would: a step trains from its rung's epochs before to its own, or diverges. Where no trial diverges,
@@ -350,7 +365,7 @@ RC_GTEST_PROP(Search, NeitherExceedsABudgetOfEpochsNorEndsWithoutAWholeRun, ()) 
       epochs += ends ? -untrained(options, step, result) : static_cast<double>(planned);
     }
     RC_ASSERT(epochs <= static_cast<double>(options.epochs));
-    RC_ASSERT(search.epochs() == epochs);  // exact: quarters
+    RC_ASSERT(std::abs(search.epochs() - epochs) < 1e-9);
     if (events.back().ends || events.back().step.rung > 0) return;
     // In the last quarter a trial begins only where none can go on.
     const bool early =

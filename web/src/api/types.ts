@@ -298,7 +298,7 @@ export interface SweepTrial {
   name: string;
   settings: Record<string, unknown>;
   scores: (number | null)[]; // by rung; null: diverged
-  trained: number | null; // epochs in all, where it diverged before its rung
+  diverged_after: number | null; // epochs in all when it diverged
   training_to: number | null;
   status: string;
   run: string | null;

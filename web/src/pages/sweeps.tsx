@@ -112,7 +112,7 @@ function Trials({ sweep, choose }: { sweep: Sweep; choose: (trial: number | null
         {t.run ? <Link to={link(["runs", t.run])} class="run-link" onFocus={() => choose(t.trial)} onBlur={() => choose(null)}>{String(t.trial).padStart(3, "0")}</Link> : String(t.trial).padStart(3, "0")}
       </span>) },
     ...keys.map((key): Column<SweepTrial> => ({ key, title: key.split(".").pop() ?? key, help: key, numeric: true, show: (t) => cell(key, t.settings[key]) })),
-    { key: "epochs", title: "epochs", numeric: true, show: (t) => (t.trained != null ? t.trained.toFixed(2) : t.scores.length ? count(sweep.rungs[t.scores.length - 1]) : "–") },
+    { key: "epochs", title: "epochs", numeric: true, show: (t) => (t.diverged_after != null ? t.diverged_after.toFixed(2) : t.scores.length ? count(sweep.rungs[t.scores.length - 1]) : "–") },
     { key: "score", title: sweep.metric, numeric: true, show: (t) => cell(sweep.metric, scoreOf(t)) },
     { key: "status", title: "state", show: (t) => <Badge state={t.training_to !== null && sweep.state === "running" ? "running" : t.status === "done" && t.scores.length < sweep.rungs.length ? "stopped early" : t.status} /> },
   ];

@@ -4,7 +4,7 @@ import type { Sweep } from "../../src/api/types";
 import { epochsTrained, place, polylines, progress, ranked, scoreOf } from "../../src/lib/sweep";
 
 const trial = (number: number, scores: (number | null)[], settings: Record<string, unknown>): Sweep["trials"][number] => (
-  { trial: number, name: String(number), settings, scores, trained: null, training_to: null, status: "done", run: null });
+  { trial: number, name: String(number), settings, scores, diverged_after: null, training_to: null, status: "done", run: null });
 
 const kSweep: Sweep = {
   name: "s", metric: "test.accuracy", goal: "max", method: "tpe", schedule: "asha", state: "finished", most_runs: 4, most_epochs: null, epochs_trained: 6, elapsed_s: 1, rungs: [1, 3],
