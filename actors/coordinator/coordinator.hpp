@@ -9,6 +9,7 @@
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/member_message_checks.hpp"
 #include "actors/protocol/vocabulary.hpp"
+#include "actors/requests/deadlines.hpp"
 #include "core/buffer.hpp"
 #include "core/clock.hpp"
 #include "strategies/strategy.hpp"
@@ -30,13 +31,15 @@ struct CoordinatorSetup {
   std::string validation{};                      // the same of the validation split
   std::vector<strategies::Step> first_steps{};   // by rank: first steps of the initial members' hosts; none: 0
   bool resumed = false;
-  std::string resume_options{};         // of the command that resumes the run, for messages: " --nodes h1:4242"
-  std::string launcher{};               // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job
-  core::Allocator* memory = nullptr;    // of snapshots; outlives the actor
-  const core::Clock* clock = nullptr;   // outlives the actor
-  RejoinManagerActor rejoin_manager{};  // none: lost workers are not replaced
-  std::vector<std::string> names{};     // of workers, for messages; none: "worker 1"
-  std::vector<std::string> nodes{};     // of workers: the names of their nodes; empty: in this process
+  std::string resume_options{};        // of the command that resumes the run, for messages: " --nodes h1:4242"
+  std::string launcher{};              // of an MPI job, "mpirun": the loss of a member ends it; empty: no MPI job
+  core::Allocator* memory = nullptr;   // of snapshots; outlives the actor
+  const core::Clock* clock = nullptr;  // outlives the actor
+  core::Duration step_silence =
+      kStepSilence + kMargin;                   // a worker that has batches and reports nothing for so long is lost
+  RejoinManagerActor rejoin_manager{};          // none: lost workers are not replaced
+  std::vector<std::string> names{};             // of workers, for messages; none: "worker 1"
+  std::vector<std::string> nodes{};             // of workers: the names of their nodes; empty: in this process
   std::optional<LedgerReport> ledger_before{};  // the last that an earlier session recorded
   MemberMessageChecks checks{};                 // for members in other processes
 };

@@ -120,7 +120,6 @@ class CoordinatorBody final : public coordination::CoordinatorPort {
   void tell_fatal_losses(const std::optional<core::Error>& error);
   void hear(const WorkerProgress& progress);
   void look_for_silence();
-  [[nodiscard]] double step_silence_s() const;
   [[nodiscard]] LedgerReport ledger() const;
   void tell_ledger();
   void tell_moves();

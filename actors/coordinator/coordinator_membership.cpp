@@ -1,6 +1,4 @@
 // Members that come and go: what the others, the journal and the recorder are told. The ledger of samples.
-#include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,7 +6,6 @@
 #include "actors/coordinator/coordinator_body.hpp"
 #include "actors/protocol/refusal.hpp"
 #include "actors/protocol/vocabulary.hpp"
-#include "actors/requests/deadlines.hpp"
 #include "core/text/plural.hpp"
 
 namespace troupe::actors {
@@ -118,22 +115,11 @@ void CoordinatorBody::look_for_silence() {
   for (const auto& silent : silence_.look(session_s()))
     tell_member(silent.worker, MemberReport::Event::silent, fmt::format("no report for {:.1f} s", silent.for_s));
   // Perhaps no worker waits for it, so that no exchange's deadline ends this: its leases alone would keep the run from its end.
-  for (const auto& silent : silence_.overdue(session_s(), step_silence_s()))
+  for (const auto& silent : silence_.overdue(session_s(), core::seconds(setup_.step_silence)))
     machine_.lost(silent.worker,
                   fmt::format("it has batches to compute, and has reported nothing for {:.0f} s (a greater "
                               "exchange.deadline_s allows longer steps)",
                               silent.for_s));
-}
-
-/// Longer than anything else waits for such a worker: an exchange, its loader for a decoder, the worker for each of three answers of a
-/// program in a step. These know more of the reason.
-double CoordinatorBody::step_silence_s() const {
-  const auto& settings = *setup_.settings;
-  const auto batch = std::ranges::max(settings.data.batch);
-  const double decoding_s = core::seconds(decode_deadline(batch, static_cast<std::int64_t>(setup_.started.workers)));
-  const double program_s = setup_.graph->is_program() ? 3 * settings.model.silence_s : 0;
-  return std::max({core::seconds(kStepSilence), settings.exchange.deadline_s, decoding_s, program_s}) +
-         core::seconds(kMargin);
 }
 
 LedgerReport CoordinatorBody::ledger() const {

@@ -90,6 +90,7 @@ class Assembly {
   [[nodiscard]] std::string run_plan() const;
   [[nodiscard]] MemberMessageChecks member_message_checks() const;
   [[nodiscard]] const Node* node_of(std::uint32_t worker) const;
+  [[nodiscard]] core::Duration step_silence() const;
   [[nodiscard]] std::string name_of(std::uint32_t worker) const;
   [[nodiscard]] RejoinManagerActor spawn_rejoin_manager();
   void begin_sites();

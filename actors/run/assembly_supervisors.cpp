@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator/evaluator.hpp"
+#include "actors/requests/deadlines.hpp"
 #include "actors/run/assembly.hpp"
 #include "data/order/lease_lookahead.hpp"
 #include "experiment/evaluation.hpp"
@@ -70,6 +71,21 @@ void Assembly::spawn_recorder(const Beginning& beginning, const report::ConsoleO
                               context_.clock, settings.config, run_plan(), checks});
 }
 
+/// Longer than anything else waits for a worker within a step: an exchange, its loader for a decoder, the worker for each of three answers of
+/// a program. These know more of the reason.
+core::Duration Assembly::step_silence() const {
+  const auto& settings = *spec_.settings;
+  std::size_t loaders = 0;  // that share decoders
+  for (std::uint32_t site = 0; site < launch_.placement.sites(); ++site)
+    loaders = std::max(loaders, launch_.placement.workers_at(site).size());
+  const bool streamed = spec_.source.train->dataset().streamed();
+  const auto decoding = decode_deadline(std::ranges::max(settings.data.batch), static_cast<std::int64_t>(loaders));
+  const double program_s = spec_.graph->is_program() ? 3 * settings.model.silence_s : 0;
+  const double longest_s = std::max(
+      {core::seconds(kStepSilence), settings.exchange.deadline_s, streamed ? core::seconds(decoding) : 0, program_s});
+  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(longest_s)) + kMargin;
+}
+
 CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const MemberMessageChecks& checks) const {
   const auto& settings = *spec_.settings;
   const auto plan = run_plan();
@@ -90,6 +106,7 @@ CoordinatorSetup Assembly::coordinator_setup(const Beginning& beginning, const M
                          .launcher = launch_.launcher,
                          .memory = context_.memory,
                          .clock = context_.clock,
+                         .step_silence = step_silence(),
                          .rejoin_manager = rejoin_manager_,
                          .names = {},
                          .checks = checks};

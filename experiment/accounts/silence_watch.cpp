@@ -20,7 +20,8 @@ std::optional<double> SilenceWatch::heard(std::uint32_t worker, std::size_t fini
   one = {.last = now_s,
          .longest_s = std::max(one.longest_s, pause),
          .reports = one.reports + 1,
-         .leases = one.leases - std::min(one.leases, finished)};
+         .leases = one.leases - std::min(one.leases, finished),
+         .longest_unheard_s = std::max(one.longest_unheard_s, one.unheard_s)};
   if (!was_silent) return {};
   return pause;
 }
@@ -49,7 +50,7 @@ std::vector<SilenceWatch::Silent> SilenceWatch::overdue(double now_s, double lim
     auto& one = workers_[w];
     if (one.leases == 0) continue;
     one.unheard_s += passed;
-    if (one.unheard_s <= std::max(limit_s, kPauses * one.longest_s)) continue;
+    if (one.unheard_s <= std::max(limit_s, kPauses * one.longest_unheard_s)) continue;
     found.push_back({static_cast<std::uint32_t>(w), one.unheard_s});
     one.unheard_s = 0;
   }

@@ -33,7 +33,7 @@ class SilenceWatch {
     double for_s = 0;
   };
   [[nodiscard]] std::vector<Silent> look(double now_s);
-  /// Workers with leases that have not reported for `limit_s`, or for kPauses times their longest pause, if that is longer. Told again after as
+  /// Workers with leases that have not reported for `limit_s`, or for kPauses times their longest such time before, if that is longer. Told again after as
   /// long again. Call it about once a second: of a longer time between two calls only kMostBetween_s count, because the process may have stood still.
   [[nodiscard]] std::vector<Silent> overdue(double now_s, double limit_s);
 
@@ -44,7 +44,9 @@ class SilenceWatch {
     std::uint64_t reports = 0;
     std::size_t leases = 0;  // not finished
     bool silent = false;
-    double unheard_s = 0;  // watched since its last report, with leases
+    // Watched by overdue(), with leases:
+    double unheard_s = 0;  // since its last report
+    double longest_unheard_s = 0;
   };
   std::vector<Worker> workers_;
   std::optional<double> overdue_asked_s_{};

@@ -97,19 +97,6 @@ TEST(SilentMembers, AWorkerWhoseStepDoesNotEndIsLost) {
   EXPECT_TRUE(run.noted("worker 0 is lost: it has batches to compute, and has reported nothing for 66"));
 }
 
-/// The loaders of two workers wait 15 minutes for decoders, at most.
-TEST(SilentMembers, LongerDeadlinesOfExchangesAndDecodersHoldForStepsToo) {
-  for (const auto& [option, minutes] : {std::pair("exchange.deadline_s=1200", 20min), {"data.batch=300", 15min}}) {
-    CoordinatorOfSites run("easgd", {"cluster.servers=1", option});
-    run.begin_training();
-    ASSERT_EQ(run.ask_for_one().size(), 1U);
-    run.pass(minutes);
-    EXPECT_FALSE(run.noted("is lost")) << option;
-    run.pass(2min);
-    EXPECT_TRUE(run.noted("is lost")) << option;
-  }
-}
-
 TEST(SilentMembers, ExchangeDeadlineBelowAMinuteHoldsForTheCoordinatorToo) {
   CoordinatorOfSites run("bsp", {"exchange.deadline_s=7"});
   run.begin();

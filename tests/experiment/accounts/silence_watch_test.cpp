@@ -77,9 +77,10 @@ TEST(SilenceWatch, OneThatTellsNothingForTooLongIsOverdueOnce) {
 TEST(SilenceWatch, WithoutLeasesAndAfterPausesAsLongNobodyIsOverdue) {
   auto watch = both_until(1);
   static_cast<void>(watch.heard(0, 5, 1));  // all are done
+  EXPECT_TRUE(overdue_until(watch, 1, 41, 100).empty());
   static_cast<void>(watch.heard(1, 0, 41));
-  EXPECT_TRUE(overdue_until(watch, 41, 400, 100).empty()) << "ten times 40 s";
-  EXPECT_EQ(overdue_until(watch, 401, 500, 100).size(), 1U);
+  EXPECT_TRUE(overdue_until(watch, 41, 440, 100).empty()) << "ten times 40 s";
+  EXPECT_EQ(overdue_until(watch, 441, 500, 100).size(), 1U);
   watch.granted(0, 1, 500);
   EXPECT_TRUE(overdue_until(watch, 501, 590, 100).empty()) << "it could not report before";
 }
@@ -90,6 +91,9 @@ TEST(SilenceWatch, TimeThatNobodyWatchedDoesNotCount) {
   EXPECT_TRUE(overdue_until(watch, 1, 50, 100).empty());
   EXPECT_TRUE(watch.overdue(3600, 100).empty());
   EXPECT_TRUE(overdue_until(watch, 3601, 3630, 100).empty());
+  for (const auto worker : {0U, 1U}) static_cast<void>(watch.heard(worker, 0, 3630));
+  EXPECT_TRUE(overdue_until(watch, 3631, 3730, 100).empty());
+  EXPECT_EQ(overdue_until(watch, 3731, 4500, 100).size(), 2U) << "ten times 82 s, not ten hours";
 }
 
 TEST(SilenceWatch, NewcomersBeginAnew) {
